@@ -39,6 +39,15 @@ class Options(TypedDict, total=False):
     progress: Progress | None
 
 
+class GraphOptions(Options, total=False):
+    """The options of programs of several kernels.
+
+    Other groups of operations than those of the rule are tried for `fuse_seconds`, 0 for none.
+    """
+
+    fuse_seconds: float
+
+
 @contextmanager
 def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) -> Iterator[Request]:
     """The request of these options, checked; its table is open in the body."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -36,56 +36,73 @@ def by_cost(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Gr
     Raises `SearchError` if no kernel of a finite price computes a node that a Spec could.
     """
     reading = Reading(graph)
-    best = {reading.kept & frozenset(reading.computing): _Choice(0.0, ())}
-    for output in reversed(reading.computing):
-        states = [wanted for wanted in best if output in wanted]
-        if not states:
-            continue  # in every state, a chosen group contains this node already
-        candidates = list(_ending(graph, reading, output, price, grows))
-        if not candidates:
-            raise SearchError(
-                f"{output}: no kernel computes this by itself, and every node needs one."
-            )
-        for wanted in states:
-            choice = best.pop(wanted)
-            for candidate in candidates:
-                state = wanted - {output} | candidate.reads
-                total = choice.seconds + candidate.seconds
-                if state not in best or total < best[state].seconds:
-                    best[state] = _Choice(total, (*choice.groups, candidate))
-        if len(best) > MOST_STATES:
-            kept = sorted(best.items(), key=lambda item: item[1].seconds)[:MOST_STATES]
-            best = dict(kept)
-    (choice,) = best.values()
-    chosen = [candidate.group for candidate in reversed(choice.groups) if candidate.group]
-    chosen.sort(key=lambda group: graph.positions[group.output])
-    return GraphPartition(graph, tuple(chosen))
+    chosen = cheapest(reading, lambda output: [*_ending(reading, output, price, grows)])
+    groups = [candidate.group for candidate in chosen if candidate.group]
+    return GraphPartition(graph, tuple(groups))
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A group, or None for a node that is left to the framework; its price, and what it reads."""
+class Candidate:
+    """What may compute a node: a group, or the framework if that is None; its price in seconds or
+    cycles, and the nodes that it reads.
+    """
 
     group: Group | None
-    seconds: float
+    price: float
     reads: frozenset[Node]
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """The groups chosen so far, from the outputs back, and their price."""
+    """The last candidate that was chosen, the choice before it, and the price of all so far."""
 
-    seconds: float
-    groups: tuple[_Candidate, ...]
+    price: float = 0.0
+    candidate: Candidate | None = None
+    before: _Choice | None = None
 
 
-def _ending(
-    graph: Graph, reading: Reading, output: Node, price: Price, grows: Growth
-) -> Iterator[_Candidate]:
+def cheapest(
+    reading: Reading, candidates: Callable[[Node], Sequence[Candidate]]
+) -> tuple[Candidate, ...]:
+    """The cheapest choice of candidates for all nodes that compute something, in their order.
+
+    `candidates` gives those for a node. Raises `SearchError` if it gives none for a node that no
+    group contains.
+    """
+    best = {reading.kept & frozenset(reading.computing): _Choice()}
+    for output in reversed(reading.computing):
+        states = [wanted for wanted in best if output in wanted]
+        if not states:
+            continue  # in every state, a chosen group contains this node already
+        possible = candidates(output)
+        if not possible:
+            raise SearchError(
+                f"{output}: no kernel computes this by itself, and every node needs one."
+            )
+        for wanted in states:
+            choice = best.pop(wanted)
+            for candidate in possible:
+                state = wanted - {output} | candidate.reads
+                total = choice.price + candidate.price
+                if state not in best or total < best[state].price:
+                    best[state] = _Choice(total, candidate, choice)
+        if len(best) > MOST_STATES:
+            kept = sorted(best.items(), key=lambda item: item[1].price)[:MOST_STATES]
+            best = dict(kept)
+    chosen: list[Candidate] = []
+    (last,) = best.values()
+    while last.candidate and last.before:
+        chosen.append(last.candidate)
+        last = last.before
+    return tuple(chosen)
+
+
+def _ending(reading: Reading, output: Node, price: Price, grows: Growth) -> Iterator[Candidate]:
     """The groups with this output.
 
     Groups grow by one node at a time, in reverse topological order, so that each is visited once.
     """
+    graph = reading.graph
     todo: list[tuple[Node, ...]] = [(output,)]
     while todo:
         members = todo.pop()
@@ -96,12 +113,12 @@ def _ending(
         if group is None:
             if members == (output,):
                 seconds = NUMPY.seconds((output,))
-                yield _Candidate(None, seconds, outside)
+                yield Candidate(None, seconds, outside)
             continue
         cost = price(group.lowered.spec)
         if cost == inf:
             continue
-        yield _Candidate(group, cost, outside)
+        yield Candidate(group, cost, outside)
         if not grows(group.lowered.spec):
             continue
         first = graph.positions[members[0]]

@@ -8,24 +8,20 @@ from typing import Unpack
 
 import numpy as np
 
-from morello.base.errors import CallError, CompileAllError, SearchError
+from morello.base.errors import CallError, SearchError, quoted
 from morello.graph.frameworks import NUMPY, Framework
 from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten, simplified
-from morello.ir.spec import Spec
-from morello.kernel import Kernel
-from morello.models.announcing import announced
 from morello.models.in_place import in_place
+from morello.models.kernels import Kernels
 from morello.models.light import without_light
+from morello.models.pricing import cheaper
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
-from morello.options import Options
-from morello.runtime.threads import thread_count
-from morello.search.prepacking import weights_of
-from morello.several import compile_all
+from morello.options import GraphOptions, Options
 
 GAP = 0.02
 """How much more than the cheapest a program may cost, unless the options say otherwise."""
@@ -33,9 +29,8 @@ GAP = 0.02
 SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
 
-_Wanted = tuple[Spec, tuple[str, ...], str]
-"""A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
-
+FUSE_SECONDS = 10.0
+"""How long `compile_graph` tries other groups than those of the rule, unless options say so."""
 
 ByNumPy = Callable[[Node, Sequence[Array]], Array]
 """A function that computes a node for the values of its inputs."""
@@ -43,12 +38,18 @@ ByNumPy = Callable[[Node, Sequence[Array]], Array]
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """A graph as steps: segments, and nodes that are left to the framework, in the order to run."""
+    """A graph as steps: segments, and nodes that are left to the framework, in the order to run.
+
+    The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given,
+    which may be others; both are in cycles.
+    """
 
     graph: Graph
     partition: GraphPartition
     steps: tuple[Segment | Node, ...]
     framework: Framework
+    cost: float = 0.0
+    cost_at_first: float = 0.0
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -91,13 +92,15 @@ def evaluated(node: Node, values: Sequence[Array]) -> Array:
 
 
 def compile_graph(
-    graph: Graph, framework: Framework = NUMPY, **options: Unpack[Options]
+    graph: Graph, framework: Framework = NUMPY, **options: Unpack[GraphOptions]
 ) -> CompiledGraph:
-    """The kernels and the order of a graph, simplified, and with its nodes grouped by rule.
+    """The kernels and the order of a graph, simplified, and with its nodes grouped by cost.
 
-    As `compile_partition`.
+    As `compile_partition`, for the groups of the rule. If other groups may cost less, they are
+    compiled, too, as long as `fuse_seconds` say, 10 by default.
     """
-    return compile_partition(partitioned(graph), framework, **options)
+    asked: GraphOptions = {"fuse_seconds": FUSE_SECONDS, **options}
+    return compile_partition(partitioned(graph), framework, **asked)
 
 
 def partitioned(graph: Graph) -> GraphPartition:
@@ -107,7 +110,7 @@ def partitioned(graph: Graph) -> GraphPartition:
 
 
 def compile_partition(
-    partition: GraphPartition, framework: Framework = NUMPY, **options: Unpack[Options]
+    partition: GraphPartition, framework: Framework = NUMPY, **options: Unpack[GraphOptions]
 ) -> CompiledGraph:
     """The kernels and the order of a graph that is cut into groups.
 
@@ -115,106 +118,82 @@ def compile_partition(
     seconds, unless they say otherwise. `threads` are the most that a kernel may run on, by default
     all that this process may use: a kernel that would not gain by them runs on one. A group that no
     kernel computes is left to the framework, and if anything is, so is a segment that is not worth
-    its call (see `light`). Raises `MorelloError`.
+    its call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by
+    default 0 (see `pricing`). Raises `MorelloError`.
     """
-    asked: Options = {"gap": GAP, "budget": SECONDS, "threads": "all", **options}
-    kernels: dict[_Wanted, Kernel | None] = {}
+    asked = options.copy()
+    seconds = asked.pop("fuse_seconds", 0.0)
+    if not isinstance(seconds, int | float) or not seconds >= 0:
+        raise SearchError(f"fuse_seconds is a number of seconds, or 0, not {quoted(seconds)}.")
+    known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
+    known.update(asked)
+    kernels = Kernels(known)
+    first = _planned(partition, framework, kernels)
+    plan = first
+    if seconds:
+        other = cheaper(first.partition, kernels, seconds)
+        if other != first.partition:
+            second = _planned(other, framework, kernels)
+            if second.cost < first.cost and second.partition.left == first.partition.left:
+                plan = second
+    segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
+    return CompiledGraph(
+        partition.graph, plan.partition, tuple(segments), framework, plan.cost, first.cost
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A partition without what has no kernel, or is not worth one; its steps and their cost."""
+
+    partition: GraphPartition
+    steps: tuple[Stage | Node, ...]
+    cost: float
+
+
+def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:
+    """The plan for a partition, whose kernels are compiled."""
     while True:
         stages = schedule(partition)
-        steps = _without_copies(stages, kernels, asked)
+        steps = _without_copies(stages, kernels)
         fewer = _possible(partition, steps, kernels)
+        costs = [kernels.cost(_calls([step])) for step in steps]
         if fewer == partition:
-            costs = [_cost(step, kernels) for step in steps]
             fewer = without_light(partition, [*zip(stages, costs, strict=True)], framework)
         if fewer == partition:
-            break
+            return _Plan(partition, tuple(steps), sum(costs))
         partition = fewer
-    segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in steps)
-    return CompiledGraph(partition.graph, partition, tuple(segments), framework)
 
 
 def _possible(
-    partition: GraphPartition,
-    steps: Sequence[Stage | Node],
-    kernels: dict[_Wanted, Kernel | None],
+    partition: GraphPartition, steps: Sequence[Stage | Node], kernels: Kernels
 ) -> GraphPartition:
     """The partition without the groups that have no kernel."""
-    failed = {call.output.base for call in _calls(steps) if not kernels[_wanted(call)]}
+    failed = {call.output.base for call in _calls(steps) if not kernels[call]}
     groups = tuple(group for group in partition.groups if group.output not in failed)
     return replace(partition, groups=groups)
 
 
-def _cost(step: Stage | Node, kernels: dict[_Wanted, Kernel | None]) -> float:
-    """The cost of the kernels of a step, in cycles."""
-    compiled = (kernels[_wanted(call)] for call in _calls([step]))
-    return sum(kernel.cost for kernel in compiled if kernel)
-
-
-def _without_copies(
-    stages: Sequence[Stage | Node], kernels: dict[_Wanted, Kernel | None], options: Options
-) -> list[Stage | Node]:
+def _without_copies(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | Node]:
     """The stages, compiled: in place, but for those where a kernel cannot store its result so."""
     fewer = [in_place(stage) if isinstance(stage, Stage) else stage for stage in stages]
-    _compile(_calls(fewer), kernels, options)
+    kernels.compile(_calls(fewer))
     compiled = [
-        second if all(kernels[_wanted(call)] for call in _calls([second])) else first
+        second if all(kernels[call] for call in _calls([second])) else first
         for first, second in zip(stages, fewer, strict=True)
     ]
-    _compile(_calls(compiled), kernels, options)
+    kernels.compile(_calls(compiled))
     return compiled
 
 
-def _calls(stages: Iterable[Stage | Node]) -> list[StoredCall]:
-    return [call for stage in stages if isinstance(stage, Stage) for call in stage.calls]
+def _calls(steps: Iterable[Stage | Node]) -> list[StoredCall]:
+    return [call for step in steps if isinstance(step, Stage) for call in step.calls]
 
 
-def _wanted(call: StoredCall) -> _Wanted:
-    """What to compile: weights are prepacked if all that may be are constants."""
-    spec = call.spec
-    by_name = dict(zip(spec.arrays, call.inputs, strict=False))
-    weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
-    constant = bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
-    return spec, spec.names, "constant" if constant else "plain"
-
-
-def _compile(
-    calls: Iterable[StoredCall], kernels: dict[_Wanted, Kernel | None], options: Options
-) -> None:
-    """Add the kernels that are not there yet; None for those that cannot be compiled.
-
-    Only kernels that take long on one thread are compiled for several: others would gain little,
-    and the search for them takes longer.
-    """
-    missing = [each for each in dict.fromkeys(map(_wanted, calls)) if each not in kernels]
-    for weights in ("constant", "plain"):
-        some = [each for each in missing if each[-1] == weights]
-        asked: Options = {**options, "weights": weights}
-        kernels |= zip(some, _compiled(some, {**asked, "threads": 1}), strict=True)
-        if thread_count(asked["threads"]) > 1:
-            slow = {
-                each: kernel for each in some if (kernel := kernels[each]) and kernel.releases_gil
-            }
-            parallel = _compiled([*slow], asked)
-            for (each, kernel), other in zip(slow.items(), parallel, strict=True):
-                if other and other.cost < kernel.cost:
-                    kernels[each] = other
-
-
-def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
-    """The kernels, with None for those that cannot be compiled."""
-    with announced(len(wanted)) as report:
-        asked: Options = {"progress": report, **options}
-        try:
-            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
-        except CompileAllError as error:
-            results = error.results
-    return [result if isinstance(result, Kernel) else None for result in results]
-
-
-def _segment(stage: Stage, kernels: dict[_Wanted, Kernel | None]) -> Segment:
+def _segment(stage: Stage, kernels: Kernels) -> Segment:
     compiled = []
     for call in stage.calls:
-        kernel = kernels[_wanted(call)]
+        kernel = kernels[call]
         if kernel is None:
             raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
         compiled.append(kernel)

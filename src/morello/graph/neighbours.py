@@ -1,0 +1,185 @@
+"""Groups that may be cheaper than those of the rule, by what they would save at the most.
+
+A kernel for the nodes of several groups saves the transfers of the arrays between them: of the
+rule's groups the costs are known, so that what another one would cost can be estimated without a
+search. Only what an estimate favours is worth one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from morello.graph.graph import Node
+from morello.graph.partition import GraphPartition, Group, group_of
+from morello.graph.reading import Reading
+from morello.graph.views import VIEWS, shown
+
+LEAST_SAVED = 0.02
+"""The least part of the cost of the kernels in its place that a group has to save."""
+
+MOST_JOINED = 3
+"""The most groups of the rule whose nodes one group may have."""
+
+MOST_OF_AN_OUTPUT = 200
+"""The most sets of nodes with the same output that are looked at, the smallest first."""
+
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A group that may be cheaper, with the nodes that it reads.
+
+    It is estimated to cost so many cycles, and to save so many.
+    """
+
+    group: Group
+    reads: frozenset[Node]
+    cost: float
+    saved: float
+
+
+def neighbours(
+    partition: GraphPartition, costs: Mapping[Group, float], line: float
+) -> list[Neighbour]:
+    """The groups of a partition, and others that may save time; those of the partition first.
+
+    The `costs` are those of the groups; to write and read a cache line costs `line` cycles. Of a
+    group whose nodes another one takes in part, there are all parts that are groups.
+    """
+    cutting = _Neighbourhood(partition, costs, line)
+    own = [cutting.own(group) for group in partition.groups]
+    joined = [*cutting.joined()]
+    divided = {
+        group
+        for each in joined
+        for group in cutting.touched(each.group.nodes)
+        if not set(cutting.members[group]).issubset(each.group.nodes)
+    }
+    return [*own, *joined, *cutting.parts(divided)]
+
+
+class _Neighbourhood:
+    """The nodes of a partition's groups, with estimates of what they cost."""
+
+    def __init__(
+        self, partition: GraphPartition, costs: Mapping[Group, float], line: float
+    ) -> None:
+        self._graph, self._groups = partition.graph, partition.groups
+        self._costs, self._line = costs, line
+        self._reading = Reading(partition.graph)
+        self.members = {group: _computing(group.nodes) for group in self._groups}
+        self._owner = {node: group for group in self._groups for node in self.members[group]}
+        self._turns = {
+            shown(group.output): group.output
+            for group in self._groups
+            if isinstance(group.output.operator, VIEWS)
+        }
+
+    def own(self, group: Group) -> Neighbour:
+        """A group of the partition."""
+        members = self.members[group]
+        return Neighbour(group, self._reads(members), self._costs[group], 0.0)
+
+    def joined(self) -> Iterator[Neighbour]:
+        """The groups with nodes of several ones that may save enough."""
+        for output in self._owner:
+            for members in self._ending(output, MOST_JOINED):
+                touched = self.touched(members)
+                if len(touched) == 1:
+                    continue
+                before = sum(self._part(group, members) for group in touched)
+                cost = self._estimate(members)
+                if before - cost < LEAST_SAVED * before:
+                    continue
+                group = self._group(members)
+                if group is not None:
+                    yield Neighbour(group, self._reads(members), cost, before - cost)
+
+    def parts(self, divided: Collection[Group]) -> Iterator[Neighbour]:
+        """The groups with some of the nodes of one of these."""
+        for output, owner in self._owner.items():
+            if owner not in divided:
+                continue
+            for members in self._ending(output, 1):
+                group = self._group(members) if len(members) < len(self.members[owner]) else None
+                if group is not None:
+                    yield Neighbour(group, self._reads(members), self._estimate(members), 0.0)
+
+    def touched(self, nodes: Iterable[Node]) -> set[Group]:
+        """The groups of the partition that have some of these nodes."""
+        return {self._owner[node] for node in nodes if node in self._owner}
+
+    def _ending(self, output: Node, most: int) -> Iterator[tuple[Node, ...]]:
+        """The sets of nodes of so many groups with this output, that nothing else reads inside.
+
+        They grow by one node at a time, in reverse topological order, so that each is met once.
+        """
+        positions = self._graph.positions
+        todo: list[tuple[Node, ...]] = [(output,)]
+        for members in todo:
+            yield members
+            inside = set(members)
+            for source in sorted(self._reads(members), key=positions.__getitem__):
+                if (
+                    source in self._owner
+                    and positions[source] < positions[members[0]]
+                    and self._reading.only_for(source, inside)
+                    and len(self.touched((source, *members))) <= most
+                    and len(todo) < MOST_OF_AN_OUTPUT
+                ):
+                    todo.append((source, *members))
+
+    def _group(self, members: Sequence[Node]) -> Group | None:
+        """The group that computes these nodes, if a Spec does.
+
+        Its result is stored in the order in which the partition stores it.
+        """
+        inside = {*members}
+        views = {
+            view
+            for node in members
+            for source, through in self._reading.sources(node).items()
+            if source in inside
+            for view in through
+        }
+        turn = {self._turns[members[-1]]} if members[-1] in self._turns else set()
+        return group_of(inside | views | turn, self._graph, self._turns.values())
+
+    def _reads(self, members: Sequence[Node]) -> frozenset[Node]:
+        """The nodes that compute what these read, other than these."""
+        sources = {source for node in members for source in self._reading.sources(node)}
+        return frozenset(sources.difference(members))
+
+    def _part(self, group: Group, members: Sequence[Node]) -> float:
+        """The cost of what a group has of these nodes."""
+        own = [node for node in self.members[group] if node in members]
+        whole = len(own) == len(self.members[group])
+        return self._costs[group] if whole else self._estimate(own)
+
+    def _estimate(self, members: Sequence[Node]) -> float:
+        """What a group costs if its kernel reads and writes each array once."""
+        return self._traffic(members) + sum(self._work[node] for node in members)
+
+    def _traffic(self, members: Sequence[Node]) -> float:
+        bases = {shown(source) for node in members for source in node.inputs}
+        arrays = [members[-1], *bases.difference(members)]
+        return self._line / 2 * sum(-(-node.type.bytes // LINE_BYTES) for node in arrays)
+
+    @cached_property
+    def _work(self) -> Mapping[Node, float]:
+        """What each node costs besides transfers, in equal parts for the heavy ones of a group."""
+        work: dict[Node, float] = defaultdict(float)
+        for group, members in self.members.items():
+            rest = max(0.0, self._costs[group] - self._traffic(members))
+            bearing = [node for node in members if node.operator.heavy] or members
+            for node in bearing:
+                work[node] = rest / len(bearing)
+        return work
+
+
+def _computing(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    return tuple(node for node in nodes if not isinstance(node.operator, VIEWS))

@@ -1,0 +1,90 @@
+"""The kernels that stages call: every different Spec is compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+from morello.base.errors import CompileAllError
+from morello.graph.operators import Constant
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
+from morello.models.announcing import announced
+from morello.models.schedule import StoredCall
+from morello.options import Options
+from morello.runtime.threads import thread_count
+from morello.search.prepacking import weights_of
+from morello.several import compile_all
+
+_Wanted = tuple[Spec, tuple[str, ...], str]
+"""A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
+
+
+class Kernels:
+    """The kernels of calls that were compiled so far, with None for those that have none."""
+
+    def __init__(self, options: Options) -> None:
+        """The options are those of `morello.compile`; `threads` are the most of a kernel."""
+        self.options = options
+        self._known: dict[_Wanted, Kernel | None] = {}
+
+    def __contains__(self, call: StoredCall) -> bool:
+        """Whether it was compiled, or cannot be."""
+        return _wanted(call) in self._known
+
+    def __getitem__(self, call: StoredCall) -> Kernel | None:
+        """The kernel of a call that was compiled; None if there is none."""
+        return self._known[_wanted(call)]
+
+    def different(self, calls: Iterable[StoredCall]) -> list[StoredCall]:
+        """Those of the calls that were not compiled, one for each kernel."""
+        missing = {_wanted(call): call for call in calls if call not in self}
+        return [*missing.values()]
+
+    def cost(self, calls: Iterable[StoredCall]) -> float:
+        """The cost of the kernels of compiled calls in cycles; infinite if one has none."""
+        kernels = [self[call] for call in calls]
+        return sum(kernel.cost if kernel else inf for kernel in kernels)
+
+    def compile(self, calls: Iterable[StoredCall], seconds: float | None = None) -> None:
+        """Compile what was not compiled yet; searches have so many seconds, or their budget.
+
+        Only kernels that take long on one thread are compiled for several: others would gain
+        little, and the search for them takes longer.
+        """
+        missing = [*map(_wanted, self.different(calls))]
+        options = self.options if seconds is None else {**self.options, "budget": seconds}
+        for weights in ("constant", "plain"):
+            some = [each for each in missing if each[-1] == weights]
+            asked: Options = {**options, "weights": weights}
+            self._known |= zip(some, _compiled(some, {**asked, "threads": 1}), strict=True)
+            if thread_count(asked["threads"]) > 1:
+                slow = {
+                    each: kernel
+                    for each in some
+                    if (kernel := self._known[each]) and kernel.releases_gil
+                }
+                parallel = _compiled([*slow], asked)
+                for (each, kernel), other in zip(slow.items(), parallel, strict=True):
+                    if other and other.cost < kernel.cost:
+                        self._known[each] = other
+
+
+def _wanted(call: StoredCall) -> _Wanted:
+    """What to compile: weights are prepacked if all that may be are constants."""
+    spec = call.spec
+    by_name = dict(zip(spec.arrays, call.inputs, strict=False))
+    weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
+    constant = bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
+    return spec, spec.names, "constant" if constant else "plain"
+
+
+def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
+    """The kernels, with None for those that cannot be compiled."""
+    with announced(len(wanted)) as report:
+        asked: Options = {"progress": report, **options}
+        try:
+            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
+        except CompileAllError as error:
+            results = error.results
+    return [result if isinstance(result, Kernel) else None for result in results]

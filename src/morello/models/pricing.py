@@ -1,0 +1,100 @@
+"""What groups cost, found by compiling them, so that a partition can be made cheaper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from morello.graph.graph import Node, TensorType, apply
+from morello.graph.improving import improved
+from morello.graph.lowering import copied
+from morello.graph.neighbours import LINE_BYTES
+from morello.graph.operators import Input
+from morello.graph.partition import GraphPartition, Group
+from morello.models.in_place import in_place
+from morello.models.kernels import Kernels
+from morello.models.schedule import Stage, StoredCall, schedule, whole
+from morello.options import Options, requested
+from morello.request import answer
+from morello.runtime.threads import available_threads, thread_count
+
+_COPIED = TensorType((256, 1024), np.dtype(np.float32))
+"""An array that is in memory, from where and to where a kernel copies."""
+
+
+def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float) -> GraphPartition:
+    """The cheapest partition that is found in so many seconds; the given one if none is cheaper.
+
+    The kernels of the given groups were compiled already, and those of other ones are.
+    """
+    pricing = _Pricing(kernels, time.monotonic() + seconds)
+    costs = pricing.known(partition, partition.groups)
+    if len(costs) < len(partition.groups):
+        return partition
+    return improved(partition, costs, _line(kernels.options), pricing)
+
+
+class _Pricing:
+    """What groups cost, as long as there is time to compile them."""
+
+    def __init__(self, kernels: Kernels, end: float) -> None:
+        self._kernels, self._end = kernels, end
+
+    def __call__(
+        self, wanted: Sequence[tuple[GraphPartition, Sequence[Group]]]
+    ) -> dict[Group, float]:
+        """The costs of those for which there is time, the first ones, and of what is equal.
+
+        Groups of later partitions are compiled where a core would have nothing to do.
+        """
+        left = self._end - time.monotonic()
+        if left <= 0:
+            return {}
+        options, cores = self._kernels.options, available_threads()
+        budget = min(left, options["budget"])
+        searches = 2 if thread_count(options["threads"]) > 1 else 1
+        most = max(1, int(left * cores / (budget * searches)))
+        chosen: list[StoredCall] = []
+        for partition, groups in wanted:
+            if len(chosen) < cores:
+                calls = _calls(partition)
+                chosen += [calls[group.output] for group in groups]
+                chosen = self._kernels.different(chosen)[:most]
+        self._kernels.compile(chosen, budget)
+        costs: dict[Group, float] = {}
+        for partition, groups in wanted:
+            costs |= self.known(partition, groups)
+        return costs
+
+    def known(self, partition: GraphPartition, groups: Sequence[Group]) -> dict[Group, float]:
+        """The costs of the groups of a partition that were compiled."""
+        calls = _calls(partition)
+        return {
+            group: self._kernels.cost([calls[group.output]])
+            for group in groups
+            if calls[group.output] in self._kernels
+        }
+
+
+def _calls(partition: GraphPartition) -> Mapping[Node, StoredCall]:
+    """The call of each group by its output, in place where it can be."""
+    calls: dict[Node, StoredCall] = {}
+    for stage in schedule(partition):
+        if isinstance(stage, Stage):
+            computing = [call for call in stage.calls if not call.copies]
+            placed = [call for call in in_place(stage).calls if not call.copies]
+            calls |= {
+                before.output.base: after for before, after in zip(computing, placed, strict=True)
+            }
+    return calls
+
+
+def _line(options: Options) -> float:
+    """The cycles that it takes to write a cache line and to read it again, by those of a copy."""
+    spec = copied(whole(apply(Input(_COPIED)))).spec
+    alone: Options = {**options, "threads": 1}
+    with requested(spec, **alone) as request:
+        impl, _ = answer(request)
+    return impl.cost / (_COPIED.bytes / LINE_BYTES)
