@@ -24,7 +24,7 @@ from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import Stage, StoredCall, whole
-from morello.options import Options
+from morello.options import GraphOptions, Options
 from morello.runtime.argument import Argument, check_functional
 
 try:
@@ -48,15 +48,15 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[GraphOptions],
 ) -> Function:
     """A function of JAX, compiled as `jax.jit` would, with kernels for what they compute faster.
 
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
     stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
-    compiled. The options are those of `morello.compile`. Also a decorator, with or without
-    arguments.
+    compiled. The options are those of `morello.compile`, and `fuse_seconds` (see `compile_graph`).
+    Also a decorator, with or without arguments.
     """
     if function is None:
         return functools.partial(

@@ -42,10 +42,10 @@ class Options(TypedDict, total=False):
 class GraphOptions(Options, total=False):
     """The options of programs of several kernels.
 
-    Other groups of operations than those of the rule are tried for `fuse_seconds`, 0 for none.
+    For `fuse_seconds`, other groups of operations than those of the rule are tried as kernels.
     """
 
-    fuse_seconds: float
+    fuse_seconds: float | None
 
 
 @contextmanager

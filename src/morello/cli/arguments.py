@@ -120,6 +120,15 @@ def add_budget(parser: argparse.ArgumentParser, *, seconds: float, gap: float) -
     )  # fmt: skip
 
 
+def add_fuse_seconds(parser: argparse.ArgumentParser) -> None:
+    """How long other groups of operations than those of the rule are tried."""
+    parser.add_argument(
+        "--fuse-seconds", type=float, metavar="SECONDS",
+        help="how long to try other kernels than those that each product, reduction, norm and the "
+        "like makes with the elementwise operations after it (10, if much may be saved)",
+    )  # fmt: skip
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     """An expression, and the options of the search for its best program."""
     add_expression(parser)

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello.base.errors import GraphError
-from morello.cli.arguments import add_abi, add_budget, add_json, add_target, add_threads
+from morello.cli.arguments import (
+    add_abi,
+    add_budget,
+    add_fuse_seconds,
+    add_json,
+    add_target,
+    add_threads,
+)
 from morello.cli.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -25,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     add_threads(parser)
     add_budget(parser, seconds=3.0, gap=0.02)
+    add_fuse_seconds(parser)
     add_json(parser)
 
 
@@ -38,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     with progress() as report:
         model = compile_graph(
             graph, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
-            gap=arguments.gap, progress=report,
+            gap=arguments.gap, fuse_seconds=arguments.fuse_seconds, progress=report,
         )  # fmt: skip
     project = exported(model, arguments.name, abis)
     paths = write_project(project, arguments.folder)

@@ -14,6 +14,7 @@ from morello.base.files import check_writable
 from morello.cli.arguments import (
     add_budget,
     add_compiler,
+    add_fuse_seconds,
     add_json,
     add_table,
     add_target,
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_table(parser)
     add_budget(parser, seconds=20.0, gap=0.02)
+    add_fuse_seconds(parser)
     add_compiler(parser)
     add_json(parser)
 
@@ -61,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.model, arguments.output, shapes,
             target=arguments.target, threads=arguments.threads, budget=arguments.budget,
             gap=arguments.gap, table=tables.OFF if arguments.no_table else arguments.db,
-            compiler=arguments.compiler, progress=report,
+            compiler=arguments.compiler, fuse_seconds=arguments.fuse_seconds, progress=report,
         )  # fmt: skip
     seconds = time.perf_counter() - began
     print("comparing both models ...", file=sys.stderr)

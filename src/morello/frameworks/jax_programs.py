@@ -23,7 +23,7 @@ from morello.graph.graph import Graph, Node
 from morello.importers.stablehlo import from_module
 from morello.models import CompiledGraph, compile_graph
 from morello.models.reporting import ProgramReport, program_report
-from morello.options import Options
+from morello.options import GraphOptions
 
 Function = Callable[..., list[Any]]
 
@@ -33,7 +33,7 @@ class JaxProgram:
     """A traced function, the options that its kernels are compiled with, and where it reports."""
 
     traced: Any
-    options: Options
+    options: GraphOptions
     reports: list[ProgramReport]
 
     @functools.cached_property
@@ -88,7 +88,7 @@ class JaxProgram:
 
 
 def evaluated(
-    function: Function, arrays: Sequence[Any], options: Options, reports: list[ProgramReport]
+    function: Function, arrays: Sequence[Any], options: GraphOptions, reports: list[ProgramReport]
 ) -> list[Any]:
     """The results of a function of arrays, as a program unless only JAX can compute it."""
     traced = _traced(function, arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Generic, TypeVar
 
 from morello.base.errors import SearchError
 from morello.graph.frameworks import NUMPY
@@ -37,67 +38,74 @@ def by_cost(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Gr
     """
     reading = Reading(graph)
     chosen = cheapest(reading, lambda output: [*_ending(reading, output, price, grows)])
-    groups = [candidate.group for candidate in chosen if candidate.group]
+    groups = [producer.what for producer in chosen if producer.what]
     return GraphPartition(graph, tuple(groups))
 
 
+W = TypeVar("W")  # a group, in some form
+
+
 @dataclass(frozen=True)
-class Candidate:
-    """What may compute a node: a group, or the framework if that is None; its price in seconds or
-    cycles, and the nodes that it reads.
+class Producer(Generic[W]):
+    """What may compute a node, or None if that is left to the framework.
+
+    With its price, in seconds or cycles, and the nodes that it reads.
     """
 
-    group: Group | None
+    what: W | None
     price: float
     reads: frozenset[Node]
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """The last candidate that was chosen, the choice before it, and the price of all so far."""
+class _Choice(Generic[W]):
+    """The last producer that was chosen, the choice before it, and the price of all so far."""
 
     price: float = 0.0
-    candidate: Candidate | None = None
-    before: _Choice | None = None
+    producer: Producer[W] | None = None
+    before: _Choice[W] | None = None
 
 
 def cheapest(
-    reading: Reading, candidates: Callable[[Node], Sequence[Candidate]]
-) -> tuple[Candidate, ...]:
-    """The cheapest choice of candidates for all nodes that compute something, in their order.
+    reading: Reading, producers: Callable[[Node], Sequence[Producer[W]]]
+) -> tuple[Producer[W], ...]:
+    """The cheapest choice of producers for all nodes that compute something, in their order.
 
-    `candidates` gives those for a node. Raises `SearchError` if it gives none for a node that no
-    group contains.
+    `producers` gives those for a node. Raises `SearchError` if there is no choice, as they lack
+    one for a node that no group contains.
     """
-    best = {reading.kept & frozenset(reading.computing): _Choice()}
+    outputs = reading.kept.intersection(reading.computing)
+    best: dict[frozenset[Node], _Choice[W]] = {outputs: _Choice()}
     for output in reversed(reading.computing):
         states = [wanted for wanted in best if output in wanted]
         if not states:
             continue  # in every state, a chosen group contains this node already
-        possible = candidates(output)
-        if not possible:
+        possible = producers(output)
+        for wanted in states:
+            choice = best.pop(wanted)
+            for producer in possible:
+                state = wanted - {output} | producer.reads
+                total = choice.price + producer.price
+                if state not in best or total < best[state].price:
+                    best[state] = _Choice(total, producer, choice)
+        if not best:
             raise SearchError(
                 f"{output}: no kernel computes this by itself, and every node needs one."
             )
-        for wanted in states:
-            choice = best.pop(wanted)
-            for candidate in possible:
-                state = wanted - {output} | candidate.reads
-                total = choice.price + candidate.price
-                if state not in best or total < best[state].price:
-                    best[state] = _Choice(total, candidate, choice)
         if len(best) > MOST_STATES:
             kept = sorted(best.items(), key=lambda item: item[1].price)[:MOST_STATES]
             best = dict(kept)
-    chosen: list[Candidate] = []
+    chosen: list[Producer[W]] = []
     (last,) = best.values()
-    while last.candidate and last.before:
-        chosen.append(last.candidate)
+    while last.producer and last.before:
+        chosen.append(last.producer)
         last = last.before
     return tuple(chosen)
 
 
-def _ending(reading: Reading, output: Node, price: Price, grows: Growth) -> Iterator[Candidate]:
+def _ending(
+    reading: Reading, output: Node, price: Price, grows: Growth
+) -> Iterator[Producer[Group]]:
     """The groups with this output.
 
     Groups grow by one node at a time, in reverse topological order, so that each is visited once.
@@ -113,12 +121,12 @@ def _ending(reading: Reading, output: Node, price: Price, grows: Growth) -> Iter
         if group is None:
             if members == (output,):
                 seconds = NUMPY.seconds((output,))
-                yield Candidate(None, seconds, outside)
+                yield Producer(None, seconds, outside)
             continue
         cost = price(group.lowered.spec)
         if cost == inf:
             continue
-        yield Candidate(group, cost, outside)
+        yield Producer(group, cost, outside)
         if not grows(group.lowered.spec):
             continue
         first = graph.positions[members[0]]

@@ -8,8 +8,8 @@ search. Only what an estimate favours is worth one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from morello.graph.graph import Node
@@ -29,37 +29,44 @@ MOST_OF_AN_OUTPUT = 200
 LINE_BYTES = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Neighbour:
-    """A group that may be cheaper, with the nodes that it reads.
+    """The nodes of a group that may be cheaper, if a Spec computes them; the last is the output.
 
-    It is estimated to cost so many cycles, and to save so many.
+    It is estimated to cost so many cycles, and to save so many. `reads` are the nodes that compute
+    what it reads.
     """
 
-    group: Group
+    members: tuple[Node, ...]
     reads: frozenset[Node]
     cost: float
     saved: float
+    make: Callable[[Sequence[Node]], Group | None] = field(repr=False)
+
+    @cached_property
+    def group(self) -> Group | None:
+        """The group; None if no Spec computes it."""
+        return self.make(self.members)
 
 
 def neighbours(
     partition: GraphPartition, costs: Mapping[Group, float], line: float
 ) -> list[Neighbour]:
-    """The groups of a partition, and others that may save time; those of the partition first.
+    """The groups of a partition, in their order, and then others that may save time.
 
     The `costs` are those of the groups; to write and read a cache line costs `line` cycles. Of a
-    group whose nodes another one takes in part, there are all parts that are groups.
+    group whose nodes another one takes in part, there are all parts.
     """
-    cutting = _Neighbourhood(partition, costs, line)
-    own = [cutting.own(group) for group in partition.groups]
-    joined = [*cutting.joined()]
+    around = _Neighbourhood(partition, costs, line)
+    own = [around.own(group) for group in partition.groups]
+    joined = [*around.joined()]
     divided = {
         group
         for each in joined
-        for group in cutting.touched(each.group.nodes)
-        if not set(cutting.members[group]).issubset(each.group.nodes)
+        for group in around.touched(each.members)
+        if not set(around.members[group]).issubset(each.members)
     }
-    return [*own, *joined, *cutting.parts(divided)]
+    return [*own, *joined, *around.parts(divided)]
 
 
 class _Neighbourhood:
@@ -82,10 +89,10 @@ class _Neighbourhood:
     def own(self, group: Group) -> Neighbour:
         """A group of the partition."""
         members = self.members[group]
-        return Neighbour(group, self._reads(members), self._costs[group], 0.0)
+        return Neighbour(members, self._reads(members), self._costs[group], 0.0, lambda _: group)
 
     def joined(self) -> Iterator[Neighbour]:
-        """The groups with nodes of several ones that may save enough."""
+        """The nodes of several groups that may save enough as one."""
         for output in self._owner:
             for members in self._ending(output, MOST_JOINED):
                 touched = self.touched(members)
@@ -93,21 +100,22 @@ class _Neighbourhood:
                     continue
                 before = sum(self._part(group, members) for group in touched)
                 cost = self._estimate(members)
-                if before - cost < LEAST_SAVED * before:
-                    continue
-                group = self._group(members)
-                if group is not None:
-                    yield Neighbour(group, self._reads(members), cost, before - cost)
+                if before - cost >= LEAST_SAVED * before:
+                    yield self._neighbour(members, before)
 
     def parts(self, divided: Collection[Group]) -> Iterator[Neighbour]:
-        """The groups with some of the nodes of one of these."""
+        """Some of the nodes of one of these groups."""
         for output, owner in self._owner.items():
-            if owner not in divided:
-                continue
-            for members in self._ending(output, 1):
-                group = self._group(members) if len(members) < len(self.members[owner]) else None
-                if group is not None:
-                    yield Neighbour(group, self._reads(members), self._estimate(members), 0.0)
+            if owner in divided:
+                for members in self._ending(output, 1):
+                    if len(members) < len(self.members[owner]):
+                        yield self._neighbour(members)
+
+    def _neighbour(self, members: tuple[Node, ...], before: float | None = None) -> Neighbour:
+        """These nodes as one group, in place of what costs so much."""
+        cost = self._estimate(members)
+        saved = 0.0 if before is None else before - cost
+        return Neighbour(members, self._reads(members), cost, saved, self._group)
 
     def touched(self, nodes: Iterable[Node]) -> set[Group]:
         """The groups of the partition that have some of these nodes."""

@@ -22,28 +22,29 @@ from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, program_report
-from morello.options import Options
+from morello.options import GraphOptions
 
 VARIANTS = 8
 """How often a function is compiled, for arguments of different types; then NumPy computes it."""
 
 
 @overload
-def jit(function: Callable[..., Any], /, **options: Unpack[Options]) -> Jitted: ...
+def jit(function: Callable[..., Any], /, **options: Unpack[GraphOptions]) -> Jitted: ...
 
 
 @overload
-def jit(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Jitted]: ...
+def jit(**options: Unpack[GraphOptions]) -> Callable[[Callable[..., Any]], Jitted]: ...
 
 
 def jit(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[Options]
+    function: Callable[..., Any] | None = None, /, **options: Unpack[GraphOptions]
 ) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
     """A function written in NumPy that kernels compute; as a decorator, with options or without.
 
     The first call for arrays of other types traces the function, compiles its graph, compares the
     results with NumPy's, and returns these. The options are those of `morello.compile`; each
-    search ends at a gap of 2 %, or after 3 seconds, unless they say otherwise.
+    search ends at a gap of 2 %, or after 3 seconds, unless they say otherwise. With `fuse_seconds`,
+    other kernels than those of the simple rule are tried for so long (see `compile_graph`).
 
     The function must depend on nothing but its arguments: what else it reads is constant from then
     on. It is compiled once for each set of types and strides of its arrays and of values of its
@@ -84,7 +85,7 @@ class Jitted:
     """The builtin function of the last variant, whose check of arrays tells whether they are of
     the same types; or what chooses the variant. A slot, as that of a kernel."""
 
-    def __init__(self, options: Options, function: Callable[..., Any]) -> None:
+    def __init__(self, options: GraphOptions, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
         self.variants: dict[Hashable, Variant] = {}
         self._function, self._options = function, options

@@ -19,6 +19,7 @@ from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
 from morello.models.pricing import cheaper
+from morello.models.remembered import RememberedCut, cut_question, recalled, remember
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
 from morello.options import GraphOptions, Options
@@ -28,9 +29,6 @@ GAP = 0.02
 
 SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
-
-FUSE_SECONDS = 10.0
-"""How long `compile_graph` tries other groups than those of the rule, unless options say so."""
 
 ByNumPy = Callable[[Node, Sequence[Array]], Array]
 """A function that computes a node for the values of its inputs."""
@@ -96,10 +94,11 @@ def compile_graph(
 ) -> CompiledGraph:
     """The kernels and the order of a graph, simplified, and with its nodes grouped by cost.
 
-    As `compile_partition`, for the groups of the rule. If other groups may cost less, they are
-    compiled, too, as long as `fuse_seconds` say, 10 by default.
+    Other groups than those of the rule are tried for as many seconds as `fuse_seconds` say; by
+    default for 10, if enough of the time of the kernels is expected to be saved (see `pricing`).
+    Apart from that, this is `compile_partition`.
     """
-    asked: GraphOptions = {"fuse_seconds": FUSE_SECONDS, **options}
+    asked: GraphOptions = {"fuse_seconds": None, **options}
     return compile_partition(partitioned(graph), framework, **asked)
 
 
@@ -119,26 +118,23 @@ def compile_partition(
     all that this process may use: a kernel that would not gain by them runs on one. A group that no
     kernel computes is left to the framework, and if anything is, so is a segment that is not worth
     its call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by
-    default 0 (see `pricing`). Raises `MorelloError`.
+    default 0. Raises `MorelloError`.
     """
     asked = options.copy()
     seconds = asked.pop("fuse_seconds", 0.0)
-    if not isinstance(seconds, int | float) or not seconds >= 0:
+    if seconds is not None and (not isinstance(seconds, int | float) or not seconds >= 0):
         raise SearchError(f"fuse_seconds is a number of seconds, or 0, not {quoted(seconds)}.")
     known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
     known.update(asked)
     kernels = Kernels(known)
-    first = _planned(partition, framework, kernels)
-    plan = first
-    if seconds:
-        other = cheaper(first.partition, kernels, seconds)
-        if other != first.partition:
-            second = _planned(other, framework, kernels)
-            if second.cost < first.cost and second.partition.left == first.partition.left:
-                plan = second
+    if seconds == 0:
+        plan = _planned(partition, framework, kernels)
+        cost_at_first = plan.cost
+    else:
+        plan, cost_at_first = _cheapest(partition, framework, kernels, seconds)
     segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
     return CompiledGraph(
-        partition.graph, plan.partition, tuple(segments), framework, plan.cost, first.cost
+        partition.graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first
     )
 
 
@@ -149,6 +145,28 @@ class _Plan:
     partition: GraphPartition
     steps: tuple[Stage | Node, ...]
     cost: float
+
+
+def _cheapest(
+    partition: GraphPartition, framework: Framework, kernels: Kernels, seconds: float | None
+) -> tuple[_Plan, float]:
+    """The plan for the cheapest partition that is found, and the cost of the given one's plan."""
+    choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
+    asked = cut_question(partition, choosing)
+    cut = recalled(asked, partition) if asked else None
+    if cut:
+        plan = _planned(cut.partition, framework, kernels)
+        if plan.partition == cut.partition:
+            return plan, cut.cost_at_first
+    first = best = _planned(partition, framework, kernels)
+    other = cheaper(first.partition, kernels, seconds)
+    if other != first.partition:
+        second = _planned(other, framework, kernels)
+        if second.cost < first.cost and second.partition.left == first.partition.left:
+            best = second
+    if asked:
+        remember(asked, RememberedCut(best.partition, first.cost))
+    return best, first.cost
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from morello.graph.graph import Node, TensorType, apply
-from morello.graph.improving import improved
+from morello.graph.improving import Improvement, Wanted
 from morello.graph.lowering import copied
 from morello.graph.neighbours import LINE_BYTES
 from morello.graph.operators import Input
@@ -20,36 +20,46 @@ from morello.options import Options, requested
 from morello.request import answer
 from morello.runtime.threads import available_threads, thread_count
 
+SECONDS = 10.0
+"""How long other groups than the given ones are tried, if that is expected to be worth it."""
+
+LEAST_EXPECTED = 0.03
+"""The least part of the cost of all kernels that has to be expected to be saved for that."""
+
 _COPIED = TensorType((256, 1024), np.dtype(np.float32))
 """An array that is in memory, from where and to where a kernel copies."""
 
 
-def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float) -> GraphPartition:
+def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float | None) -> GraphPartition:
     """The cheapest partition that is found in so many seconds; the given one if none is cheaper.
 
-    The kernels of the given groups were compiled already, and those of other ones are.
+    Without a number of seconds, they are `SECONDS` if estimates expect to save enough, and else
+    none. The kernels of the given groups were compiled already, and those of other ones are.
     """
-    pricing = _Pricing(kernels, time.monotonic() + seconds)
+    pricing = _Pricing(kernels)
     costs = pricing.known(partition, partition.groups)
     if len(costs) < len(partition.groups):
         return partition
-    return improved(partition, costs, _line(kernels.options), pricing)
+    improvement = Improvement(partition, costs, _line(kernels.options))
+    if seconds is None:
+        seconds = SECONDS if improvement.expected >= LEAST_EXPECTED else 0.0
+    pricing.end = time.monotonic() + seconds
+    return improvement.cheapest(pricing)
 
 
 class _Pricing:
     """What groups cost, as long as there is time to compile them."""
 
-    def __init__(self, kernels: Kernels, end: float) -> None:
-        self._kernels, self._end = kernels, end
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        self.end = time.monotonic()
 
-    def __call__(
-        self, wanted: Sequence[tuple[GraphPartition, Sequence[Group]]]
-    ) -> dict[Group, float]:
+    def __call__(self, wanted: Wanted) -> dict[Group, float]:
         """The costs of those for which there is time, the first ones, and of what is equal.
 
         Groups of later partitions are compiled where a core would have nothing to do.
         """
-        left = self._end - time.monotonic()
+        left = self.end - time.monotonic()
         if left <= 0:
             return {}
         options, cores = self._kernels.options, available_threads()

@@ -32,7 +32,8 @@ class ProgramReport:
     """What became of a program for arguments of certain types.
 
     The kernels are those that take most time first. `left` has what the `framework` computes
-    between them, each with the reason. If it computes everything, `note` says why.
+    between them, each with the reason. If it computes everything, `note` says why. `by_rule` is
+    the predicted time in seconds of kernels by the simple rule, which may be others.
     """
 
     framework: str
@@ -42,6 +43,7 @@ class ProgramReport:
     left: tuple[tuple[str, str], ...] = ()
     note: str = ""
     name: str = ""
+    by_rule: float = 0.0
 
     @property
     def kernel_count(self) -> int:
@@ -58,7 +60,9 @@ class ProgramReport:
         if self.note:
             return f"{head}{self.framework} computes all of it, as {self.note.removesuffix('.')}."
         kernels, calls = _counted(self.kernel_count, "kernel"), _counted(self.segments, "call")
-        lines = [f"{head}{kernels} in {calls}, {_time(self.seconds)} predicted"]
+        predicted, by_rule = _time(self.seconds), _time(self.by_rule)
+        rule = f" ({by_rule} for kernels by the rule)" if by_rule != predicted else ""
+        lines = [f"{head}{kernels} in {calls}, {predicted} predicted{rule}"]
         for kernel in self.kernels:
             share = round(100 * kernel.seconds / self.seconds)
             each = _time(kernel.seconds / kernel.times)
@@ -101,6 +105,7 @@ def program_report(
         len(compiled.segments),
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
+        by_rule=compiled.cost_at_first / CLOCK_HZ,
     )
 
 

@@ -25,7 +25,7 @@ from morello.models.compiling import partitioned
 from morello.models.schedule import Stage, schedule
 from morello.onnx.library import MOST_ARRAYS
 from morello.onnx.runtime_graph import RuntimeGraph
-from morello.options import Options
+from morello.options import GraphOptions
 
 _IR_VERSION = 8
 
@@ -66,10 +66,10 @@ class _Draft:
     partition: GraphPartition
 
 
-def claims(graph: RuntimeGraph, **options: Unpack[Options]) -> tuple[Claim, ...]:
+def claims(graph: RuntimeGraph, **options: Unpack[GraphOptions]) -> tuple[Claim, ...]:
     """The parts of a graph that kernels compute, as few as can be.
 
-    The options are those of `morello.compile`. Raises `MorelloError`.
+    The options are those of `compile_graph`. Raises `MorelloError`.
     """
     return _Claiming(graph, options).claims()
 
@@ -77,7 +77,7 @@ def claims(graph: RuntimeGraph, **options: Unpack[Options]) -> tuple[Claim, ...]
 class _Claiming:
     """The nodes of a graph that are left to ONNX Runtime so far, and parts of the others."""
 
-    def __init__(self, graph: RuntimeGraph, options: Options) -> None:
+    def __init__(self, graph: RuntimeGraph, options: GraphOptions) -> None:
         self._graph, self._options = graph, options
         self._left = {n for n, node in enumerate(graph.nodes) if not node.plain}
         self._cuts: set[int] = set()
@@ -240,8 +240,9 @@ class _Claiming:
     def _compiled(self, draft: _Draft) -> Claim:
         """The claim of a part; the search may find no kernel for what should have one."""
         if draft.part not in self._claims:
+            asked: GraphOptions = {"fuse_seconds": None, **self._options}
             try:
-                compiled = compile_partition(draft.partition, ONNX_RUNTIME, **self._options)
+                compiled = compile_partition(draft.partition, ONNX_RUNTIME, **asked)
             except (SearchError, SpecError):
                 raise _halved(draft.part) from None
             self._check(draft.part, draft.program, compiled.partition, compiled.steps)

@@ -20,7 +20,7 @@ from morello.importers.onnx import OnnxProgram, import_model, read_model
 from morello.models import CompiledGraph, compile_graph
 from morello.onnx.library import build_library, custom_op
 from morello.onnx.rewriting import DOMAIN, rewritten
-from morello.options import Options
+from morello.options import GraphOptions
 
 MOST_INSIDE = 2**26
 """From this many bytes on, constants are in a file of their own, which is mapped into memory."""
@@ -51,12 +51,13 @@ def convert(
     model: str | os.PathLike[str],
     output: str | os.PathLike[str],
     shapes: Mapping[str, Sequence[int]] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[GraphOptions],
 ) -> Conversion:
     """Write a model that computes the same, and beside it the library of its kernels.
 
-    Inputs with free dimensions need shapes. The options are those of `morello.compile`; with
-    `threads`, kernels that gain by so many run on those of the session. Raises `MorelloError`.
+    Inputs with free dimensions need shapes. The options are those of `morello.compile`, and
+    `fuse_seconds` (see `compile_graph`); with `threads`, kernels that gain by so many run on those
+    of the session. Raises `MorelloError`.
     """
     path = Path(output)
     library, data = path.with_suffix(".so"), Path(f"{path}.data")
@@ -64,7 +65,7 @@ def convert(
     for each in (path, library, data):
         check_writable(each)
     program = import_model(read_model(model), shapes)
-    asked: Options = {"threads": 1, **options}
+    asked: GraphOptions = {"threads": 1, **options}
     compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
     ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
     faster = rewritten(program, compiled, ops)

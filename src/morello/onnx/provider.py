@@ -29,7 +29,7 @@ from morello.onnx.claiming import Claim, claims
 from morello.onnx.groups import RuntimeGroup, group_of
 from morello.onnx.library import build_provider, custom_op, provider_source
 from morello.onnx.runtime_graph import RuntimeApi, RuntimeGraph, read_graph
-from morello.options import Options
+from morello.options import GraphOptions
 from morello.targets.catalog import find_target
 
 NAME = "MorelloExecutionProvider"
@@ -50,8 +50,9 @@ OPTIONS: Mapping[str, Callable[[str], float | str]] = {
     "gap": float,
     "target": _target,
     "compiler": _compiler,
+    "fuse_seconds": float,
 }
-"""The options of `morello.compile` that a session may have, and how their texts are read."""
+"""The options of programs that a session may have, and how their texts are read."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class _Session:
 
     api: RuntimeApi
     logger: int
-    options: Options
+    options: GraphOptions
     saving: _Saving | None
     path: str = ""
     groups: dict[str, tuple[RuntimeGroup, Claim]] = field(default_factory=dict)
@@ -107,7 +108,7 @@ def _create(api: int, options: int, logger: int, name: bytes, number: int) -> in
     return None
 
 
-def _options(api: RuntimeApi, address: int, provider: str) -> Options:
+def _options(api: RuntimeApi, address: int, provider: str) -> GraphOptions:
     options: Any = {}
     for key, read in OPTIONS.items():
         text = api.option(address, f"ep.{provider.lower()}.{key}")
@@ -115,7 +116,7 @@ def _options(api: RuntimeApi, address: int, provider: str) -> Options:
             options |= {} if text is None else {key: read(text)}
         except ValueError:
             raise SearchError(f"the option {key} is {quoted(text)}", "give a number") from None
-    known: Options = options
+    known: GraphOptions = options
     return known
 
 

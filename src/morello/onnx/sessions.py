@@ -12,19 +12,20 @@ from morello.base.errors import GraphError, SearchError, quoted
 from morello.importers.onnx import read_model
 from morello.onnx.checking import explained, largest_difference, runtime
 from morello.onnx.provider import OPTIONS, register
-from morello.options import Options
+from morello.options import GraphOptions
 
 
 def session(
     model: str | os.PathLike[str],
     shapes: Mapping[str, Sequence[int]] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[GraphOptions],
 ) -> Any:
     """An `InferenceSession` for the file of a model, in which kernels compute what they can.
 
     Free dimensions that have a name get their size from `shapes`, by input; the options are
-    `budget`, `gap`, `target` and `compiler`, as `morello.compile` has them. The results for random
-    inputs are compared with those that ONNX Runtime computes alone. Raises `MorelloError`.
+    `budget`, `gap`, `target` and `compiler`, as `morello.compile` has them, and `fuse_seconds`, as
+    `compile_graph` has it. The results for random inputs are compared with those that ONNX Runtime
+    computes alone. Raises `MorelloError`.
     """
     if wrong := {*options} - {*OPTIONS}:
         known = ", ".join(OPTIONS)

@@ -17,7 +17,7 @@ from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import type_of
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport
-from morello.options import Options
+from morello.options import GraphOptions
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
 from morello.torch.tracing import traced
@@ -77,18 +77,19 @@ def backend(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """torch.compile(model, backend="morello", options=...), with the options of `compile`.
+    """torch.compile(model, backend="morello", options=...), with the options of `compile`, and
+    `fuse_seconds` (see `compile_graph`).
 
     A graph is compiled when it is first called, for the shapes it is called with; parameters and
     buffers are then constants, packed once. Kernels run on torch's threads. What kernels cannot do
     is left to torch; so is a graph that needs gradients. Raises `SearchError` for unknown options.
     """
-    known = {*Options.__annotations__}
+    known = {*GraphOptions.__annotations__}
     wrong = {*(options or {})} - known
     if mode is not None or wrong:
         what = f"mode {mode}" if mode is not None else f"options {', '.join(sorted(wrong))}"
         raise SearchError(f"there is no {what}", f"the options are {', '.join(sorted(known))}")
-    graph = _Graph(module, cast(Options, dict(options or {})))
+    graph = _Graph(module, cast(GraphOptions, dict(options or {})))
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         graph.report.by_torch = "it needs gradients; call it under torch.no_grad()"
@@ -126,7 +127,7 @@ class _Compiled:
 class _Graph:
     """A graph, called as torch calls it, with its programs by the sizes that change."""
 
-    def __init__(self, module: fx.GraphModule, options: Options) -> None:
+    def __init__(self, module: fx.GraphModule, options: GraphOptions) -> None:
         self.report = GraphReport()
         self._module, self._options = module, options
         self._programs: dict[tuple[int, ...], _Compiled] = {}
@@ -191,7 +192,7 @@ class _Graph:
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
-        asked: Options = {"threads": most_threads(), **self._options}
+        asked: GraphOptions = {"threads": most_threads(), **self._options}
         program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **asked))
         if program.report.note:
             raise GraphError(program.report.note)

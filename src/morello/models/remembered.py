@@ -1,0 +1,70 @@
+"""Partitions that were chosen before, so that a later process prices no groups again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from morello.graph.graph import Graph, Node
+from morello.graph.partition import GraphPartition, group_of
+from morello.graph.views import VIEWS
+from morello.questions import question
+from morello.tables import texts
+
+
+@dataclass(frozen=True)
+class RememberedCut:
+    """The partition that was chosen for a given one, and the cost of that in cycles."""
+
+    partition: GraphPartition
+    cost_at_first: float
+
+
+def cut_question(given: GraphPartition, options: Mapping[str, Any]) -> str | None:
+    """A hash of a partition, of the options, and of all else that the choice depends on.
+
+    None if the choice is not to be kept (see `questions.question`).
+    """
+    graph = given.graph
+    lines = [
+        " ".join([str(node.operator), str(node.type), *_places(graph, node.inputs)])
+        for node in graph.nodes
+    ]
+    lines.append(" ".join(_places(graph, graph.outputs)))
+    lines += [" ".join(_places(graph, group.nodes)) for group in given.groups]
+    return question("\n".join(lines), options)
+
+
+def recalled(asked: str, given: GraphPartition) -> RememberedCut | None:
+    """The choice that was kept; None if there is none."""
+    with texts() as known:
+        text = None if known is None else known.program("", asked)
+    if text is None:
+        return None
+    record, nodes = json.loads(text), given.graph.nodes
+    members = [[nodes[place] for place in places] for places in record["groups"]]
+    stored = {some[-1] for some in members if isinstance(some[-1].operator, VIEWS)}
+    groups = [group_of(some, given.graph, stored) for some in members]
+    light = frozenset(nodes[place] for place in record["light"])
+    partition = replace(given, groups=tuple(group for group in groups if group), light=light)
+    return RememberedCut(partition, record["cost_at_first"])
+
+
+def remember(asked: str, cut: RememberedCut) -> None:
+    """Keep a choice."""
+    partition = cut.partition
+    places = partition.graph.positions
+    record = {
+        "groups": [[places[node] for node in group.nodes] for group in partition.groups],
+        "light": sorted(places[node] for node in partition.light),
+        "cost_at_first": cut.cost_at_first,
+    }
+    with texts() as known:
+        if known is not None:
+            known.keep_program("", asked, json.dumps(record))
+
+
+def _places(graph: Graph, nodes: Iterable[Node]) -> list[str]:
+    return [str(graph.positions[node]) for node in nodes]
