@@ -1,0 +1,85 @@
+"""Programs whose groups are chosen by cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.base.errors import SearchError
+from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Dot, Input, Map
+from morello.ir.spec import Spec
+from morello.models import CompiledGraph, compile_graph
+from morello.models.reporting import program_report
+from morello.options import GraphOptions
+from morello.several import compile_all
+
+PATIENCE_S = 600.0
+"""How long searches may take here, so that none of them is cut short on a busy machine."""
+
+
+def layers() -> Graph:
+    """Two equal layers side by side, each a sum of matrices that is multiplied by a narrow one."""
+    inputs: list[Node] = []
+    outputs = []
+    for _ in range(2):
+        wide, narrow = (TensorType(shape, np.dtype(np.float32)) for shape in ((64, 256), (256, 4)))
+        x, y, w = (apply(Input(each)) for each in (wide, wide, narrow))
+        inputs += [x, y, w]
+        outputs.append(apply(Dot(contracted=((1, 0),)), apply(Map("add"), x, y), w))
+    return Graph(tuple(inputs), tuple(outputs))
+
+
+def compiled(graph: Graph, **options: Any) -> CompiledGraph:
+    asked: GraphOptions = {"threads": 1, "gap": 0.5, "budget": PATIENCE_S, **options}
+    return compile_graph(graph, **asked)
+
+
+def test_a_program_is_cut_where_that_costs_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal groups are compiled once, a later process tries no other groups, and without time the
+    rule decides.
+    """
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("MORELLO_TABLE", raising=False)
+    searched: list[Spec] = []
+
+    def counting(specs: Sequence[Spec], **options: Any) -> object:
+        searched.extend(specs)
+        return compile_all(specs, **options)
+
+    monkeypatch.setattr("morello.models.kernels.compile_all", counting)
+    graph = layers()
+    program = compiled(graph, fuse_seconds=PATIENCE_S)
+    assert len(program.partition.groups) == 2
+    assert program.cost < program.cost_at_first
+    assert len({*searched}) == len(searched) == 3  # a sum, a product, and both
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(node.shape, np.float32) for node in graph.inputs]
+    for result, expected in zip(program(*inputs), evaluate(graph, inputs), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+    report = program_report(program, ())
+    assert report.seconds < report.by_rule
+    assert f"({report.by_rule * 1e6:.3g} us for kernels by the rule)" in str(report)
+
+    searched.clear()
+    again = compiled(layers(), fuse_seconds=PATIENCE_S)
+    assert len({*searched}) == len(searched) == 1
+    assert (again.cost, again.cost_at_first) == (program.cost, program.cost_at_first)
+
+    by_rule = compiled(layers(), fuse_seconds=0)
+    assert len(by_rule.partition.groups) == 4
+    assert by_rule.cost == by_rule.cost_at_first == program.cost_at_first
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), "long"])
+def test_how_long_to_try_is_a_number(seconds: object) -> None:
+    with pytest.raises(SearchError, match="fuse_seconds is a number of seconds, or 0, not"):
+        compiled(layers(), fuse_seconds=seconds)
