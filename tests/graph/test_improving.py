@@ -28,7 +28,7 @@ LAYERS = (
 Price = Callable[[Spec], float]
 
 
-def pricing(price: Price, most: float = inf) -> tuple[Pricing, list[Group]]:
+def pricing(price: Price, most: int = 100) -> tuple[Pricing, list[Group]]:
     """Prices for as many groups as are allowed, and those that were asked for."""
     asked: list[Group] = []
 
@@ -36,7 +36,8 @@ def pricing(price: Price, most: float = inf) -> tuple[Pricing, list[Group]]:
         groups = [group for _, some in wanted for group in some]
         for partition, some in wanted:
             assert {*some} <= {*partition.groups}
-        priced = [group for group in groups if len(asked) < most and not asked.append(group)]
+        priced = groups[: max(0, most - len(asked))]
+        asked.extend(priced)
         return {group: price(group.lowered.spec) for group in priced}
 
     return prices, asked

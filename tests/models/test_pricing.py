@@ -16,7 +16,6 @@ from morello.graph.operators import Dot, Input, Map
 from morello.ir.spec import Spec
 from morello.models import CompiledGraph, compile_graph
 from morello.models.reporting import program_report
-from morello.options import GraphOptions
 from morello.several import compile_all
 
 PATIENCE_S = 600.0
@@ -36,8 +35,7 @@ def layers() -> Graph:
 
 
 def compiled(graph: Graph, **options: Any) -> CompiledGraph:
-    asked: GraphOptions = {"threads": 1, "gap": 0.5, "budget": PATIENCE_S, **options}
-    return compile_graph(graph, **asked)
+    return compile_graph(graph, threads=1, gap=0.5, budget=PATIENCE_S, **options)
 
 
 def test_a_program_is_cut_where_that_costs_least(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from morello.graph.graph import Node
 from morello.graph.partition import GraphPartition, Group, group_of
@@ -41,12 +41,12 @@ class Neighbour:
     reads: frozenset[Node]
     cost: float
     saved: float
-    make: Callable[[Sequence[Node]], Group | None] = field(repr=False)
+    make: Callable[[], Group | None] = field(repr=False)
 
     @cached_property
     def group(self) -> Group | None:
         """The group; None if no Spec computes it."""
-        return self.make(self.members)
+        return self.make()
 
 
 def neighbours(
@@ -58,38 +58,42 @@ def neighbours(
     group whose nodes another one takes in part, there are all parts.
     """
     around = _Neighbourhood(partition, costs, line)
-    own = [around.own(group) for group in partition.groups]
     joined = [*around.joined()]
     divided = {
-        group
+        number
         for each in joined
-        for group in around.touched(each.members)
-        if not set(around.members[group]).issubset(each.members)
+        for number in around.touched(each.members)
+        if not set(around.members[number]).issubset(each.members)
     }
-    return [*own, *joined, *around.parts(divided)]
+    return [*around.own(), *joined, *around.parts(divided)]
 
 
 class _Neighbourhood:
-    """The nodes of a partition's groups, with estimates of what they cost."""
+    """The nodes of a partition's groups, which have numbers, with estimates of what they cost."""
 
     def __init__(
         self, partition: GraphPartition, costs: Mapping[Group, float], line: float
     ) -> None:
         self._graph, self._groups = partition.graph, partition.groups
-        self._costs, self._line = costs, line
+        self._costs, self._line = [costs[group] for group in partition.groups], line
         self._reading = Reading(partition.graph)
-        self.members = {group: _computing(group.nodes) for group in self._groups}
-        self._owner = {node: group for group in self._groups for node in self.members[group]}
+        self._sources = {
+            node: frozenset(self._reading.sources(node)) for node in self._reading.computing
+        }
+        self._bases = {node: frozenset(map(shown, node.inputs)) for node in self._reading.computing}
+        self._lines = {node: -(-node.type.bytes // LINE_BYTES) for node in self._graph.nodes}
+        self.members = [_computing(group.nodes) for group in self._groups]
+        self._owner = {node: n for n, members in enumerate(self.members) for node in members}
         self._turns = {
             shown(group.output): group.output
             for group in self._groups
             if isinstance(group.output.operator, VIEWS)
         }
 
-    def own(self, group: Group) -> Neighbour:
-        """A group of the partition."""
-        members = self.members[group]
-        return Neighbour(members, self._reads(members), self._costs[group], 0.0, lambda _: group)
+    def own(self) -> Iterator[Neighbour]:
+        """The groups of the partition."""
+        for group, members, cost in zip(self._groups, self.members, self._costs, strict=True):
+            yield Neighbour(members, self._reads(members), cost, 0.0, partial(_itself, group))
 
     def joined(self) -> Iterator[Neighbour]:
         """The nodes of several groups that may save enough as one."""
@@ -98,12 +102,12 @@ class _Neighbourhood:
                 touched = self.touched(members)
                 if len(touched) == 1:
                     continue
-                before = sum(self._part(group, members) for group in touched)
+                before = sum(self._part(number, members) for number in touched)
                 cost = self._estimate(members)
                 if before - cost >= LEAST_SAVED * before:
                     yield self._neighbour(members, before)
 
-    def parts(self, divided: Collection[Group]) -> Iterator[Neighbour]:
+    def parts(self, divided: Collection[int]) -> Iterator[Neighbour]:
         """Some of the nodes of one of these groups."""
         for output, owner in self._owner.items():
             if owner in divided:
@@ -115,9 +119,9 @@ class _Neighbourhood:
         """These nodes as one group, in place of what costs so much."""
         cost = self._estimate(members)
         saved = 0.0 if before is None else before - cost
-        return Neighbour(members, self._reads(members), cost, saved, self._group)
+        return Neighbour(members, self._reads(members), cost, saved, partial(self._group, members))
 
-    def touched(self, nodes: Iterable[Node]) -> set[Group]:
+    def touched(self, nodes: Iterable[Node]) -> set[int]:
         """The groups of the partition that have some of these nodes."""
         return {self._owner[node] for node in nodes if node in self._owner}
 
@@ -159,34 +163,36 @@ class _Neighbourhood:
 
     def _reads(self, members: Sequence[Node]) -> frozenset[Node]:
         """The nodes that compute what these read, other than these."""
-        sources = {source for node in members for source in self._reading.sources(node)}
-        return frozenset(sources.difference(members))
+        return frozenset().union(*(self._sources[n] for n in members)).difference(members)
 
-    def _part(self, group: Group, members: Sequence[Node]) -> float:
+    def _part(self, number: int, members: Sequence[Node]) -> float:
         """The cost of what a group has of these nodes."""
-        own = [node for node in self.members[group] if node in members]
-        whole = len(own) == len(self.members[group])
-        return self._costs[group] if whole else self._estimate(own)
+        own = [node for node in self.members[number] if node in members]
+        whole = len(own) == len(self.members[number])
+        return self._costs[number] if whole else self._estimate(own)
 
     def _estimate(self, members: Sequence[Node]) -> float:
         """What a group costs if its kernel reads and writes each array once."""
         return self._traffic(members) + sum(self._work[node] for node in members)
 
     def _traffic(self, members: Sequence[Node]) -> float:
-        bases = {shown(source) for node in members for source in node.inputs}
-        arrays = [members[-1], *bases.difference(members)]
-        return self._line / 2 * sum(-(-node.type.bytes // LINE_BYTES) for node in arrays)
+        bases = frozenset().union(*(self._bases[node] for node in members)).difference(members)
+        return self._line / 2 * sum(self._lines[node] for node in (members[-1], *bases))
 
     @cached_property
     def _work(self) -> Mapping[Node, float]:
         """What each node costs besides transfers, in equal parts for the heavy ones of a group."""
         work: dict[Node, float] = defaultdict(float)
-        for group, members in self.members.items():
-            rest = max(0.0, self._costs[group] - self._traffic(members))
+        for members, cost in zip(self.members, self._costs, strict=True):
+            rest = max(0.0, cost - self._traffic(members))
             bearing = [node for node in members if node.operator.heavy] or members
             for node in bearing:
                 work[node] = rest / len(bearing)
         return work
+
+
+def _itself(group: Group) -> Group:
+    return group
 
 
 def _computing(nodes: Iterable[Node]) -> tuple[Node, ...]:
