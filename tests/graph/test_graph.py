@@ -31,6 +31,7 @@ from morello.graph.operators import (
 from morello.graph.partition import by_rule
 from morello.graph.printing import text
 from morello.graph.views import view_of
+from morello.ir.semantics import evaluate as spec_values
 
 F32 = np.dtype(np.float32)
 
@@ -115,6 +116,29 @@ def test_all_elements_are_reduced_to_a_number() -> None:
         array = random(np.random.default_rng(0), x)
         result = morello.compile(group.lowered.spec, gap=0.2)(array)
         np.testing.assert_allclose(result, [np.exp(array).mean()], 1e-5)
+
+
+def test_what_a_convolution_reads_keeps_its_dimensions_of_size_1() -> None:
+    """Nothing is broadcast for them, though the scale and the shift lack some of them."""
+    x, scale, filters = given(1, 3, 4, 4), given(1, 3, 1, 1), given(2, 3, 1, 1)
+    shift = apply(Reshape((1, 3, 1, 1)), given(3))
+    scaled = apply(Map("add"), apply(Map("multiply"), x, scale), shift)
+    active = apply(Map("relu"), scaled)
+    conv = apply(Conv((1, 1), (0, 0), (0, 0), (1, 1)), active, filters)
+    group = lowered((scaled.inputs[0], scaled, active, conv))
+    assert group.spec.expression == (
+        "conv(relu(f32[1,3,4,4] * expand_dims(expand_dims(f32[3], axis=1), axis=2)"
+        " + expand_dims(expand_dims(f32[3], axis=1), axis=2)), f32[2,3,1,1])"
+    )
+    generator = np.random.default_rng(0)
+    read = {view.base: random(generator, view.base) for view in group.inputs}
+    arrays = [
+        read[view.base].reshape(group.spec.shape(number))
+        for number, view in enumerate(group.inputs)
+    ]
+    graph = Graph(tuple(read), (conv,))
+    (result,) = spec_values(group.spec.operation, arrays, group.spec.sizes)
+    np.testing.assert_allclose(result, evaluate(graph, [*read.values()])[0], 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize(

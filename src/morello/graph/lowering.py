@@ -39,10 +39,10 @@ def lowered(nodes: Sequence[Node], stored: Collection[Node] = ()) -> LoweredGrou
     rounded once at the end. A transpose at the end says in which order the result is stored.
     Raises `SpecError` if no Spec computes it.
     """
-    lowering = _Lowering(stored)
     *computing, turn = nodes
     if not computing or not isinstance(turn.operator, Transpose):
         computing.append(turn)
+    lowering = _Lowering(stored, _before_units(computing))
     for node in computing:
         lowering.lower(node)
     last = computing[-1]
@@ -105,11 +105,23 @@ def _input(shape: Sequence[int], strides: Sequence[int], element: DType) -> Tens
     return input_of(make_type(tuple(shape), element, Layout(tuple(order)), tuple(strides)))
 
 
-class _Lowering:
-    """The values of the nodes of a group, and of those that it reads."""
+def _before_units(nodes: Sequence[Node]) -> set[Node]:
+    """The elementwise nodes whose results are read with their dimensions of size 1."""
+    before: set[Node] = set()
+    for node in reversed(nodes):
+        if node.operator.keeps_units or node in before:
+            before.update(source for source in node.inputs if source.operator.elementwise)
+    return before
 
-    def __init__(self, stored: Collection[Node]) -> None:
-        self._stored = stored
+
+class _Lowering:
+    """The values of the nodes of a group, and of those that it reads.
+
+    What `before_units` have as inputs of their own shape keeps its dimensions of size 1.
+    """
+
+    def __init__(self, stored: Collection[Node], before_units: Collection[Node]) -> None:
+        self._stored, self._before_units = stored, before_units
         self.values: dict[Node, Value] = {}
         self.leaves: dict[Tensor, View] = {}
         self._whole: dict[Node, Value] = {}
@@ -133,7 +145,8 @@ class _Lowering:
             return self.values[source]
         if isinstance(source.operator, Constant) and source.type.size == 1:
             return float(source.operator.array.item())
-        whole = node.operator.keeps_units
+        alike = node in self._before_units and source.shape == node.shape
+        whole = node.operator.keeps_units or alike
         known = self._whole if whole else self.values
         if source not in known:
             known[source] = self._leaf(source, whole)
