@@ -36,6 +36,8 @@ def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float | None) 
     Without a number of seconds, they are `SECONDS` if estimates expect to save enough, and else
     none. The kernels of the given groups were compiled already, and those of other ones are.
     """
+    if seconds == 0 or len(partition.groups) < 2:
+        return partition
     pricing = _Pricing(kernels)
     costs = pricing.known(partition, partition.groups)
     if len(costs) < len(partition.groups):
