@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from morello.base.errors import MorelloError
 from morello.graph.graph import Node, TensorType, apply
 from morello.graph.improving import Improvement, Wanted
 from morello.graph.lowering import copied
@@ -36,16 +37,18 @@ def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float | None) 
     Without a number of seconds, they are `SECONDS` if estimates expect to save enough, and else
     none. The kernels of the given groups were compiled already, and those of other ones are.
     """
-    if seconds == 0 or len(partition.groups) < 2:
-        return partition
     pricing = _Pricing(kernels)
     costs = pricing.known(partition, partition.groups)
-    if len(costs) < len(partition.groups):
+    if len(partition.groups) < 2 or len(costs) < len(partition.groups):
         return partition
-    improvement = Improvement(partition, costs, _line(kernels.options))
-    if seconds is None:
-        seconds = SECONDS if improvement.expected >= LEAST_EXPECTED else 0.0
-    pricing.end = time.monotonic() + seconds
+    try:
+        line = _line(kernels.options)
+    except MorelloError:  # options for which a copy has no program
+        return partition
+    improvement = Improvement(partition, costs, line)
+    if seconds is None and improvement.expected < LEAST_EXPECTED:
+        return partition
+    pricing.end = time.monotonic() + (SECONDS if seconds is None else seconds)
     return improvement.cheapest(pricing)
 
 
