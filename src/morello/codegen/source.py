@@ -232,11 +232,8 @@ def comment(text: str) -> str:
 def _headers(target: Target, helpers: Iterable[str]) -> list[str]:
     """The includes that these helpers need, and no others: headers are slow to compile."""
     texts = list(helpers)
-    return [
-        f"#include <{file}>"
-        for mark, file in target.headers.items()
-        if any(mark in text for text in texts)
-    ]
+    files = [f for mark, f in target.headers.items() if any(mark in text for text in texts)]
+    return [f"#include <{file}>" for file in dict.fromkeys(files)]
 
 
 def _workspace(size: int) -> list[str]:

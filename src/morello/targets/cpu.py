@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import platform
@@ -21,6 +22,9 @@ _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Features that operating systems name differently.
 _ALIASES = {"asimd": "neon", "avx1.0": "avx"}
 
+
+# The system call on x86-64, its operation, and the state that is asked for.
+_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
 
 _KINDS: dict[str, CacheKind] = {
     "Data": "data",
@@ -89,6 +93,16 @@ def host_cpu() -> HostCPU:
         return _mac(machine)
     usable = _usable_cpus()
     return _linux(machine, _read(_CPUINFO), min(usable, default=0), len(usable))
+
+
+@functools.cache
+def may_use_tiles() -> bool:
+    """Whether this process may use the tiles of AMX. It asks Linux, which then lets it."""
+    cpu = host_cpu()
+    if sys.platform != "linux" or cpu.machine != "x86_64" or not cpu.has("amx_tile"):
+        return False
+    request = _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA
+    return ctypes.CDLL(None).syscall(*map(ctypes.c_long, request)) == 0
 
 
 def _usable_cpus() -> set[int]:

@@ -29,11 +29,19 @@ _AVX2 = "avx2,fma,f16c,bmi,bmi2"
 _AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
 """The instruction sets of the levels x86-64-v3 and x86-64-v4, by their names in compilers."""
 
-_PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
-"""Instructions for sums of products: their names in Linux, and in `standard_kernels`."""
+TILES = "amx_bf16"
+"""The feature of a CPU that has tiles of bf16; a process has to ask for their use."""
 
-PRODUCTS = frozenset(_PRODUCTS)
-"""Features of a CPU beyond AVX-512 that there are kernels for."""
+_PRODUCTS = {
+    "avx512_bf16": ("bf16_products", "avx512bf16"),
+    "avx512_vnni": ("byte_products", "avx512vnni"),
+    TILES: ("bf16_tiles", "amx-tile,amx-bf16"),
+}
+"""Instructions for sums of products: by their names in Linux, those in `standard_kernels`, and in
+compilers."""
+
+PRODUCTS = frozenset(_PRODUCTS) - {TILES}
+"""Features of a CPU beyond AVX-512 that there are kernels for, and that any process may use."""
 
 
 # SSE has no fused multiply-add: double holds the product exactly
@@ -103,8 +111,8 @@ def avx2(machine: Machine) -> Target:
 
 @cache
 def avx512(machine: Machine, products: frozenset[str]) -> Target:
-    """AVX-512 with these of `PRODUCTS`, with the costs of a microarchitecture."""
-    kinds = frozenset(_PRODUCTS[p] for p in products)
+    """AVX-512 with these of `PRODUCTS` and `TILES`, with the costs of a microarchitecture."""
+    kinds = frozenset(_PRODUCTS[p][0] for p in products)
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
     # kernels for blocks of 8 and for whole filters were not timed on narrower units (there,
@@ -130,10 +138,10 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         masks=True,
         rows=14,
         features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
-        instructions=",".join([_AVX512, *(p.replace("_", "") for p in sorted(products))]),
+        instructions=",".join([_AVX512, *(_PRODUCTS[p][1] for p in sorted(products))]),
         casts=frozenset(CASTS),
         packs=packs,
-        headers={"_mm": "immintrin.h"},
+        headers={"_mm": "immintrin.h", "_tile_": "immintrin.h"},
     )
     return _with_costs(target, machine)
 

@@ -35,6 +35,7 @@ from morello.targets.kernels.products import (
     multiply_add,
     packed_multiply_add,
     row_sums,
+    tile_sums,
 )
 from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
 from morello.targets.kernels.scans import scans
@@ -92,8 +93,8 @@ def standard_kernels(
 
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
-    `features` names its special products ("bf16_products", "byte_products"). L2 delivers
-    `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add that
+    `features` names its special products ("bf16_products", "byte_products", "bf16_tiles"). L2
+    delivers `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add that
     needs one. With `in_order`, compilers do not move loads across multiply-adds.
     """
     kernels: list[LeafKernel] = []
@@ -213,6 +214,8 @@ def _packed(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
     for dtypes, function in products:
         for first in (True, False):
             kernels.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
+    if "bf16_tiles" in features:
+        kernels.append(tile_sums())
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
         kernels += [pack(single, packed, 1), pack(single, packed, wide)]
     return kernels

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16X2, DType
+from morello.ir.dtype import BF16X2, F32, DType
 from morello.ir.placements import Bools
 from morello.targets.helpers.products import RowReading
+from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.conditions import every_second, flat, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
@@ -29,6 +30,16 @@ MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
 SAME_SET = 5.0
 """Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
+
+
+TILE_CALL = 200.0
+"""Cycles to load the configuration of tiles, and to release them."""
+TILE_BLOCK = 50.0
+"""Cycles to load and to store the sums of a block of up to two by two tiles."""
+TILE_PRODUCT = 22.0
+"""Cycles of a product of tiles, beside others."""
+TILE_STEP = 52.0
+"""Cycles from one product of tiles to the next that adds to the same sums."""
 
 
 def multiply_add(
@@ -183,6 +194,38 @@ def packed_multiply_add(
         cost,
         registers=1,
         group="products",
+    )
+
+
+def tile_sums() -> LeafKernel:
+    """Blocks of packed bf16 in the nearest cache, multiplied by tiles, added to a block of c."""
+    sides = ("m", "n", "k")
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=sides)
+        for dim in sides:
+            yield Condition(s.size(dim) % SIDE == 0, f"{dim} must be a multiple of {SIDE}")
+        for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
+            yield _beside(s, operand, name, dim)
+
+    def cost(s: Batch) -> Column:
+        m, n, k = (s.size(dim) // SIDE for dim in sides)
+        two = (m // 2) * (n // 2)
+        pairs = (m % 2) * (n // 2) + (m // 2) * (n % 2)
+        alone = (m % 2) * (n % 2)
+        step = 4 * TILE_PRODUCT * two + TILE_STEP * (pairs + alone)
+        cycles: Column = TILE_CALL + TILE_BLOCK * (two + pairs + alone) + k * step
+        return cycles
+
+    return LeafKernel(
+        "sum_tiles_bf16",
+        "MatmulAccum",
+        (BF16X2, BF16X2, F32),
+        (None, None, None),
+        "sum_tiles_bf16(&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {m}, {n}, {k});",
+        lambda x, y, z: z + _unpacked(BF16X2, x, x.ndim - 1) @ _unpacked(BF16X2, y, y.ndim - 2),
+        applies,
+        cost,
     )
 
 
@@ -352,6 +395,13 @@ def block_sums(
         streams=(1, 2),
         group=_BLOCK_SUMS[reading.fetched],
     )
+
+
+def _beside(s: Batch, operand: int, name: str, dim: str) -> Condition:
+    """The operand's elements along a dimension are contiguous."""
+    place, _ = s.operation.places[operand, dim]
+    beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), place)
+    return Condition(beside, f"rows of {name} along {dim} must have no gaps")
 
 
 def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:

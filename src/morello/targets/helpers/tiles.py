@@ -1,0 +1,59 @@
+"""Sums of products of pairs of bf16 by AMX, whose registers (tiles) hold 16 rows of 64 bytes.
+
+A block of two by two tiles of sums is kept in registers, so that every tile of an operand that is
+loaded serves two products. Each call loads the configuration of the registers, and releases them
+at its end: the program around it may use AMX with another one.
+"""
+
+from __future__ import annotations
+
+SIDE = 16
+"""The rows of a tile, and the packed groups or sums in each row."""
+
+_ASK = """\
+// Linux lets a process use AMX once it has asked (ARCH_REQ_XCOMP_PERM); more often does no harm.
+static inline void ask_for_tiles(void) {
+  static char asked;
+  if (__atomic_load_n(&asked, __ATOMIC_RELAXED)) return;
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "0"(158l), "D"(0x1023l), "S"(18l)
+      : "rcx", "r11", "memory");
+  __atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
+}"""
+
+_SUM = """\
+static inline void sum_tiles_bf16(const uint32_t *a, long a_step, const uint32_t *b, long b_step,
+    float *c, long c_step, long m, long n, long k) {
+  static const struct { uint8_t palette, start, zeros[14]; uint16_t bytes[16]; uint8_t rows[16]; }
+      tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+  ask_for_tiles();
+  _tile_loadconfig(&tiles);
+  for (long i = 0; i < m; i += 32) {
+    for (long j = 0; j < n; j += 32) {
+      const int below = i + 16 < m, right = j + 16 < n;
+      const uint32_t *x = a + i * a_step, *y = b + j;
+      float *z = c + i * c_step + j;
+      _tile_loadd(0, z, 4 * c_step);
+      if (right) _tile_loadd(1, z + 16, 4 * c_step);
+      if (below) _tile_loadd(2, z + 16 * c_step, 4 * c_step);
+      if (below && right) _tile_loadd(3, z + 16 * c_step + 16, 4 * c_step);
+      for (long p = 0; p < k; p += 16) {
+        _tile_loadd(4, x + p, 4 * a_step);
+        _tile_loadd(6, y + p * b_step, 4 * b_step);
+        if (below) _tile_loadd(5, x + 16 * a_step + p, 4 * a_step);
+        if (right) _tile_loadd(7, y + p * b_step + 16, 4 * b_step);
+        _tile_dpbf16ps(0, 4, 6); // subnormals count as 0
+        if (right) _tile_dpbf16ps(1, 4, 7);
+        if (below) _tile_dpbf16ps(2, 5, 6);
+        if (below && right) _tile_dpbf16ps(3, 5, 7);
+      }
+      _tile_stored(0, z, 4 * c_step);
+      if (right) _tile_stored(1, z + 16, 4 * c_step);
+      if (below) _tile_stored(2, z + 16 * c_step, 4 * c_step);
+      if (below && right) _tile_stored(3, z + 16 * c_step + 16, 4 * c_step);
+    }
+  }
+  _tile_release();
+}"""
+
+TILES = {"ask_for_tiles": _ASK, "sum_tiles_bf16": _SUM}
