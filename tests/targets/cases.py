@@ -44,6 +44,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
@@ -356,14 +357,16 @@ def _random_sizes(
     return [column.astype(np.int32) for column in np.where(long, lengths, 1)]
 
 
-def _wanted(kernel: LeafKernel) -> dict[str, tuple[int, int]]:
-    """The least and the most of sizes that random ones hardly ever have, by dimension."""
+def _wanted(kernel: LeafKernel) -> dict[str, range]:
+    """Sizes that random ones hardly ever have, by dimension."""
     if kernel.name.startswith(FILTERS):
         n = kernel.registers
-        return {"i": (n, n), "j": (n, n), "k": (1, 5), "l": (1, 5)}
+        return {"i": range(n, n + 1), "j": range(n, n + 1), "k": range(1, 6), "l": range(1, 6)}
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
-        return {"x": (width, width)}
+        return {"x": range(width, width + 1)}
+    if kernel.name == "sum_tiles_bf16":
+        return dict.fromkeys("mnk", range(SIDE, 4 * SIDE, SIDE))
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")
@@ -371,7 +374,7 @@ def _wanted(kernel: LeafKernel) -> dict[str, tuple[int, int]]:
         w for w in (BLOCK_READINGS if few else ROW_READINGS) if f"_sums{w.name}_" in kernel.name
     ]
     rows = max(named, key=lambda way: len(way.name)).rows
-    return {"k": (rows, rows)} | ({"m": (2, MOST_ROWS)} if few else {})
+    return {"k": range(rows, rows + 1)} | ({"m": range(2, MOST_ROWS + 1)} if few else {})
 
 
 Batches = dict[tuple[object, ...], tuple[Batch, list[Ints]]]
@@ -392,8 +395,8 @@ def _random_batch(
     sizes = _random_sizes(operation, widths, random)
     if operation.name == "Pack":
         sizes[-1] = np.full(ROWS, kernel.dtypes[1].lanes, np.int32)
-    for dim, (least, most) in _wanted(kernel).items():
-        drawn = random.integers(least, most + 1, ROWS)
+    for dim, wanted in _wanted(kernel).items():
+        drawn = wanted.start + wanted.step * random.integers(0, len(wanted), ROWS)
         sizes[operation.dims.index(dim)] = drawn.astype(np.int32)
     possible = np.ones(ROWS, np.bool_)
     levels, codes, chosen = [], [], []

@@ -18,12 +18,12 @@ from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
 from morello.targets import TARGETS
-from morello.targets.cpu import host_cpu
+from morello.targets.cpu import host_cpu, may_use_tiles
 from morello.targets.helpers.collect import used_in
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import LeafKernel, Target
-from morello.targets.x86 import AVX2, AVX512, PRODUCTS, avx512
+from morello.targets.x86 import AVX2, AVX512, PRODUCTS, TILES, avx512
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +44,8 @@ def known_targets() -> list[Target]:
 
     Neon's C has no intrinsics, and so runs wherever numbers of 16 bits are converted.
     """
-    best = avx512(X86_64_V4, host_cpu().features & PRODUCTS)
+    usable = PRODUCTS | {TILES} if may_use_tiles() else PRODUCTS
+    best = avx512(X86_64_V4, host_cpu().features & usable)
     if best is not AVX512:
         best = replace(best, arch="native")
     elsewhere = replace(NEON, arch=AVX2.arch, features=AVX2.features)
