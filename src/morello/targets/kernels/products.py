@@ -206,7 +206,7 @@ def tile_sums() -> LeafKernel:
         for dim in sides:
             yield Condition(s.size(dim) % SIDE == 0, f"{dim} must be a multiple of {SIDE}")
         for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
-            yield _beside(s, operand, name, dim)
+            yield _rows_without_gaps(s, operand, name, dim)
 
     def cost(s: Batch) -> Column:
         m, n, k = (s.size(dim) // SIDE for dim in sides)
@@ -395,13 +395,6 @@ def block_sums(
         streams=(1, 2),
         group=_BLOCK_SUMS[reading.fetched],
     )
-
-
-def _beside(s: Batch, operand: int, name: str, dim: str) -> Condition:
-    """The operand's elements along a dimension are contiguous."""
-    place, _ = s.operation.places[operand, dim]
-    beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), place)
-    return Condition(beside, f"rows of {name} along {dim} must have no gaps")
 
 
 def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
