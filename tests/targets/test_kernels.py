@@ -18,7 +18,7 @@ from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
 from morello.targets import TARGETS
-from morello.targets.cpu import host_cpu, may_use_tiles
+from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
@@ -44,8 +44,7 @@ def known_targets() -> list[Target]:
 
     Neon's C has no intrinsics, and so runs wherever numbers of 16 bits are converted.
     """
-    usable = PRODUCTS | {TILES} if may_use_tiles() else PRODUCTS
-    best = avx512(X86_64_V4, host_cpu().features & usable)
+    best = avx512(X86_64_V4, host_cpu().features & (PRODUCTS | {TILES}))
     if best is not AVX512:
         best = replace(best, arch="native")
     elsewhere = replace(NEON, arch=AVX2.arch, features=AVX2.features)

@@ -9,7 +9,7 @@ import platform
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +25,8 @@ _ALIASES = {"asimd": "neon", "avx1.0": "avx"}
 
 # The system call on x86-64, its operation, and the state that is asked for.
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
+
+_TILE_PRODUCTS = {"amx_bf16", "amx_int8"}
 
 _KINDS: dict[str, CacheKind] = {
     "Data": "data",
@@ -92,17 +94,25 @@ def host_cpu() -> HostCPU:
     if sys.platform == "darwin":
         return _mac(machine)
     usable = _usable_cpus()
-    return _linux(machine, _read(_CPUINFO), min(usable, default=0), len(usable))
+    cpu = _linux(machine, _read(_CPUINFO), min(usable, default=0), len(usable))
+    return _with_permission(cpu)
 
 
-@functools.cache
-def may_use_tiles() -> bool:
-    """Whether this process may use the tiles of AMX. It asks Linux, which then lets it."""
-    cpu = host_cpu()
-    if sys.platform != "linux" or cpu.machine != "x86_64" or not cpu.has("amx_tile"):
-        return False
+def _with_permission(cpu: HostCPU) -> HostCPU:
+    """The CPU without products of tiles (AMX), if this process may not use them.
+
+    What is remembered is remembered for the features of a CPU: code with tiles must not be run
+    again where they are denied.
+    """
+    if not cpu.has("amx_tile") or _may_use_tiles():
+        return cpu
+    return replace(cpu, features=cpu.features - _TILE_PRODUCTS)
+
+
+def _may_use_tiles() -> bool:
+    """Ask Linux for the use of tiles by this process, and whether it grants that."""
     request = _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA
-    return ctypes.CDLL(None).syscall(*map(ctypes.c_long, request)) == 0
+    return bool(ctypes.CDLL(None).syscall(*map(ctypes.c_long, request)) == 0)
 
 
 def _usable_cpus() -> set[int]:

@@ -94,8 +94,8 @@ def standard_kernels(
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
     `features` names its special products ("bf16_products", "byte_products", "bf16_tiles"). L2
-    delivers `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add that
-    needs one. With `in_order`, compilers do not move loads across multiply-adds.
+    delivers `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add
+    that needs one. With `in_order`, compilers do not move loads across multiply-adds.
     """
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
