@@ -23,6 +23,17 @@ def _amd(
     )  # fmt: skip
 
 
+SAPPHIRE_RAPIDS = HostCPU(
+    "x86_64", "GenuineIntel", "Sapphire Rapids",
+    frozenset((*AVX512.features, *_PRODUCTS, "avx512_vbmi2", "amx_tile", "amx_bf16")),
+    (
+        Cache(1, "data", 48 << 10, 12, 64, 1),
+        Cache(2, "unified", 2048 << 10, 16, 64, 1),
+        Cache(3, "unified", 105 << 20, 15, 64, 112),
+    ),
+    2, 6, 0x8F,
+)  # fmt: skip
+
 ZEN2 = _amd("Zen 2", 23, 49, AVX2.features, (32, 8), (512, 8))
 ZEN3 = _amd("Zen 3", 25, 1, AVX2.features, (32, 8), (512, 8))
 ZEN4 = _amd("Zen 4", 25, 17, (*AVX512.features, *_PRODUCTS), (32, 8), (1024, 8))

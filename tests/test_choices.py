@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.hosts import ZEN4, ZEN5
+from tests.hosts import SAPPHIRE_RAPIDS, ZEN4, ZEN5
 
 import morello
 from morello.impl.tree import Impl
@@ -76,3 +76,18 @@ def test_choices(
         impl, _ = morello.implement(text, target=target)
         lines.append(f"{text}\n    {written(impl)}\n")
     golden(f"choices-{host}.txt", "".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("bf16[32,64] @ bf16[64,32] -> f32[32,32]", "plain"),
+        ("bf16[128,128] @ bf16[128,128] -> f32[128,128]", "constant"),
+    ],
+)
+def test_tiles_are_chosen_for_products_of_bf16(
+    text: str, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "host_cpu", lambda: SAPPHIRE_RAPIDS)
+    impl, _ = morello.implement(text, target=catalog.uncalibrated(), weights=weights)
+    assert "select(sum_tiles_bf16)" in written(impl)
