@@ -38,6 +38,8 @@ TILE_BLOCK = 50.0
 """Cycles to load and to store the sums of a block of up to two by two tiles."""
 TILE_PRODUCT = 22.0
 """Cycles of a product of tiles, beside others."""
+TILE_LOAD = 48.0
+"""Cycles to load a tile of an operand: most lines come from L2, and products do not hide that."""
 TILE_STEP = 52.0
 """Cycles from one product of tiles to the next that adds to the same sums."""
 
@@ -213,7 +215,8 @@ def tile_sums() -> LeafKernel:
         two = (m // 2) * (n // 2)
         pairs = (m % 2) * (n // 2) + (m // 2) * (n % 2)
         alone = (m % 2) * (n % 2)
-        step = 4 * TILE_PRODUCT * two + TILE_STEP * (pairs + alone)
+        loads = 4 * two + 3 * pairs + 2 * alone
+        step = 4 * TILE_PRODUCT * two + TILE_STEP * (pairs + alone) + TILE_LOAD * loads
         cycles: Column = TILE_CALL + TILE_BLOCK * (two + pairs + alone) + k * step
         return cycles
 
