@@ -13,6 +13,7 @@ import pytest
 from tests.support import compile_c, runs_here
 from tests.targets.cases import Case, part_case, part_function, random_cases
 
+from morello.codegen.instructions import compiled_for
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
@@ -20,6 +21,7 @@ from morello.ir.placements import Ints, Placements
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
+from morello.targets.helpers.tiles import TILES as TILE_HELPERS
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import LeafKernel, Target
@@ -361,3 +363,12 @@ def test_every_kernel_has_a_name_of_its_own() -> None:
     for target in known_targets():
         names = [kernel.name for kernel in target.kernels]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.skipif(not runs_here(AVX2), reason="x86-64 only")
+def test_the_code_of_tiles_compiles_where_it_does_not_run(tmp_path: Path) -> None:
+    target = avx512(X86_64_V4, PRODUCTS | {TILES})
+    call = "void f(uint32_t *a, float *c) { sum_tiles_bf16(a, 16, a, 32, c, 32, 32, 32, 16); }"
+    lines = compiled_for(target, [*TILE_HELPERS.values(), call])
+    headers = ["#include <stdint.h>", "#include <immintrin.h>"]
+    compile_c("\n".join([*headers, *lines]), target, tmp_path)
