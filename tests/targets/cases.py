@@ -366,7 +366,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         (width,) = (held.width for held in kernel.held if held)
         return {"x": range(width, width + 1)}
     if kernel.name == "sum_tiles_bf16":
-        return dict.fromkeys("mnk", range(SIDE, 4 * SIDE, SIDE))
+        multiples = range(SIDE, 4 * SIDE, SIDE)
+        return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

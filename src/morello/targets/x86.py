@@ -126,6 +126,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         (64,), True, transposes, kinds,
         filters=FILTERS if timed else (),
         l2_bytes=streaming_bytes(machine, 64) * passes(machine, 64),
+        bf16_product=machine.bf16_product,
     )  # fmt: skip
     target = Target(
         "avx512",

@@ -1,8 +1,9 @@
 """Sums of products of pairs of bf16 by AMX, whose registers (tiles) hold 16 rows of 64 bytes.
 
 A block of two by two tiles of sums is kept in registers, so that every tile of an operand that is
-loaded serves two products. Each call loads the configuration of the registers, and releases them
-at its end: the program around it may use AMX with another one.
+loaded serves two products. Each call loads the configuration of the registers, and another one for
+a last block of fewer rows, and releases them at its end: the program around it may use AMX with
+another one.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ static inline void ask_for_tiles(void) {
 _SUM = """\
 static inline void sum_tiles_bf16(const uint32_t *a, long a_step, const uint32_t *b, long b_step,
     float *c, long c_step, long m, long n, long k) {
-  static const struct { uint8_t palette, start, zeros[14]; uint16_t bytes[16]; uint8_t rows[16]; }
+  struct { uint8_t palette, start, zeros[14]; uint16_t bytes[16]; uint8_t rows[16]; }
       tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
   ask_for_tiles();
-  _tile_loadconfig(&tiles);
   for (long i = 0; i < m; i += 32) {
+    if (i == 0 || m - i < 32) {
+      if (m - i < 16) tiles.rows[0] = tiles.rows[1] = tiles.rows[4] = m - i;
+      else if (m - i < 32 && m - i > 16) tiles.rows[2] = tiles.rows[3] = tiles.rows[5] = m - i - 16;
+      _tile_loadconfig(&tiles);
+    }
     for (long j = 0; j < n; j += 32) {
       const int below = i + 16 < m, right = j + 16 < n;
       const uint32_t *x = a + i * a_step, *y = b + j;

@@ -28,6 +28,7 @@ from morello.targets.kernels.gathering import take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
+    MULTIPLY_ADD,
     block_sums,
     depthwise,
     depthwise_by_two,
@@ -87,6 +88,7 @@ def standard_kernels(
     filters: Sequence[int] = (),
     l2_bytes: float = LINE_BYTES,
     broadcast: float = 0.0,
+    bf16_product: float = 1.0,
     in_order: bool = False,
 ) -> tuple[LeafKernel, ...]:
     """All kernels of a machine with registers of these sizes.
@@ -95,7 +97,8 @@ def standard_kernels(
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
     `features` names its special products ("bf16_products", "byte_products", "bf16_tiles"). L2
     delivers `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add
-    that needs one. With `in_order`, compilers do not move loads across multiply-adds.
+    that needs one, and sums of products of packed bf16 take `bf16_product` times as long. With
+    `in_order`, compilers do not move loads across multiply-adds.
     """
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
@@ -115,7 +118,7 @@ def standard_kernels(
         if scalar is F32:
             dtypes = (scalar, row, total)
             kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
-    kernels += _streamed_dots(widest // 2, features)
+    kernels += _streamed_dots(widest // 2, features, bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
         kernels += [transpose(dtype, n, cycles) for dtype in same]
@@ -127,7 +130,7 @@ def standard_kernels(
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
     kernels += scans()
-    kernels += _packed(widest, features)
+    kernels += _packed(widest, features, bf16_product)
     return tuple(kernels)
 
 
@@ -184,16 +187,16 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> LeafKernel:
     return inner_product((a, b, c), helper, f"dot_{c}x{step}{kind}", step, each)
 
 
-def _streamed_dots(width: int, features: frozenset[str]) -> list[LeafKernel]:
+def _streamed_dots(width: int, features: frozenset[str], bf16_product: float) -> list[LeafKernel]:
     """Inner products with streamed runs of bf16, with a variant that prefetches into L2."""
     kernels: list[LeafKernel] = []
     ways: tuple[tuple[str, float, Group], ...] = (("", 0.0, "dots"), ("l2_", 0.3, "dots_l2"))
     for way, slower, group in ways:
         if "bf16_products" in features:
             dtypes, helper = (BF16, BF16, F32), f"dot_{way}bf16_bf16_dp"
-            kernels.append(
-                inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower, group=group)
-            )
+            each = max(1.1, bf16_product * MULTIPLY_ADD) + slower
+            name = f"dot_{way}bf16_dp"
+            kernels.append(inner_product(dtypes, helper, name, 32, each, group=group))
         helper = f"dot_{way}oddeven_f32_bf16"
         dtypes, each = (F32, BF16, F32), 1.8 + slower
         kernels.append(
@@ -202,18 +205,18 @@ def _streamed_dots(width: int, features: frozenset[str]) -> list[LeafKernel]:
     return kernels
 
 
-def _packed(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
+def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) -> list[LeafKernel]:
     """Multiply-adds of packed groups, and the packing into groups."""
     width = vector_bytes // 4
     kernels: list[LeafKernel] = []
     products = []
     if "bf16_products" in features:
-        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}"))
+        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", bf16_product))
     if "byte_products" in features:
-        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}"))
-    for dtypes, function in products:
+        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", 1.0))
+    for dtypes, function, slower in products:
         for first in (True, False):
-            kernels.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
+            kernels.append(packed_multiply_add(dtypes, width, function, slower, scalar_is_a=first))
     if "bf16_tiles" in features:
         kernels.append(tile_sums())
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):

@@ -33,7 +33,7 @@ SAME_SET = 5.0
 
 
 TILE_CALL = 200.0
-"""Cycles to load the configuration of tiles, and to release them."""
+"""Cycles to load a configuration of tiles, and to release them."""
 TILE_BLOCK = 50.0
 """Cycles to load and to store the sums of a block of up to two by two tiles."""
 TILE_PRODUCT = 22.0
@@ -172,9 +172,17 @@ def _sum_of_products(vector: DType) -> Semantics:
 
 
 def packed_multiply_add(
-    dtypes: tuple[DType, DType, DType], width: int, function: str, *, scalar_is_a: bool
+    dtypes: tuple[DType, DType, DType],
+    width: int,
+    function: str,
+    slower: float,
+    *,
+    scalar_is_a: bool,
 ) -> LeafKernel:
-    """A packed group, broadcast, times registers of groups; sums are added to registers of c."""
+    """A packed group, broadcast, times registers of groups; sums are added to registers of c.
+
+    It takes `slower` times as long as a multiply-add.
+    """
     a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
     held = InRegisters(width, along)
@@ -182,7 +190,7 @@ def packed_multiply_add(
     arguments = f"{splat}({{a}}), {{b}}" if scalar_is_a else f"{{a}}, {splat}({{b}})"
 
     def cost(s: Batch) -> Column:
-        cycles: Column = BROADCAST + MULTIPLY_ADD * s.registers(2)
+        cycles: Column = BROADCAST + slower * MULTIPLY_ADD * s.registers(2)
         return cycles
 
     return LeafKernel(
@@ -205,19 +213,20 @@ def tile_sums() -> LeafKernel:
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=sides)
-        for dim in sides:
+        for dim in ("n", "k"):
             yield Condition(s.size(dim) % SIDE == 0, f"{dim} must be a multiple of {SIDE}")
         for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
             yield _rows_without_gaps(s, operand, name, dim)
 
     def cost(s: Batch) -> Column:
-        m, n, k = (s.size(dim) // SIDE for dim in sides)
+        m, n, k = (-(-s.size(dim) // SIDE) for dim in sides)
+        calls = 1 + (m > 2) * (s.size("m") % (2 * SIDE) > 0)
         two = (m // 2) * (n // 2)
         pairs = (m % 2) * (n // 2) + (m // 2) * (n % 2)
         alone = (m % 2) * (n % 2)
         loads = 4 * two + 3 * pairs + 2 * alone
         step = 4 * TILE_PRODUCT * two + TILE_STEP * (pairs + alone) + TILE_LOAD * loads
-        cycles: Column = TILE_CALL + TILE_BLOCK * (two + pairs + alone) + k * step
+        cycles: Column = TILE_CALL * calls + TILE_BLOCK * (two + pairs + alone) + k * step
         return cycles
 
     return LeafKernel(

@@ -23,7 +23,8 @@ class Machine:
     A core has vector units of `vector_bytes`. Every cycle it starts `multiply_adds`, each with a
     `latency` in cycles, `loads` and `stores` of that width. Its sustained bandwidth is
     `l2_bytes` a cycle from L2, and `l3_bytes` from behind L2 with a latency of `l3_latency`
-    cycles. The division of a register of that width takes `division` cycles.
+    cycles. The division of a register of that width takes `division` cycles, and sums of products
+    of packed bf16, where there are any, `bf16_product` times as long as a multiply-add.
 
     `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
     the last machine of its vendor whose `features` it has.
@@ -50,6 +51,7 @@ class Machine:
     l2_bytes: float
     l3_bytes: float
     division: float
+    bf16_product: float = 1.0
     source: Literal["measured", "published"] = "published"
     measured: Mapping[str, float] = field(default_factory=dict)
     streaming: Mapping[str, float] = field(default_factory=dict)

@@ -76,6 +76,7 @@ SAPPHIRE_RAPIDS = Machine(
     "Sapphire Rapids", "sapphirerapids", INTEL, {6: (0x8F, 0xCF, 0xAD, 0xAE)},
     V4 | {"avx512_vbmi2", "amx_tile"},
     Cache(48, 12, 5), Cache(2048, 16, 15), 120,   64,  2, 4,  2, 1,  48,  8.5,  10,
+    bf16_product=4.0,
 )
 """Sapphire Rapids, Emerald Rapids and Granite Rapids: servers, on a mesh."""
 
