@@ -249,10 +249,12 @@ def serve(descriptor: int, memory: int) -> None:
         os.dup2(2, 1)
     connection, orders = Connection(descriptor), SimpleQueue[bytes]()
     Thread(target=_receive, args=(connection, orders), daemon=True).start()
-    connection.send_bytes(pickle.dumps((_READY, None)))
-    while True:
-        for answer in _answers(orders.get()):
-            connection.send_bytes(answer)
+    with suppress(ConnectionError):  # the parent may end before its end is noticed
+        connection.send_bytes(pickle.dumps((_READY, None)))
+        while True:
+            for answer in _answers(orders.get()):
+                connection.send_bytes(answer)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _receive(connection: Connection, orders: SimpleQueue[bytes]) -> None:
