@@ -58,7 +58,7 @@ def test_the_native_target_of_an_arm(monkeypatch: pytest.MonkeyPatch) -> None:
     caches = (Cache(1, "data", 32 << 10, 8, 64, 1), Cache(2, "unified", 2 << 20, 8, 64, 1))
     found = native(host({"neon", "sve"}, caches), monkeypatch)
     assert (found.name, found.arch, found.kernels) == ("native", "native", NEON.kernels)
-    assert [level.capacity for level in found.levels[1:]] == [12288, 480, 32]
+    assert [level.capacity for level in found.levels[1:]] == [16384, 480, 32]
     assert found.levels[2].conflict_runs == 5
 
 
