@@ -78,6 +78,20 @@ def constant(call: NamedCall, argument: Any) -> Any:
     return int(argument) if whole else argument
 
 
+def along(function: Callable[..., Any], **always: Any) -> Callable[..., Any]:
+    """A function of NumPy or JAX along the last axis, or along others."""
+    return lambda x, axis=-1, **options: function(x, axis=axis, **options, **always)
+
+
+def comparisons(result_type: Callable[..., Any]) -> Functions:
+    """The comparisons of NumPy or JAX, with results in the dtype of what is compared."""
+
+    def truth(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        return lambda a, b: compare(a, b).astype(result_type(a, b))
+
+    return {name: truth(compare) for name, compare in COMPARISONS.items()}
+
+
 def each(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
     """The numbers of an option for each of so many dimensions."""
     return (value,) * rank if isinstance(value, int) else value

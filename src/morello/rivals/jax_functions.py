@@ -14,7 +14,7 @@ from jax import lax
 from morello.frameworks.jax_operators import MAPS
 from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
-from morello.rivals.functions import ARITHMETIC, COMPARISONS, Functions, each, ends
+from morello.rivals.functions import ARITHMETIC, Functions, along, comparisons, each, ends
 
 
 def _summed(a: Any, b: Any) -> Any:
@@ -95,21 +95,12 @@ def _avg_pool(x: Any, window: Any, count_include_pad: bool = True, **options: An
     return _sum_pool(x, window, **options) / prod(each(window, x.ndim - 2))
 
 
-def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function along the last axis, or along others."""
-    return lambda x, axis=-1, **options: function(x, axis=axis, **options)
-
-
 def _layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
     return jax.nn.standardize(x, axis=-1, epsilon=epsilon) * gamma + beta
 
 
 def _rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
     return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon) * gamma
-
-
-def _truth(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: compare(a, b).astype(jnp.result_type(a, b))
 
 
 def _cast(x: Any, dtype: DType) -> Any:
@@ -127,16 +118,16 @@ def _take(table: Any, ids: Any) -> Any:
 FUNCTIONS: Functions = {
     **MAPS,
     **ARITHMETIC,
-    **{name: _truth(compare) for name, compare in COMPARISONS.items()},
-    "argmax": _along(jnp.argmax),
-    "argmin": _along(jnp.argmin),
+    **comparisons(jnp.result_type),
+    "argmax": along(jnp.argmax),
+    "argmin": along(jnp.argmin),
     "attention": _attention,
     "avg_pool": _avg_pool,
     "broadcast": _broadcast,
     "cast": _cast,
     "clip": jnp.clip,
     "conv": _conv,
-    "cumsum": _along(jnp.cumsum),
+    "cumsum": along(jnp.cumsum),
     "einsum": _einsum,
     "elu": jax.nn.elu,
     "expand_dims": jnp.expand_dims,
@@ -145,15 +136,15 @@ FUNCTIONS: Functions = {
     "layer_norm": _layer_norm,
     "linear": lambda x, w, b: _matmul(x, w) + b,
     "matmul": _matmul,
-    "max": _along(jnp.max),
+    "max": along(jnp.max),
     "max_pool": _pool(-np.inf, lax.max),
-    "mean": _along(jnp.mean),
-    "min": _along(jnp.min),
+    "mean": along(jnp.mean),
+    "min": along(jnp.min),
     "move": jnp.copy,
     "pow": jnp.power,
     "rms_norm": _rms_norm,
-    "softmax": _along(jax.nn.softmax),
-    "sum": _along(jnp.sum),
+    "softmax": along(jax.nn.softmax),
+    "sum": along(jnp.sum),
     "sum_pool": _sum_pool,
     "take": _take,
     "transpose": lambda x, order=None: jnp.transpose(x, order),

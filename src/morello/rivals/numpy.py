@@ -15,9 +15,10 @@ from morello.graph.operators import Attention, Conv, LayerNorm, Pooling, RmsNorm
 from morello.ir.functions import BINARY, UNARY
 from morello.rivals.functions import (
     ARITHMETIC,
-    COMPARISONS,
     VIEWS,
     Functions,
+    along,
+    comparisons,
     each,
     ends,
     function_of,
@@ -125,18 +126,9 @@ def _sum_pool(x: Array, window: Any, **options: Any) -> Any:
     return _pool("mean")(x, window, **options) * prod(each(window, x.ndim - 2))
 
 
-def _along(function: Callable[..., Any], **always: Any) -> Callable[..., Any]:
-    """A function along the last axis, or along others."""
-    return lambda x, axis=-1, **options: function(x, axis=axis, **options, **always)
-
-
 def _summed(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, with sums in the dtype of their terms."""
     return lambda x, axis=-1, **options: function(x, axis=axis, dtype=x.dtype, **options)
-
-
-def _truth(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: compare(a, b).astype(np.result_type(a, b))
 
 
 def _elu(x: Array, alpha: float) -> Any:
@@ -155,9 +147,9 @@ _FUNCTIONS: Functions = {
     **UNARY,
     **BINARY,
     **ARITHMETIC,
-    **{name: _truth(compare) for name, compare in COMPARISONS.items()},
-    "argmax": _along(np.argmax),
-    "argmin": _along(np.argmin),
+    **comparisons(np.result_type),
+    "argmax": along(np.argmax),
+    "argmin": along(np.argmin),
     "attention": _attention,
     "avg_pool": _pool("mean"),
     "broadcast": lambda x, axis, size: np.repeat(np.expand_dims(x, axis), size, axis),
@@ -175,10 +167,10 @@ _FUNCTIONS: Functions = {
     ),
     "linear": _linear,
     "matmul": _matmul,
-    "max": _along(np.max),
+    "max": along(np.max),
     "max_pool": _pool("max"),
-    "mean": _along(np.mean),
-    "min": _along(np.min),
+    "mean": along(np.mean),
+    "min": along(np.min),
     "move": np.copy,
     "pow": np.power,
     "rms_norm": lambda x, gamma, epsilon=EPSILON: RmsNorm(epsilon).evaluate(x, gamma),
