@@ -33,7 +33,7 @@ target_link_libraries(main layer)
 
 
 def expected(path: Path, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """What ONNX's own implementation in Python computes."""
+    """The result of ONNX's reference evaluator, which is written in Python."""
     from onnx.reference import ReferenceEvaluator
 
     (y,) = ReferenceEvaluator(str(path)).run(None, {"x": x})

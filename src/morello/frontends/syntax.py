@@ -188,7 +188,7 @@ class _Parser:
     # ---- results
 
     def into(self) -> Results | None:
-        """What the goal combines its results with, as by +=; None if it does not."""
+        """The left side of an update such as `c += a @ b`; None if the goal is no update."""
         depth, place = 0, self._position
         while depth or not self._operator(place):
             kind = self._tokens[place].kind

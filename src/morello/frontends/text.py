@@ -54,7 +54,7 @@ class NamedCall:
 
 @dataclass(frozen=True)
 class CallSequence:
-    """What an expression computes, call by call: for other programs that compute the same."""
+    """An expression as a sequence of function calls, in an order in which they can be evaluated."""
 
     inputs: tuple[Tensor, ...]
     """In the order of the inputs of the expression's Spec."""

@@ -38,7 +38,7 @@ def by_cost(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Gr
     """
     reading = Reading(graph)
     chosen = cheapest(reading, lambda output: [*_ending(reading, output, price, grows)])
-    groups = [producer.what for producer in chosen if producer.what]
+    groups = [producer.group for producer in chosen if producer.group]
     return GraphPartition(graph, tuple(groups))
 
 
@@ -47,12 +47,12 @@ W = TypeVar("W")  # a group, in some form
 
 @dataclass(frozen=True)
 class Producer(Generic[W]):
-    """What may compute a node, or None if that is left to the framework.
+    """A candidate group that computes a node; without a group, the framework computes it.
 
-    With its price, in seconds or cycles, and the nodes that it reads.
+    The price is in seconds or cycles; `reads` are the nodes that the candidate reads.
     """
 
-    what: W | None
+    group: W | None
     price: float
     reads: frozenset[Node]
 

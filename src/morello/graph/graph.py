@@ -67,12 +67,12 @@ class Operator(ABC):
     """
 
     heavy: ClassVar[bool] = False
-    """Whether it starts a group, which the elementwise operators after it join: a product, a
-    reduction, a norm or the like.
+    """Whether it is the root of a fusion group, such as a product, a reduction or a norm: the
+    elementwise operators that follow are fused into it as an epilogue.
     """
     is_product: ClassVar[bool] = False
-    """Whether it reads elements of its inputs several times: a producer fused into it would be
-    recomputed.
+    """Whether it reuses elements of its inputs, so that a producer that is fused into its loops
+    would compute them again for each use.
     """
     elementwise: ClassVar[bool] = False
     """Whether it maps elements to elements, so that it can be the epilogue of another kernel."""

@@ -89,7 +89,7 @@ class Improvement:
                     producer = Producer(each, prices[each], each.reads)
                     possible[each.members[-1]].append(producer)
             chosen = cheapest(self._reading, possible.__getitem__)
-            groups = [producer.what for producer in chosen if producer.what]
+            groups = [producer.group for producer in chosen if producer.group]
             impossible = [each for each in groups if each.group is None]
             if not impossible:
                 return groups, sum(producer.price for producer in chosen)
