@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from morello.base.errors import SearchError
+from morello.impl.reconstruct import reconstruct
+from morello.impl.tree import Impl, grow
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
 from morello.memo import Table
@@ -27,6 +29,7 @@ from morello.native.compile import key_of
 from morello.native.headers import precompiled_headers
 from morello.native.toolchain import arch_flags, base_flags, find_compiler
 from morello.native.workspace import workspace
+from morello.rewrites import Parallel
 from morello.search.result import SearchResult
 from morello.search.session import Session, search
 from morello.targets.cpu import host_cpu
@@ -103,6 +106,15 @@ def solved(session: Session, *, everything: bool = False) -> SearchResult | None
             return session.solve(everything=everything)
         except SearchError:
             return None
+
+
+def in_parallel(spec: Spec, target: Target, **sizes: int) -> Impl:
+    """The cheapest program that begins with a parallel loop over tiles of these sizes."""
+    impl, _ = grow(Parallel((*sizes.items(),)), replace(spec, parallel=True), target, target.limits)
+    specs = [child.impl.spec for child in impl.children]
+    parts = [reconstruct(each, target, search(each, target).decisions) for each in specs]
+    children = zip(impl.children, parts, strict=True)
+    return replace(impl, children=tuple(replace(child, impl=part) for child, part in children))
 
 
 def compile_c(text: str, target: Target, directory: Path) -> ctypes.CDLL:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import compile_c, in_parallel, skip_unless_it_runs
 
 import morello
 from morello.abi import ABIS, abi_names, for_hosts
 from morello.base.errors import BuildError, SpecError
 from morello.cli.parser import main
 from morello.codegen import generate
+from morello.frontends import parse
 from morello.ir.dtype import BF16
 from morello.native.build import build
 from morello.native.toolchain import find_compiler
 from morello.runtime.argument import Array
+from morello.targets import find_target
 
 LAYER = "f32[4,8] @ f32[8,6]{0,1}"
 GAPS = "relu(bf16[6,32]S(40,1))"
@@ -62,6 +66,24 @@ def test_xla_calls_a_kernel(library: Path) -> None:
             jax.block_until_ready(call(x, weights))
     with pytest.raises(Exception, match="more or fewer arrays"):
         jax.block_until_ready(call(x))
+
+
+def test_parallel_loops_run_on_threads_of_xla(tmp_path: Path) -> None:
+    jax = pytest.importorskip("jax")
+    target = replace(find_target("avx2"), cores=2)
+    skip_unless_it_runs(target)
+    spec = parse(LAYER)
+    source = generate(in_parallel(spec, target, m=1), "rows")
+    assert source.parallel
+    library = compile_c(for_hosts(source, spec, ABIS).text, target, tmp_path)
+    jax.ffi.register_ffi_target("rows", jax.ffi.pycapsule(library.rows_xla), platform="cpu")
+    rows = jax.jit(jax.ffi.ffi_call("rows", jax.ShapeDtypeStruct((4, 6), np.float32)))
+    x, w = inputs()
+    for _ in range(50):
+        np.testing.assert_allclose(rows(x, w), expected(x, w), rtol=1e-5, atol=1e-6)
+    y = np.zeros((4, 6), np.float32)
+    assert call_tvm(library["__tvm_ffi_rows"], x, w, y) == 0
+    np.testing.assert_allclose(y, expected(x, w), rtol=1e-5, atol=1e-6)
 
 
 def test_onnx_runtime_calls_a_kernel(library: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support import skip_unless_it_runs
+from tests.support import in_parallel, skip_unless_it_runs
 
 from morello import api
 from morello.graph.frameworks import NUMPY
@@ -23,15 +23,12 @@ from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Dot, Input
 from morello.graph.partition import by_rule
-from morello.impl.reconstruct import reconstruct
-from morello.impl.tree import Impl, grow
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.export import exported, write_project
 from morello.models.schedule import Stage, schedule
+from morello.native.build import build
 from morello.native.toolchain import find_compiler
-from morello.rewrites import Parallel
-from morello.runtime.threads import HostThreads, scheduled_run
-from morello.search.session import search
+from morello.runtime.threads import SCHEDULED, HostThreads
 from morello.targets import find_target
 
 TWO = replace(find_target("avx2"), cores=2)
@@ -47,13 +44,8 @@ def program() -> CompiledGraph:
     partition = by_rule(graph)
     (stage,) = schedule(partition)
     assert isinstance(stage, Stage)
-    whole = Impl(replace(stage.calls[0].spec, parallel=True), TWO)
-    impl, _ = grow(Parallel((("m", 2),)), whole.spec, TWO, TWO.limits)
-    specs = [child.impl.spec for child in impl.children]
-    parts = [reconstruct(spec, TWO, search(spec, TWO).decisions) for spec in specs]
-    children = zip(impl.children, parts, strict=True)
-    impl = replace(impl, children=tuple(replace(child, impl=part) for child, part in children))
-    return CompiledGraph(graph, partition, (Segment(stage, [api.compile(impl)]),), NUMPY)
+    kernel = api.compile(in_parallel(stage.calls[0].spec, TWO, m=2))
+    return CompiledGraph(graph, partition, (Segment(stage, [kernel]),), NUMPY)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +95,7 @@ SCHEDULE = ctypes.CFUNCTYPE(
 
 
 class Scheduler(ctypes.Structure):
-    """A scheduler, as pool.c has it."""
+    """A scheduler, as scheduled.h has it."""
 
     _fields_ = [("schedule", SCHEDULE), ("host", ctypes.c_void_p), ("threads", ctypes.c_int64)]
 
@@ -125,7 +117,15 @@ def test_tasks_of_a_scheduler(model: CompiledGraph, kind: str) -> None:
 
     (segment,) = model.segments
     scheduler = Scheduler(SCHEDULE(scheduled), None, 4)
-    host = HostThreads(scheduled_run(find_compiler()), ctypes.addressof(scheduler))
+    run = """
+        void run(void *pool, Body *body, void *environment, long count)
+        {
+            scheduled_run(pool, body, environment, count);
+        }
+    """
+    library = ctypes.CDLL(str(build("".join([*SCHEDULED, run]), compiler=find_compiler())))
+    address = ctypes.cast(library.run, ctypes.c_void_p).value
+    host = HostThreads(address, ctypes.addressof(scheduler))
     for seed in range(20):
         check(model, seed, lambda addresses: segment.run(addresses, host))
     workers.shutdown()

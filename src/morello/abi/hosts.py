@@ -11,18 +11,20 @@ from morello.base.errors import BuildError, SpecError, quoted
 from morello.codegen.source import Source, joined
 from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, arguments
-from morello.runtime.threads import CLAIMS
+from morello.runtime.threads import CLAIMS, SCHEDULED
 
 
 @dataclass(frozen=True)
 class HostAbi:
     """How a host calls a plan: files of C in this folder, and the function that it looks up.
 
-    `takes_gaps` says whether arrays of the host can have gaps.
+    `threads` is the C by which parallel loops run on its threads, if they do; `takes_gaps` says
+    whether its arrays can have gaps.
     """
 
     files: tuple[str, ...]
     function: Callable[[str], str]
+    threads: tuple[str, ...] = ()
     takes_gaps: bool = False
 
 
@@ -60,9 +62,9 @@ OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
 
 
 HOSTS: Mapping[str, HostAbi] = {
-    "xla": HostAbi(("xla.h", "xla.c"), _xla),
+    "xla": HostAbi(("xla.h", "xla.c"), _xla, threads=SCHEDULED),
     "tvm-ffi": HostAbi(("tvm_ffi.c",), _tvm_ffi, takes_gaps=True),
-    "ort": HostAbi(("ort.c",), _ort),
+    "ort": HostAbi(("ort.c",), _ort, threads=(CLAIMS,)),
 }
 PLAIN = "c"
 """The function of the kernel itself, which all files have."""
@@ -71,7 +73,8 @@ ABIS = (PLAIN, *HOSTS)
 
 _TAKEN = re.compile(
     r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps|"
-    "(Claims|Body|MOST_CLAIMS|do_items|unclaimed)$"
+    "(Claims|Body|MOST_CLAIMS|do_items|unclaimed|Gate|GATE|LINE|SPIN_NS|LOOKS_PER_CLOCK|now_ns|relax|"
+    "wait_while|wake|sleep_while|wake_sleepers|Scheduler|Region|leave|join|scheduled_run)$"
 )
 """Names that the C of hosts has for itself."""
 
@@ -98,6 +101,8 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
     arrays = _host_arrays(spec, source.name)
     pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
     call = f"{source.name}({pointers});"
+    if source.parallel:
+        call = f"{source.name}_on({pointers}, run, pool);"
     count = len(spec.operation.outputs)
     functions = host_functions(source.name, arrays[:-count], arrays[-count:], call, abis)
     return replace(source, text=joined([source.text, *functions]).rstrip("\n") + "\n")
@@ -130,7 +135,8 @@ def host_functions(
         f"    {call}",
         "}",
     ]
-    files = [CLAIMS, text("plan.h"), *(text(file) for host in hosts for file in host.files)]
+    threads = dict.fromkeys(c for host in hosts for c in host.threads)
+    files = [*threads, text("plan.h"), *(text(file) for host in hosts for file in host.files)]
     tables = plan("abi", name, inputs, outputs, run="abi_call", arena=arena)
     return [*files, *run, "", *tables, "", *(host.function(name) for host in hosts)]
 

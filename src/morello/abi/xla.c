@@ -12,7 +12,7 @@ static const char *xla_buffers(const AbiTensor *tensors, const XlaBuffers *given
     return 0;
 }
 
-static void *xla_call(const AbiPlan *plan, const XlaFrame *frame)
+static void *xla_call(const AbiPlan *plan, XlaFrame *frame)
 {
     char *arrays[plan->inputs + plan->outputs];
     const char *problem;
@@ -30,5 +30,6 @@ static void *xla_call(const AbiPlan *plan, const XlaFrame *frame)
         problem = abi_problem(plan, arrays);
     if (problem)
         return xla_error(frame, problem);
-    return abi_run(plan, arrays, 0, 0) ? 0 : xla_error(frame, abi_no_memory);
+    Scheduler threads = xla_threads(frame);
+    return abi_run(plan, arrays, scheduled_run, &threads) ? 0 : xla_error(frame, abi_no_memory);
 }

@@ -1,4 +1,4 @@
-/* XLA's foreign function interface.
+/* XLA's foreign function interface. The text before this is scheduled.h.
  *
  * The structs are those of its version 0.1, whose fields have stayed where they are in all later
  * versions. They are declared here so that no header is needed. */
@@ -55,13 +55,22 @@ typedef struct {
 typedef struct {
     size_t struct_size;
     XlaExtension *extensions;
+    void *context;
+    int64_t *count;
+} XlaThreadsArguments;
+
+typedef struct {
+    size_t struct_size;
+    XlaExtension *extensions;
     XlaVersion version;
     const void *internal;
     void *(*create_error)(XlaErrorArguments *);
     void *get_message;
     void (*destroy_error)(XlaDestroyArguments *);
     void *others[8];
-    void *(*schedule)(XlaScheduleArguments *); /* the error, if it fails */
+    /* These return an error, if they fail. */
+    void *(*schedule)(XlaScheduleArguments *);
+    void *(*count_threads)(XlaThreadsArguments *);
 } XlaApi;
 
 typedef struct {
@@ -126,6 +135,34 @@ static int xla_described(const XlaFrame *frame)
             return 1;
         }
     return 0;
+}
+
+/* Whether there was no error; it is freed. */
+static int xla_done(const XlaFrame *frame, void *error)
+{
+    XlaDestroyArguments arguments = {sizeof arguments, NULL, error};
+    if (error)
+        frame->api->destroy_error(&arguments);
+    return !error;
+}
+
+/* Has one of XLA's threads run a task; returns 0 if none will. */
+static int xla_schedule(void *given, void (*task)(void *), void *data)
+{
+    const XlaFrame *frame = given;
+    XlaScheduleArguments arguments = {sizeof arguments, NULL, frame->context, task, data};
+    return xla_done(frame, frame->api->schedule(&arguments));
+}
+
+/* XLA's threads during a call; one if this version of XLA lends none. */
+static Scheduler xla_threads(XlaFrame *frame)
+{
+    Scheduler scheduler = {xla_schedule, frame, 1};
+    XlaThreadsArguments arguments = {sizeof arguments, NULL, frame->context, &scheduler.threads};
+    if (frame->api->struct_size >= sizeof *frame->api &&
+        !xla_done(frame, frame->api->count_threads(&arguments)))
+        scheduler.threads = 1;
+    return scheduler;
 }
 
 static const char xla_too_old[] = "this version of XLA is older than morello can work with.";

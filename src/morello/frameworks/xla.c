@@ -1,20 +1,13 @@
-/* XLA's custom call that runs a segment. The text before this declares XLA's interface. */
+/* XLA's custom call that runs a segment. The text before this is xla.h. */
 
-/* pool.c's. */
-typedef struct {
-    int (*schedule)(void *host, void (*task)(void *), void *data);
-    void *host;
-    int64_t threads;
-} Scheduler;
+typedef void Loop(void *pool, Body *body, void *environment, long count);
 
-/* A segment, how it is run, and how many arrays it takes; and how pool.c runs parallel loops on
- * XLA's threads, if there are any, of which so many may have work. */
+/* A segment, how it is run, how many arrays it takes, and how many threads may have work. */
 typedef struct {
-    void (*run)(const void *segment, char *arena, char *const *arrays, void *run, void *pool);
+    void (*run)(const void *segment, char *arena, char *const *arrays, Loop *run, void *pool);
     const void *segment;
     int64_t inputs;
     int64_t outputs;
-    void *scheduled_run;
     int64_t threads;
 } Plan;
 
@@ -36,19 +29,6 @@ int64_t add_plan(const Plan *plan)
         return -1;
     plans[count] = plan;
     return first + count++;
-}
-
-/* Has one of XLA's threads run a task; returns 0 if none will. */
-static int schedule(void *host, void (*task)(void *), void *data)
-{
-    const XlaFrame *frame = host;
-    XlaScheduleArguments arguments = {sizeof arguments, NULL, frame->context, task, data};
-    void *error = frame->api->schedule(&arguments);
-    if (error == NULL)
-        return 1;
-    XlaDestroyArguments destroyed = {sizeof destroyed, NULL, error};
-    frame->api->destroy_error(&destroyed);
-    return 0;
 }
 
 /* The handler. Its outputs are those of the segment, then the arena. */
@@ -74,10 +54,10 @@ void *call_segment(XlaFrame *frame)
         arrays[i] = inputs->buffers[i]->data;
     for (int64_t i = 0; i < outputs->count; i++)
         arrays[inputs->count + i] = outputs->buffers[i]->data;
-    Scheduler scheduler = {schedule, frame, plan->threads};
-    if (frame->api->struct_size < sizeof *frame->api)
-        scheduler.threads = 1;
-    plan->run(plan->segment, arrays[inputs->count + plan->outputs], arrays, plan->scheduled_run,
-              &scheduler);
+    char *arena = arrays[inputs->count + plan->outputs];
+    Scheduler threads = {xla_schedule, frame, 1};
+    if (plan->threads > 1)
+        threads = xla_threads(frame);
+    plan->run(plan->segment, arena, arrays, plan->threads > 1 ? scheduled_run : NULL, &threads);
     return NULL;
 }

@@ -16,7 +16,7 @@ from morello.base.errors import CallError
 from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
 from morello.runtime.load import own_library
-from morello.runtime.threads import scheduled_run
+from morello.runtime.threads import SCHEDULED
 
 TARGET = "morello_segment"
 """The name of the custom call."""
@@ -30,7 +30,6 @@ class _Plan(ctypes.Structure):
         ("segment", ctypes.c_void_p),
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),
-        ("scheduled_run", ctypes.c_void_p),
         ("threads", ctypes.c_int64),
     ]
 
@@ -50,9 +49,8 @@ class SegmentCall:
         library = _handler()
         entry = segment.entry
         threads = max(kernel.threads for kernel in segment.kernels)
-        run = scheduled_run(find_compiler()) if threads > 1 else None
         counts = len(segment.inputs), len(segment.outputs)
-        plan = _Plan(entry.run, entry.segment, *counts, run, threads)
+        plan = _Plan(entry.run, entry.segment, *counts, threads)
         self._number = np.int64(library.add_plan(ctypes.byref(plan)))
         if self._number < 0:
             raise CallError("this process calls too many segments in JAX; start another.")
@@ -70,8 +68,8 @@ class SegmentCall:
 @cache
 def _handler() -> ctypes.CDLL:
     """xla.c, which is registered once for all segments."""
-    source, interface = Path(__file__).with_name("xla.c"), text("xla.h")
-    library = own_library(source, "XLA handler", find_compiler(), before=interface)
+    source, before = Path(__file__).with_name("xla.c"), "\n".join([*SCHEDULED, text("xla.h")])
+    library = own_library(source, "XLA handler", find_compiler(), before=before)
     library.add_plan.restype = ctypes.c_int64
     library.begin(ctypes.c_int64(secrets.randbits(62)))
     capsule = jax.ffi.pycapsule(library.call_segment)

@@ -1,4 +1,4 @@
-/* A small pool of threads for the parallel regions of kernels. The text before this is claims.h.
+/* A small pool of threads for the parallel regions of kernels. The text before this is gate.h.
  *
  * A region is cut into pieces, and one number says how many of them nobody has taken yet.
  * Whoever lowers it owns a piece, and a region lasts until every owned piece is done. So what
@@ -8,37 +8,19 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdalign.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef __linux__
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #endif
 
 enum {
-    LINE = 128,             /* CPUs fetch cache lines in pairs */
     PIECES_PER_THREAD = 64, /* at most; enough to balance the load */
-    SPIN_NS = 100 * 1000,   /* about what it costs to be woken */
-    LOOKS_PER_CLOCK = 64,
     STOP = -1,
 };
 
-/* A number that threads wait for, at first awake and then asleep. */
-typedef struct {
-    alignas(LINE) atomic_int value;
-    atomic_int sleepers;
-#ifndef __linux__
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-#endif
-} Gate;
+typedef void Body(void *environment, long begin, long end);
 
 typedef struct {
     struct Pool *pool;
@@ -64,18 +46,6 @@ typedef struct Pool {
 } Pool;
 
 #ifdef __linux__
-
-#define GATE {0}
-
-static void sleep_while(Gate *gate, int old)
-{
-    syscall(SYS_futex, &gate->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
-}
-
-static void wake_sleepers(Gate *gate, int count)
-{
-    syscall(SYS_futex, &gate->value, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
-}
 
 /* Notes where the pool's threads may run. */
 static void survey(Pool *pool)
@@ -109,68 +79,11 @@ static void make_way(Pool *pool)
 
 #else
 
-#define GATE {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
-
-static void sleep_while(Gate *gate, int old)
-{
-    pthread_mutex_lock(&gate->mutex);
-    if (atomic_load(&gate->value) == old)
-        pthread_cond_wait(&gate->changed, &gate->mutex);
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-static void wake_sleepers(Gate *gate, int count)
-{
-    (void)count; /* those too many go back to sleep */
-    pthread_mutex_lock(&gate->mutex);
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->mutex);
-}
-
 static void survey(Pool *pool) { (void)pool; }
 static void identify(Worker *worker) { (void)worker; }
 static void make_way(Pool *pool) { (void)pool; }
 
 #endif
-
-static int64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Returns once the gate's value is not `old`, or for no reason. */
-static void wait_while(Gate *gate, int old)
-{
-    int64_t end = now_ns() + SPIN_NS;
-    do {
-        for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
-            if (atomic_load_explicit(&gate->value, memory_order_relaxed) != old)
-                return;
-            relax();
-        }
-    } while (now_ns() < end);
-    /* Either `wake`, after the value was set, sees a sleeper here, or the sleeper the value. */
-    atomic_fetch_add(&gate->sleepers, 1);
-    sleep_while(gate, old);
-    atomic_fetch_sub(&gate->sleepers, 1);
-}
-
-static void wake(Gate *gate, int count)
-{
-    if (atomic_load(&gate->sleepers) > 0)
-        wake_sleepers(gate, count);
-}
 
 /* Takes and does pieces until none is left. */
 static void help(Pool *pool)
@@ -276,62 +189,4 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
     while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0)
         wait_while(&pool->undone, undone);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
-}
-
-/* A pool of a host that runs single tasks, some time, on any of its threads or at once. */
-typedef struct {
-    int (*schedule)(void *host, void (*task)(void *), void *data); /* 0 if it does not */
-    void *host;
-    int64_t threads; /* how many are worth asking for */
-} Scheduler;
-
-/* A region whose items tasks claim. It lasts until all of them have run: the last one may be long
- * after the region is done. */
-typedef struct {
-    Gate undone; /* the claims that are not done */
-    Claims claims;
-    atomic_int users; /* the tasks that have not run, and the caller */
-} Region;
-
-static void leave(Region *region)
-{
-    if (atomic_fetch_sub(&region->users, 1) == 1)
-        free(region);
-}
-
-static void join(void *argument)
-{
-    Region *region = argument;
-    int done = do_items(&region->claims);
-    if (done > 0 && atomic_fetch_sub(&region->undone.value, done) == done)
-        wake(&region->undone, 1);
-    leave(region);
-}
-
-/* As `pool_run`, on a scheduler. Nothing waits for a task that has not begun. */
-void scheduled_run(Scheduler *scheduler, Body *body, void *environment, long count)
-{
-    Region *region = NULL;
-    if (count > 1 && scheduler->threads > 1)
-        region = aligned_alloc(LINE, sizeof *region);
-    if (region == NULL) {
-        body(environment, 0, count);
-        return;
-    }
-    *region = (Region){.undone = GATE, .claims = unclaimed(body, environment, count)};
-    long claims = (count - 1) / region->claims.size + 1;
-    atomic_store(&region->undone.value, (int)claims);
-    atomic_store(&region->users, 2);
-    for (long tasks = 1; tasks < scheduler->threads && tasks < claims; tasks++) {
-        atomic_fetch_add(&region->users, 1);
-        if (!scheduler->schedule(scheduler->host, join, region)) {
-            leave(region);
-            break;
-        }
-    }
-    join(region);
-    int undone;
-    while ((undone = atomic_load_explicit(&region->undone.value, memory_order_acquire)) > 0)
-        wait_while(&region->undone, undone);
-    leave(region);
 }

@@ -19,8 +19,20 @@ from morello.runtime.quota import cpu_quota
 
 MAX_THREADS = 1024
 
-CLAIMS = Path(__file__).with_name("claims.h").read_text(encoding="utf-8")
+
+def _c(name: str) -> str:
+    """A file of C in this folder."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+CLAIMS = _c("claims.h")
 """C for threads of a host that claim the items of a parallel loop."""
+
+GATE = _c("gate.h")
+"""C for numbers that threads wait for."""
+
+SCHEDULED = (CLAIMS, GATE, _c("scheduled.h"))
+"""C, in this order, that runs parallel loops as tasks of a host: scheduled.h says how."""
 
 _pools: dict[tuple[int, int], Pool] = {}
 
@@ -145,20 +157,12 @@ def attach(
     set_parallel(chosen.address, chosen.handle)
 
 
-def scheduled_run(compiler: Compiler) -> int:
-    """The address of the C function that runs parallel loops as tasks of a host.
-
-    Its handle is a scheduler, as pool.c has it.
-    """
-    return _address(_functions(compiler).scheduled_run)
-
-
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
     """The compiled pool.c. It is never unloaded, as its threads execute its code."""
     functions = own_library(
         Path(__file__).with_name("pool.c"), "thread pool", compiler,
-        before=f"#define _GNU_SOURCE\n{CLAIMS}",
+        before=f"#define _GNU_SOURCE\n{GATE}",
     )  # fmt: skip
     functions.pool_create.argtypes = [ctypes.c_int]
     functions.pool_create.restype = ctypes.c_void_p
