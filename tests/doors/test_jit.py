@@ -4,6 +4,7 @@ import gc
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,25 @@ def test_a_function_is_freed() -> None:
     del jitted
     gc.collect()
     assert reference() is None
+
+
+def test_a_report_has_measured_times() -> None:
+    @jit
+    def chain(x: Array, w: Array) -> Array:
+        result: Array = np.tanh(x @ w) @ w
+        return result
+
+    x = np.random.default_rng(0).random((32, 32), np.float32)
+    chain(x, x)
+    (predicted,) = morello.report(chain).programs
+    measured = predicted.measured(0.01)
+    times = [kernel.measured or 0.0 for kernel in measured.kernels]
+    assert times == sorted(times, reverse=True) and len(times) == 2
+    assert all(1e-7 < time < 1 for time in (*times, measured.call or 0.0))
+    assert " us measured" in str(measured) and " us measured" not in str(predicted)
+    unknown = replace(predicted, compiled=None)
+    with pytest.raises(CallError, match="does not exist any more"):
+        unknown.measured()
 
 
 def test_a_report_is_of_what_jit_made() -> None:

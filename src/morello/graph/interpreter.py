@@ -36,3 +36,10 @@ def widened(array: Array) -> Array:
     if kind == "b":
         return array
     return array.astype(np.int64 if kind in "iu" else np.float64)
+
+
+def random_values(node: Node, random: np.random.Generator) -> Array:
+    """Random values of the node's type: floats in [-1, 1), integers and truth values 0 or 1."""
+    if node.dtype.kind in "iub":
+        return random.integers(0, 2, node.shape).astype(node.dtype)
+    return random.uniform(-1, 1, node.shape).astype(node.dtype)

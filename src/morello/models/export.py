@@ -14,8 +14,8 @@ from morello.abi.plans import dense_array
 from morello.base.errors import GraphError
 from morello.base.files import make_folder, write_text
 from morello.codegen.source import joined
-from morello.graph.graph import Array, Node
-from morello.graph.interpreter import evaluate
+from morello.graph.graph import Array
+from morello.graph.interpreter import evaluate, random_values
 from morello.models.compiling import CompiledGraph
 from morello.models.segment import Segment
 from morello.models.source import SegmentSource, segment_source
@@ -122,17 +122,11 @@ def _only_segment(model: CompiledGraph) -> Sequence[Segment]:
 def _case(model: CompiledGraph, segment: Segment) -> tuple[list[Array], list[Array]]:
     """Random inputs of the segment, and its outputs in float64, rounded to their dtypes."""
     random = np.random.default_rng(SEED)
-    given = {node: _random(node, random) for node in model.graph.inputs}
+    given = {node: random_values(node, random) for node in model.graph.inputs}
     values = evaluate(model.graph, list(given.values()))
     by_output = dict(zip(model.graph.outputs, values, strict=True))
     expected = [by_output[node].astype(node.dtype) for node in segment.outputs]
     return [given[node] for node in segment.inputs], expected
-
-
-def _random(node: Node, random: np.random.Generator) -> Array:
-    if node.dtype.kind in "iub":
-        return random.integers(0, 2, node.shape).astype(node.dtype)
-    return random.uniform(-1, 1, node.shape).astype(node.dtype)
 
 
 def _c_files(source: SegmentSource) -> list[str]:

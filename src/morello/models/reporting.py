@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from weakref import ref
 
+from morello.base.errors import CallError
 from morello.graph.graph import Node
 from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
 from morello.models.compiling import CompiledGraph
 from morello.models.light import CLOCK_HZ
+from morello.models.profiling import timed
 
 NOT_WORTH = "a kernel would save less than its call takes"
 
@@ -19,12 +22,14 @@ NOT_WORTH = "a kernel would save less than its call takes"
 class KernelReport:
     """An expression that kernels compute so many times, and the predicted seconds of all of them.
 
-    They are predicted by the affine cost, in cycles of 4 GHz.
+    They are predicted by the affine cost, in cycles of 4 GHz. `measured` are those of all of them
+    on this machine, if they were timed.
     """
 
     expression: str
     times: int
     seconds: float
+    measured: float | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class ProgramReport:
 
     The kernels are those that take most time first. `left` has what the `framework` computes
     between them, each with the reason. If it computes everything, `note` says why. `by_rule` is
-    the predicted time in seconds of kernels by the simple rule, which may be others.
+    the predicted time in seconds of kernels by the simple rule, which may be others. `call` are the
+    measured seconds of a call, without what is left, if the kernels were timed.
     """
 
     framework: str
@@ -44,6 +50,8 @@ class ProgramReport:
     note: str = ""
     name: str = ""
     by_rule: float = 0.0
+    call: float | None = None
+    compiled: ref[CompiledGraph] | None = field(default=None, repr=False, compare=False)
 
     @property
     def kernel_count(self) -> int:
@@ -55,6 +63,26 @@ class ProgramReport:
         """The predicted time of all kernels."""
         return sum(kernel.seconds for kernel in self.kernels)
 
+    def measured(self, seconds: float = 1.0) -> ProgramReport:
+        """This report with measured times: its kernels are run for so many seconds.
+
+        Those that take most time come first. Raises `CallError` if there is no such program any
+        more, and returns the report itself if it has no kernels.
+        """
+        if not self.kernels:
+            return self
+        compiled = self.compiled and self.compiled()
+        if not compiled:
+            raise CallError("the program of this report does not exist any more.")
+        profile = timed(compiled, seconds)
+        times: dict[str, float] = defaultdict(float)
+        kernels = (kernel for segment in compiled.segments for kernel in segment.kernels)
+        for kernel, taken in zip(kernels, profile.kernels, strict=True):
+            times[kernel.spec.expression] += taken
+        rows = (replace(row, measured=times[row.expression]) for row in self.kernels)
+        slowest_first = sorted(rows, key=lambda row: -times[row.expression])
+        return replace(self, kernels=tuple(slowest_first), call=profile.calls)
+
     def __str__(self) -> str:
         head = f"{self.name}({', '.join(self.arguments)}): "
         if self.note:
@@ -62,15 +90,25 @@ class ProgramReport:
         kernels, calls = _counted(self.kernel_count, "kernel"), _counted(self.segments, "call")
         predicted, by_rule = _time(self.seconds), _time(self.by_rule)
         rule = f" ({by_rule} for kernels by the rule)" if by_rule != predicted else ""
-        lines = [f"{head}{kernels} in {calls}, {predicted} predicted{rule}"]
+        lines = [f"{head}{kernels} in {calls}, {predicted} predicted{rule}{self._measured_calls}"]
+        whole = sum(map(_taken, self.kernels))
         for kernel in self.kernels:
-            share = round(100 * kernel.seconds / self.seconds)
-            each = _time(kernel.seconds / kernel.times)
+            share = round(100 * _taken(kernel) / whole)
+            each = _time(_taken(kernel) / kernel.times)
+            if kernel.measured is not None:
+                each += f" ({_time(kernel.seconds / kernel.times)} predicted)"
             lines.append(f"  {share:3} %  {kernel.times} x {each}  {kernel.expression}")
         for (what, why), times in Counter(self.left).items():
             often = f"{times} x " if times > 1 else ""
             lines.append(f"  left to {self.framework}: {often}{what} ({why})")
         return "\n".join(lines)
+
+    @property
+    def _measured_calls(self) -> str:
+        if self.call is None:
+            return ""
+        kernels = _time(sum(map(_taken, self.kernels)))
+        return f"; {_time(self.call)} measured ({kernels} in kernels)"
 
 
 def program_report(
@@ -106,7 +144,13 @@ def program_report(
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
         by_rule=compiled.cost_at_first / CLOCK_HZ,
+        compiled=ref(compiled),
     )
+
+
+def _taken(kernel: KernelReport) -> float:
+    """The seconds of all kernels of a row: measured, if they were timed, or predicted."""
+    return kernel.seconds if kernel.measured is None else kernel.measured
 
 
 def _counted(number: int, noun: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -115,16 +116,34 @@ class Segment:
         They are row-major, of the types of the nodes, aligned to their elements, and the outputs
         overlap no other. Nothing checks them.
         """
-        threads = threads or self.threads
-        try:
-            memory = self._arenas.pop()
-        except IndexError:
-            memory = _Memory(self._runner, self.arena.bytes)
+        threads, memory = threads or self.threads, self._memory()
         pointers = (ctypes.c_void_p * self._count)(*addresses)
         self._runner.segment_run(
             self._struct, memory.address, pointers, threads.address, threads.handle
         )
         self._arenas.append(memory)
+
+    def step_seconds(self, addresses: Sequence[int]) -> list[float]:
+        """Run as `run` does, and return the seconds that each kernel took."""
+        runner, threads, memory = self._runner, self.threads, self._memory()
+        pointers = (ctypes.c_void_p * self._count)(*addresses)
+        first = ctypes.addressof(self._struct.steps.contents)
+        times = []
+        for number in range(self._struct.count):
+            step = _Step.from_address(first + number * ctypes.sizeof(_Step))
+            alone = _Segment(ctypes.pointer(step), self._struct.places, 1)
+            begin = perf_counter()
+            runner.segment_run(alone, memory.address, pointers, threads.address, threads.handle)
+            times.append(perf_counter() - begin)
+        self._arenas.append(memory)
+        return times
+
+    def _memory(self) -> _Memory:
+        """An arena that no other call uses."""
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            return _Memory(self._runner, self.arena.bytes)
 
     @property
     def entry(self) -> SegmentAddress:
