@@ -166,9 +166,7 @@ class Grammar:
         if dtype in CASTS:
             kinds += [(self.cast, 2)]
         if is_float:
-            kinds += [(self.softmax, 2), (self.centred, 1)]
-            if rank >= 2:
-                kinds += [(self.norm, 1)]
+            kinds += [(self.softmax, 2), (self.centred, 1), (self.norm, 1)]
             if rank < MOST_DIMS:
                 kinds += [(self.denominator, 1)]
         if dtype == "f32" and rank == 2:

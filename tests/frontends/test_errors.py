@@ -218,7 +218,6 @@ REDUCTIONS = [
     ("softmax(u8[4,4])", "softmax is for floating-point numbers", 0),
     ("softmax_complete(f32[4,8], f32[8], f32[4])", "it should be f32[4]", 27),
     ("softmax_complete(f32[4,8], f32[4], bf16[4])", "it should be f32[4]", 35),
-    ("layer_norm(f32[8], f32[8], f32[8])", "layer_norm of a vector", 11),
     ("layer_norm(f32[4,8], f32[4], f32[8])", "it should be f32[8]", 21),
     ("layer_norm(f32[4,8], f32[8], i32[8])", "it should be f32[8]", 29),
     ("rms_norm(i32[4,8], i32[8])", "rms_norm is for floating-point numbers", 0),

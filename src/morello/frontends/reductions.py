@@ -205,14 +205,11 @@ def rms_norm(x: Value, gamma: Value, *, epsilon: float = EPSILON) -> Value:
 
 def _row_means(x: Value) -> Value:
     """Means along the last axis, which is kept; unlike `mean`, of sums in x's own dtype."""
-    return multiply(sum(x, keepdims=True), 1 / x.shape[-1])
+    return multiply(sum(x, keepdims=x.rank > 1), 1 / x.shape[-1])
 
 
 def _check_norm(name: str, x: Value, *given: Value) -> None:
     check_float(name, x)
-    if x.rank < 2:
-        what = f"{name} of a vector"
-        raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
     for number, operand in enumerate(given, start=1):
         if operand.shape != x.shape[-1:] or not operand.dtype.is_float:
             fix = f"it should be {x.dtype}[{x.shape[-1]}]"
