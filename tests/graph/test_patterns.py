@@ -22,6 +22,7 @@ from morello.graph.operators import (
     LayerNorm,
     Map,
     Pad,
+    Pooling,
     Reduce,
     Reshape,
     RmsNorm,
@@ -199,6 +200,21 @@ def test_a_convolution_pads_itself() -> None:
     assert names(after(apply(conv, ones, w))) == ["pad", "conv"]
     channels = apply(Pad((0, 1, 0, 0), (0, 0, 0, 0)), given(1, 1, 6, 6), fixed(0.0))
     assert names(after(apply(conv, channels, w))) == ["pad", "conv"]
+
+
+def test_windows_lose_dimensions_in_which_there_is_one() -> None:
+    x, w = given(2, 3, 7, 1), given(4, 3, 3, 1)
+    conv = Conv((2, 1), (1, 0), (0, 0), (1, 2))
+    sequence = after(apply(conv, x, w))
+    assert names(sequence) == ["reshape", "reshape", "conv", "reshape"]
+    assert sequence.inputs[0].operator == Conv((2,), (1,), (0,), (1,))
+    pool = Pooling("mean", (1, 2), (1, 1), (0, 1), (0, 0), (1, 1), counts_padding=True)
+    pooled = after(apply(pool, given(2, 3, 1, 7))).inputs[0].operator
+    assert pooled == Pooling("mean", (2,), (1,), (1,), (0,), (1,), counts_padding=True)
+    single = apply(Conv((1, 1), (0, 0), (0, 0), (1, 1)), given(1, 3, 1, 1), given(4, 3, 1, 1))
+    padded = apply(Conv((1, 1), (1, 1), (1, 1), (1, 1)), x, given(4, 3, 3, 3))
+    assert after(single) is single
+    assert after(padded) is padded
 
 
 # functions

@@ -26,7 +26,9 @@ from morello.graph.operators import (
     Pooling,
     Reduce,
     Reshape,
+    RmsNorm,
     Slice,
+    Softmax,
     Transpose,
     Where,
 )
@@ -167,6 +169,27 @@ def test_convolutions_and_pools_of_real_nets() -> None:
     total = apply(Reduce("mean", (2, 3)), mean)
     model = agrees(Graph((image,), (mean, total)))
     assert not model.left
+
+
+def test_an_image_of_width_1_is_a_sequence() -> None:
+    """Also where an epilogue has the dimension still."""
+    image, residual = given(1, 4, 19, 1), given(1, 8, 10, 1)
+    filters = constant(np.random.default_rng(0), 8, 4, 3, 1)
+    sums = apply(Conv((2, 1), (1, 0), (1, 0), (1, 1)), image, filters)
+    total = apply(Map("relu"), apply(Map("add"), sums, residual))
+    (segment,) = agrees(Graph((image, residual), (total,))).segments
+    assert [kernel.spec.expression for kernel in segment.kernels] == [
+        "relu(conv(f32[1,4,19], f32[8,4,3], stride=2, padding=1) + f32[8,10])"
+    ]
+
+
+def test_one_row_is_normalized() -> None:
+    """A vector, or a matrix of one row, as models of a single input have it."""
+    x, row, gamma, beta = given(48), given(1, 1, 48), given(48), given(48)
+    normed = apply(LayerNorm(1e-5), x, gamma, beta)
+    others = apply(LayerNorm(1e-5), row, gamma, beta), apply(RmsNorm(1e-6), x, gamma)
+    assert not agrees(Graph((x, gamma, beta), (normed,))).left
+    assert not by_rule(Graph((x, row, gamma, beta), (*others, apply(Softmax(2), row)))).left
 
 
 def test_a_mask_is_broadcast_in_attention() -> None:

@@ -32,14 +32,20 @@ class Reshape(Operator):
         return inputs[0].reshape(self.shape)
 
     def value(self, *inputs: Value) -> Value:
-        """Only dimensions of size 1 may come or go within a kernel."""
+        """Only dimensions of size 1 may come or go within a kernel; those of tensors stay."""
         (x,) = inputs
-        long = iter([d for d, size in zip(x.axes, x.shape, strict=True) if size > 1])
-        if [n for n in x.shape if n > 1] != [n for n in self.shape if n > 1] or any(
-            d != NEW_AXIS and n == 1 for d, n in zip(x.axes, x.shape, strict=True)
-        ):
+        axes: list[int] = []
+        kept = [d for d in x.axes if d != NEW_AXIS]
+        for size in reversed(self.shape):
+            if kept and x.tensor.shape[kept[-1]] == size:
+                axes.append(kept.pop())
+            elif size == 1:
+                axes.append(NEW_AXIS)
+            else:
+                break
+        if kept or len(axes) < len(self.shape):
             raise SpecError("no kernel reshapes what it computes", "make it two kernels")
-        return Value(x.tensor, tuple(NEW_AXIS if n == 1 else next(long) for n in self.shape))
+        return Value(x.tensor, tuple(reversed(axes)))
 
 
 @dataclass(frozen=True)

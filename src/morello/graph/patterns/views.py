@@ -14,8 +14,10 @@ from morello.graph.operators import (
     Broadcast,
     Cast,
     Constant,
+    Conv,
     Dot,
     Map,
+    Pooling,
     Reduce,
     Reshape,
     Slice,
@@ -274,11 +276,40 @@ def softmax_of_reshape(node: Node) -> Node | None:
     return reshaped(apply(Softmax(inner), x.inputs[0]), node.shape)
 
 
+def windows_without_units(node: Node) -> Node | None:
+    """conv(x, w) -> reshape(conv(reshape(x), reshape(w))), without dimensions of a single window.
+
+    Kernels compute sums for neighbours in the last dimension together, of which images of width 1
+    have none.
+    """
+    operator = node.operator
+    assert isinstance(operator, Conv | Pooling)
+    window = node.inputs[1].shape[2:] if isinstance(operator, Conv) else operator.window
+    sizes = zip(node.inputs[0].shape[2:], window, operator.before, operator.after, strict=True)
+    kept = [d for d, size in enumerate(sizes) if size != (1, 1, 0, 0)]
+    if not 0 < len(kept) < len(window):
+        return None
+
+    def left(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(values[d] for d in kept)
+
+    strides, dilations = left(operator.strides), left(operator.dilations)
+    before, after = left(operator.before), left(operator.after)
+    fewer = replace(operator, strides=strides, before=before, after=after, dilations=dilations)
+    if isinstance(fewer, Pooling):
+        fewer = replace(fewer, window=left(window))
+    shapes = [(*x.shape[:2], *left(x.shape[2:])) for x in node.inputs]
+    bare = apply(fewer, *map(reshaped, node.inputs, shapes))
+    return reshaped(bare, node.shape)
+
+
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Broadcast: (simple_broadcast,),
     Cast: (smaller_inputs,),
+    Conv: (windows_without_units,),
     Dot: (dot_of_transposed, dot_without_units),
     Map: (smaller_inputs,),
+    Pooling: (windows_without_units,),
     Reduce: (reduce_without_units, reduced_broadcast),
     Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
     Slice: (whole_slice,),
