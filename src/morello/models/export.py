@@ -105,7 +105,7 @@ def _host_file(segment: Segment, source: SegmentSource, abis: Sequence[str]) -> 
     functions = host_functions(
         name, arrays[:count], arrays[count:], call, abis, arena=source.workspace
     )
-    first = [f'#include "{name}.h"', "", f"extern const char {name}_constants[];", ""]
+    first = [f'#include "{name}.h"', ""]
     return {f"{name}_hosts.c": joined([*first, *functions])}
 
 
@@ -168,8 +168,6 @@ add_library({name}_hosts SHARED {name}_hosts.c {kernels} {name}_constants.S)
 _CASE = """\
 /* What check.c runs, and on which arrays. */
 #include "{name}.h"
-
-extern const char {name}_constants[];
 
 #define RUN(arrays, workspace) {name}(arrays, {name}_constants, workspace, 0, 0)
 #define WORKSPACE {upper}_WORKSPACE

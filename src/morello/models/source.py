@@ -117,6 +117,7 @@ extern "C" {{
    all are done; else the calling thread does everything. */
 #define {upper}_CONSTANTS {constants}
 #define {upper}_WORKSPACE {workspace}
+extern const char {name}_constants[]; /* {upper}_CONSTANTS bytes, of {name}_constants.S */
 #ifndef MORELLO_PARALLEL
 #define MORELLO_PARALLEL
 {parallel}
