@@ -17,6 +17,7 @@ from morello.graph.operators import (
     Constant,
     Conv,
     Dot,
+    Gather,
     Input,
     Iota,
     LayerNorm,
@@ -215,6 +216,45 @@ def test_windows_lose_dimensions_in_which_there_is_one() -> None:
     padded = apply(Conv((1, 1), (1, 1), (1, 1), (1, 1)), x, given(4, 3, 3, 3))
     assert after(single) is single
     assert after(padded) is padded
+
+
+def one_hot(ids: Node, table: Node, first: int = 0) -> Node:
+    """A product as Keras and JAX have an embedding."""
+    places = fixed(np.arange(first, first + table.shape[0]), ids.dtype)
+    compared = apply(Map("equal"), apply(Reshape((*ids.shape, 1)), ids), places)
+    return apply(Dot((), ((ids.type.rank, 0),)), apply(Cast(F32), compared), table)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int32), np.dtype(np.uint8)])
+def test_products_with_one_hot_rows_take_rows(dtype: np.dtype) -> None:
+    """A number outside of the table takes zeros, of which functions are computed as well."""
+    numbers = np.array([[0, 2, 3, 5], [1, 4, 200, 255]]).astype(dtype)
+    if dtype == np.int32:
+        numbers[1] = [-1, -5, 2**31 - 1, -(2**31)]
+    ids, table, bias = given(2, 4, dtype=dtype), random(5, 3), random(3, seed=1)
+    graph = Graph((ids,), (f("relu", f("add", one_hot(ids, table), bias)),))
+    simple = simplified(graph)
+    assert names(simple.outputs[0])[-1] == "gather"
+    (expected,), (values,) = evaluate(graph, [numbers]), evaluate(simple, [numbers])
+    np.testing.assert_array_equal(values, expected.astype(np.float32))
+
+
+def test_other_products_with_rows_of_zeros_and_ones_are_left() -> None:
+    ids, table = given(2, 4, dtype=np.dtype(np.int32)), random(5, 3)
+    wide = given(2, 4, dtype=np.dtype(np.int64))
+    infinite = fixed(np.where(np.arange(15) == 7, np.inf, 1.0).reshape(5, 3))
+    for other in (one_hot(ids, table, 1), one_hot(wide, table), one_hot(ids, infinite)):
+        (left,) = simplified(Graph((ids, wide), (other,))).outputs
+        assert names(left)[-1] == "dot"
+
+
+def test_functions_of_rows_are_computed_in_small_tables() -> None:
+    ids, table = given(8, dtype=np.dtype(np.int32)), random(7, 3)
+    rows = apply(Gather(0), table, ids)
+    assert names(after(f("exp", rows))) == ["gather"]
+    assert names(after(f("add", rows, random(8, 3, seed=1)))) == ["gather", "add"]
+    assert names(after(f("add", f("exp", rows), rows))) == ["gather", "exp", "add"]
+    assert names(after(f("exp", apply(Gather(0), random(9, 3), ids)))) == ["gather", "exp"]
 
 
 # functions

@@ -8,6 +8,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.operators import Constant
 from morello.graph.patterns import RULES
+from morello.graph.patterns.embedding import with_folded_tables
 from morello.graph.patterns.matching import Rule
 from morello.graph.patterns.weights import with_folded_weights
 
@@ -17,7 +18,8 @@ _COMPARED = 256
 
 def simplified(graph: Graph) -> Graph:
     """The graph with every pattern recognized, and nothing computed twice or in vain."""
-    return rewritten(with_folded_weights(rewritten(graph, RULES)), RULES)
+    recognized = rewritten(graph, RULES)
+    return rewritten(with_folded_weights(with_folded_tables(recognized)), RULES)
 
 
 def rewritten(graph: Graph, rules: Mapping[type[Operator], Sequence[Rule]]) -> Graph:

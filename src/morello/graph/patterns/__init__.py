@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from morello.graph.graph import Operator
-from morello.graph.patterns import attention, folding, functions, norms, rotary, softmax, views
+from morello.graph.patterns import (
+    attention,
+    embedding,
+    folding,
+    functions,
+    norms,
+    rotary,
+    softmax,
+    views,
+)
 from morello.graph.patterns.matching import Rule
 
-_FAMILIES = folding, views, functions, softmax, norms, attention, rotary
+_FAMILIES = folding, views, functions, softmax, norms, attention, rotary, embedding
 
 
 def _collected() -> Mapping[type[Operator], tuple[Rule, ...]]:

@@ -94,6 +94,12 @@ def in_dtype(node: Node, dtype: np.dtype[Any]) -> Node:
     return node if node.dtype == dtype else apply(Cast(dtype), node)
 
 
+def on_replaced(node: Node, after: Mapping[Node, Node]) -> Node:
+    """A node on what its inputs have become."""
+    inputs = tuple(after[source] for source in node.inputs)
+    return node if inputs == node.inputs else apply(node.operator, *inputs)
+
+
 def before_casts(node: Node) -> Node:
     """What a node is a cast of, from a floating-point dtype to another, or the node itself."""
     while isinstance(node.operator, Cast) and is_float(node.dtype):

@@ -9,7 +9,7 @@ import numpy as np
 from morello.graph.graph import Array, Graph, Node, apply
 from morello.graph.interpreter import widened
 from morello.graph.operators import Constant, Conv, Dot
-from morello.graph.patterns.matching import constant, is_float, is_map, mapped
+from morello.graph.patterns.matching import constant, is_float, is_map, mapped, on_replaced
 
 _STEPS = 3
 """The least number of operators for which a multiply-add is worth rounding otherwise."""
@@ -25,14 +25,8 @@ def with_folded_weights(graph: Graph) -> Graph:
     for node in graph.nodes:
         chain = _chain(graph, node)
         folded = chain and chain.folded(after)
-        after[node] = folded or _on(node, after)
+        after[node] = folded or on_replaced(node, after)
     return Graph(graph.inputs, tuple(after[node] for node in graph.outputs))
-
-
-def _on(node: Node, after: dict[Node, Node]) -> Node:
-    """The node on what its inputs have become."""
-    inputs = tuple(after[source] for source in node.inputs)
-    return node if inputs == node.inputs else apply(node.operator, *inputs)
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,7 @@ class _Chain:
             if any(n > 1 and d not in places for d, n in enumerate(factor.shape)):
                 continue
             if bool((factor == 1).all()):
-                return _on(self.base, after)
+                return on_replaced(self.base, after)
             kept = [d for d in places if d is not None]
             moved = np.moveaxis(factor, kept, [*range(len(kept))])
             units = [number for number, d in enumerate(places) if d is None]

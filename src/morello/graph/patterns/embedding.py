@@ -1,0 +1,97 @@
+"""Embeddings: products that only take rows of a constant table, and functions of what is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from morello.graph.graph import Graph, Node, Operator, apply
+from morello.graph.operators import Cast, Constant, Dot, Gather, Map
+from morello.graph.patterns.folding import computed
+from morello.graph.patterns.matching import (
+    Rule,
+    constant,
+    in_dtype,
+    is_map,
+    keeps_values,
+    mapped,
+    on_replaced,
+    reshaped,
+)
+
+_NUMBERS = np.dtype(np.int32)
+"""The dtype of the numbers of rows."""
+
+
+def one_hot_product(node: Node) -> Node | None:
+    """dot(cast(ids == [0, 1, 2]), table) -> gather(table and a row of zeros, ids).
+
+    A number of no row takes the row of zeros.
+    """
+    dot = node.operator
+    hot, table = node.inputs
+    assert isinstance(dot, Dot)
+    if not isinstance(hot.operator, Cast) or not isinstance(table.operator, Constant):
+        return None
+    rows = table.operator.array
+    taken = Dot(contracted=((hot.type.rank - 1, 0),), dtype=dot.dtype)
+    if dot != taken or rows.ndim != 2 or node.dtype != table.dtype:
+        return None
+    ids = _compared_with_places(hot.inputs[0], len(rows))
+    if ids is None or not np.isfinite(rows).all():
+        return None
+    below, above = constant(-1, _NUMBERS), constant(len(rows), _NUMBERS)
+    numbers = reshaped(in_dtype(ids, _NUMBERS), hot.shape[:-1])
+    within = mapped("minimum", mapped("maximum", numbers, below), above)
+    padded = np.concatenate([rows, np.zeros_like(rows[:1])])
+    return apply(Gather(0), constant(padded, table.dtype), within)
+
+
+def _compared_with_places(node: Node, count: int) -> Node | None:
+    """The integers [..., 1] that a node compares with 0, 1, ... `count` - 1."""
+    if not is_map(node, "equal"):
+        return None
+    for ids, places in (node.inputs, node.inputs[::-1]):
+        if (
+            isinstance(places.operator, Constant)
+            and places.shape[-1:] == (count,)
+            and np.array_equal(places.operator.array.ravel(), np.arange(count))
+            and ids.shape == (*node.shape[:-1], 1)
+            and keeps_values(ids.dtype, _NUMBERS)
+        ):
+            return ids
+    return None
+
+
+def with_folded_tables(graph: Graph) -> Graph:
+    """f(gather(table, ids), c) -> gather(f(table, c), ids), if nothing else reads the rows.
+
+    The table and c, numbers or vectors along the last axis, are constants, and the table has no
+    more rows than are taken.
+    """
+    after: dict[Node, Node] = {}
+    for node in graph.nodes:
+        moved = on_replaced(node, after)
+        read = [source for source in node.inputs if not isinstance(source.operator, Constant)]
+        alone = len(read) == 1 and graph.users[read[0]] == (node,) and read[0] not in graph.outputs
+        after[node] = (_function_of_rows(moved) if alone else None) or moved
+    return Graph(graph.inputs, tuple(after[node] for node in graph.outputs))
+
+
+def _function_of_rows(node: Node) -> Node | None:
+    """A function of rows, and of constants, as rows of a table of what it returns."""
+    (rows,) = (source for source in node.inputs if not isinstance(source.operator, Constant))
+    if not isinstance(node.operator, Map) or rows.operator != Gather(0) or node.type != rows.type:
+        return None
+    table, ids = rows.inputs
+    others = {source.shape for source in node.inputs if source is not rows}
+    if table.type.rank != 2 or table.type.size > rows.type.size or others - {(), table.shape[1:]}:
+        return None
+    inputs = (table if source is rows else source for source in node.inputs)
+    known = computed(apply(node.operator, *inputs))
+    return apply(Gather(0), known, ids) if known else None
+
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {Dot: (one_hot_product,)}
+"""The rules of this family, by the class of the operators that they are for."""
