@@ -251,6 +251,27 @@ def pool(call: OnnxCall) -> Node:
     return op(Pooling(kind, window, strides, before, after, dilations, counts), x)
 
 
+@translates("LRN")
+def local_response(call: OnnxCall) -> Node:
+    """x / (bias + alpha * mean of the squares of neighbouring channels) ** beta.
+
+    Channels that a window has beyond the first and the last count as zeros.
+    """
+    call.floating()
+    x, size = call[0], int(call.attribute("size"))
+    if x.type.rank < 2 or 0 in x.shape or size < 1:
+        raise LeftError(f"it is of {size} channels of {x.type}")
+    rows = reshaped(function("square", x), (x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
+    before, after = ((size - 1) // 2, 0), (size // 2, 0)
+    pooling = Pooling("mean", (size, 1), (1, 1), before, after, (1, 1), counts_padding=True)
+    means = reshaped(op(pooling, rows), x.shape)
+    alpha = number(call.attribute("alpha", 1e-4), x)
+    beta = number(call.attribute("beta", 0.75), x)
+    bias = number(call.attribute("bias", 1.0), x)
+    scale = function("add", function("multiply", means, alpha), bias)
+    return function("divide", x, function("power", scale, beta))
+
+
 def _ceil(
     spatial: tuple[int, ...],
     wide: list[int],
