@@ -16,8 +16,10 @@ from morello.base import sharing
 from morello.base.errors import CompileAllError, MorelloError, SearchError, SpecError
 from morello.base.workers import Worker
 from morello.frontends.text import parse
+from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.request import Request, together
+from morello.request import Request, answering, together
+from morello.request.answering import find
 from morello.request.request import Answer
 from morello.request.together import answer_together
 from morello.search.session import Session
@@ -74,6 +76,31 @@ def test_what_no_search_finds_together_is_searched_alone(monkeypatch: pytest.Mon
     monkeypatch.setattr(several, "available_threads", lambda: 1)
     first, second = morello.compile_all(["f32[4,6] @ f32[6,8]", "f32[6,4] @ f32[4,8]"])
     assert first.max_error is not None and second.max_error is not None
+
+
+def test_one_search_is_for_all_specs_that_differ_in_constants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[Spec] = []
+
+    def counted(goal: Spec, request: Request) -> Answer:
+        searched.append(goal)
+        return find(goal, request)
+
+    monkeypatch.setattr(answering, "find", counted)
+    monkeypatch.setattr(several, "available_threads", lambda: 1)
+    constants = (0.5, 2.0), (-3.0, 7.0), (1.5, 1e-3)
+    texts = [f"relu(f32[4,6] @ f32[6,8] * {n} + {m})" for n, m in constants]
+    kernels = morello.compile_all(texts, weights="constant", table="off")
+    assert len(searched) == 1
+    random = np.random.default_rng(0)
+    a, b = random.standard_normal((4, 6), np.float32), random.standard_normal((6, 8), np.float32)
+    for text, kernel, (n, m) in zip(texts, kernels, constants, strict=True):
+        assert kernel.spec.operation == parse(text).operation
+        assert kernel.cost == kernels[0].cost
+        expected = np.maximum((a.astype(np.float64) @ b) * n + m, 0)
+        result = kernel(a, kernel.pack("b", b))
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_kernels_are_loaded_again_without_their_programs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from morello.base.errors import MorelloError
 from morello.impl import saved
@@ -16,6 +16,7 @@ from morello.options import Options, requested
 from morello.questions import question
 from morello.recall import remember
 from morello.request import Request, answer, recalled
+from morello.request.alike import carried_over, kind
 from morello.request.goal import check_callable, spec_of
 from morello.request.request import Answer
 from morello.request.warning import warn
@@ -26,6 +27,8 @@ from morello.runtime.verify import check_verifiable
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.result import SearchStatistics
+
+_Program = tuple[Impl, SearchStatistics | None]
 
 
 def compile_anew(
@@ -62,7 +65,7 @@ def build_together(
 ) -> list[Kernel | MorelloError]:
     """The kernels of requests that one search should answer, or the errors that they raised.
 
-    They are a group (see `grouped`).
+    They are a group (see `grouped`). Of those that are alike, one is searched for.
     """
     from morello.request.together import answer_together  # slow to import
 
@@ -72,17 +75,27 @@ def build_together(
             known.append(_checked(request, verify))
         except MorelloError as error:
             known.append(error)
-    unknown = [number for number, each in enumerate(known) if each is None]
-    if len(unknown) > 1:
-        together = answer_together([requests[number] for number in unknown])
-        for number, result in zip(unknown, together, strict=True):
+    kinds = [kind(request) for request in requests]
+    programs: dict[Hashable, _Program] = {
+        alike: each for alike, each in zip(kinds, known, strict=True) if isinstance(each, tuple)
+    }
+    new = {kinds[n]: n for n, each in enumerate(known) if not each and kinds[n] not in programs}
+    if len(new) > 1:
+        together = answer_together([requests[number] for number in new.values()])
+        for (alike, number), result in zip(new.items(), together, strict=True):
             known[number] = result
+            programs |= {alike: result} if result else {}
     results: list[Kernel | MorelloError] = []
-    for request, each in zip(requests, known, strict=True):
+    for alike, request, each in zip(kinds, requests, known, strict=True):
         try:
             if isinstance(each, MorelloError):
                 raise each
-            results.append(_built(request, each or answer(request), verify))
+            program: _Program | None = each
+            if program is None and alike in programs:
+                program = carried_over(programs[alike], request)
+            program = program or answer(request)
+            programs.setdefault(alike, program)
+            results.append(_built(request, program, verify))
         except MorelloError as error:
             results.append(error)
     return results
@@ -101,7 +114,7 @@ def _checked(request: Request, verify: bool) -> Answer | None:
     return known
 
 
-def _built(request: Request, program: tuple[Impl, SearchStatistics | None], verify: bool) -> Kernel:
+def _built(request: Request, program: _Program, verify: bool) -> Kernel:
     """The kernel of a program, verified."""
     kernel = compiled(*program, find_compiler(request.compiler))
     if verify:

@@ -42,10 +42,11 @@ def compile_all(
 
     Each is a kernel as `compile` gives with these options; equal Specs get one kernel. Specs that
     have much in common are searched together, a few at a time: with a gap, the programs may be
-    others within that gap. The `budget` is that of each Spec, and `progress` is called with the
-    counts of all searches that have ended and of the one in this process. Programs are measured in
-    this process, one after the other, as what is timed has to run alone; so are all searches if
-    the table is in memory.
+    others within that gap. One search is for all that differ in the constants of functions alone.
+    The `budget` is that of each search, and `progress` is called with the counts of all searches
+    that have ended and of the one in this process. Programs are measured in this process, one
+    after the other, as what is timed has to run alone; so are all searches if the table is in
+    memory.
 
     Raises `MorelloError` before any search if an option or a Spec is invalid, and
     `CompileAllError` after all of them if there is no kernel for some.

@@ -9,6 +9,7 @@ from math import ceil
 from morello.base.errors import SearchError
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
+from morello.request.alike import kind
 from morello.request.choosing import goals_of, spec_table
 from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Request
@@ -24,18 +25,26 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     """The numbers of requests, in groups that one search should answer, for so many processes.
 
     The goals of a group are of a family, and of the same products, or else of the same operation.
+    Requests that are alike are of one group.
     """
-    kin: dict[Hashable, list[int]] = {}
+    alike: dict[Hashable, list[int]] = {}
     for number, request in enumerate(requests):
-        common = _in_common(request)
-        kin.setdefault(number if common is None else common, []).append(number)
-    return [group for numbers in kin.values() for group in _parts_of(numbers, processes)]
+        alike.setdefault(kind(request), []).append(number)
+    kin: dict[Hashable, list[list[int]]] = {}
+    for numbers in alike.values():
+        common = _in_common(requests[numbers[0]])
+        kin.setdefault(numbers[0] if common is None else common, []).append(numbers)
+    return [
+        [number for numbers in part for number in numbers]
+        for kinds in kin.values()
+        for part in _parts_of(kinds, processes)
+    ]
 
 
-def _parts_of(numbers: list[int], processes: int) -> Iterator[list[int]]:
-    size = min(MOST_TOGETHER, ceil(len(numbers) / processes))
-    for start in range(0, len(numbers), size):
-        yield numbers[start : start + size]
+def _parts_of(kinds: Sequence[list[int]], processes: int) -> Iterator[Sequence[list[int]]]:
+    size = min(MOST_TOGETHER, ceil(len(kinds) / processes))
+    for start in range(0, len(kinds), size):
+        yield kinds[start : start + size]
 
 
 def _in_common(request: Request) -> Hashable | None:

@@ -1,0 +1,63 @@
+"""Requests that are alike: those for goals that differ in the constants of functions alone.
+
+The layers of a model often differ in nothing else, and one search is enough for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import cache
+
+from morello.base.errors import RewriteError
+from morello.impl.tree import Impl, replay
+from morello.ir.operation import Operation, operation
+from morello.ir.spec import Spec
+from morello.request.remembering import Interrupts, remembered
+from morello.request.request import Answer, Request
+from morello.search.result import SearchStatistics
+
+
+def kind(request: Request) -> Hashable:
+    """Equal for requests that are alike, of some with the same options."""
+    goal = request.goal
+    if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
+        return id(request)
+    return replace(goal, operation=_without_constants(goal.operation))
+
+
+def carried_over(answer: tuple[Impl, SearchStatistics | None], request: Request) -> Answer | None:
+    """The answer to a request that is like the answered one, by the same decisions.
+
+    The table keeps it. None if there is none: a search has to find it.
+    """
+    (impl, statistics), goal = answer, request.goal
+    if statistics is None or not isinstance(goal, Spec):
+        return None
+    spec = replace(goal, placements=impl.spec.placements, strides=impl.spec.strides)
+    try:
+        same = replay(spec, impl.target, impl.decisions())
+    except RewriteError:
+        return None
+    if same.cost != impl.cost:
+        return None
+    return remembered(goal, request, (same, statistics), Interrupts(None))
+
+
+@cache
+def _without_constants(base: Operation) -> Operation:
+    """The operation with 0 in place of the constants of all functions.
+
+    It has the same programs, as no rewrite and no cost depends on the value of a constant.
+    """
+    function = base.function
+    if function is not None and function.constant is not None:
+        function = replace(function, constant=0.0)
+    components = tuple(
+        replace(component, operation=_without_constants(component.operation))
+        for component in base.components
+    )
+    return operation(
+        base.primitive, base.dims, base.operands, base.reduced, base.untiled, base.accumulates,
+        function, components,
+    )  # fmt: skip
