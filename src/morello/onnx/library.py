@@ -21,9 +21,12 @@ from morello.models import Segment
 from morello.models.segment import Place
 from morello.models.source import ConstantBlock
 from morello.native.build import build
+from morello.native.cache import default_cache, hash_of, is_whole
 from morello.native.toolchain import arch_flags
+from morello.questions import question
 from morello.runtime.argument import CACHE_LINE
 from morello.runtime.threads import CLAIMS
+from morello.tables import texts
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -60,9 +63,48 @@ def custom_op(segment: Segment, number: int) -> CustomOp:
 
 
 def build_library(ops: Sequence[CustomOp]) -> Path:
-    """The shared object of operators, in the cache; raises `BuildError`."""
+    """The shared object of operators, in the cache; raises `BuildError`.
+
+    One that was built before is found there without its C, which takes long to generate.
+    """
     plans = ", ".join(f"{{.plan = &op_{number}_plan}}" for number in range(len(ops)))
-    return _built(ops, [_REGISTER.replace("$PLANS", plans)])
+    ending = [_REGISTER.replace("$PLANS", plans)]
+    asked = _library_question(ops, ending)
+    library = asked and _recalled(asked)
+    if not library:
+        library = _built(ops, ending)
+        if asked:
+            _remember(asked, library)
+    return library
+
+
+def _library_question(ops: Sequence[CustomOp], ending: Sequence[str]) -> str | None:
+    """A hash of all that the C of operators depends on; None if it is not to be kept.
+
+    The names of the kernels' own objects are hashes of their C, their compiler and its flags.
+    """
+    names = _kernel_names(ops)
+    kernels = [f"{kernel.library.path.name} {name}" for kernel, name in names.items()]
+    return question("\n".join([*kernels, *_tables(ops, names), *ending]), {})
+
+
+def _recalled(asked: str) -> Path | None:
+    """The object that was kept for a question; None if it is not as it was."""
+    with texts() as known:
+        text = None if known is None else known.program("", asked)
+    if text is None:
+        return None
+    record = json.loads(text)
+    library = default_cache().absolute() / record["object"]
+    whole = is_whole(library) and hash_of(library).hex() == record["hash"]
+    return library if whole else None
+
+
+def _remember(asked: str, library: Path) -> None:
+    record = {"object": library.name, "hash": hash_of(library).hex()}
+    with texts() as known:
+        if known is not None:
+            known.keep_program("", asked, json.dumps(record))
 
 
 def build_provider(ops: Sequence[CustomOp], folder: Path) -> Path:
@@ -125,13 +167,12 @@ def _built(ops: Sequence[CustomOp], ending: Sequence[str], cache: Path | None = 
 
 def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
     """The C of operators and of their kernels, with this ending."""
-    kernels = list(dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels))
-    names = {kernel: f"kernel_{number}" for number, kernel in enumerate(kernels)}
+    names = _kernel_names(ops)
     units: list[Unit] = []
     for kernel, name in names.items():
         taken = [region for other in units for region in other.regions]
         units.append(unit(kernel.impl, name, taken))
-    target = kernels[0].impl.target
+    target = ops[0].segment.kernels[0].impl.target
     helpers = {name: text for each in units for name, text in each.helpers.items()}
     shared = dict.fromkeys(part for each in units for part in each.shared)
     code = [line for each in units for line in (*each.code, "")]
@@ -143,6 +184,12 @@ def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
         *compiled_for(target, [*shared, *helpers.values(), "", *code]),
         runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
     ])  # fmt: skip
+
+
+def _kernel_names(ops: Sequence[CustomOp]) -> dict[Kernel, str]:
+    """The kernels of operators, with the names of their functions."""
+    kernels = dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels)
+    return {kernel: f"kernel_{number}" for number, kernel in enumerate(kernels)}
 
 
 _RUN = """\
