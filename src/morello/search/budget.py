@@ -23,6 +23,9 @@ It may raise: `BudgetError` ends the search as if its budget were used up.
 SECONDS = 20.0
 """The default time limit of a search."""
 
+BOUND = 0.5
+"""The share of the time of a search that its lower bound may take."""
+
 LEAST_S = 1e-3
 """The least seconds of a budget that is a share of another: that one is used up by then."""
 

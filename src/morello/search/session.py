@@ -20,7 +20,7 @@ from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.alternatives import in_order
 from morello.search.best_first import BestFirst
-from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
+from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import SearchGraph, TakeSpec, spec_and_decisions
@@ -41,9 +41,6 @@ from morello.targets.target import Target
 
 SOON = 0.1
 """The share of the time after which a plain program is found if there is none so far."""
-
-BOUND = 0.5
-"""The share of the time that the lower bound may take."""
 
 MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
 """The most cuts, with and without sums of products, and the most of these, of a composition that

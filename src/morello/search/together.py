@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from morello import engine
 from morello.base.memory import return_freed
 from morello.search.best_first import BestFirst
-from morello.search.budget import Budget, BudgetError, Progress
+from morello.search.budget import BOUND, Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult
@@ -32,7 +32,7 @@ def search_together(
     space, watch = PrunedSpace(goals, target), budget.start(progress)
     with watch:
         try:
-            bound = space.bound(watch)
+            bound = space.bound(watch.part(BOUND))
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         incumbents = BestFirst(space.space, bound, watch).run()
