@@ -99,13 +99,17 @@ def compile_graph(
     Apart from that, this is `compile_partition`.
     """
     asked: GraphOptions = {"fuse_seconds": None, **options}
-    return compile_partition(partitioned(graph), framework, **asked)
+    return _compiled(_simplified(graph), None, framework, asked)
 
 
 def partitioned(graph: Graph) -> GraphPartition:
     """A graph, checked and simplified, with its nodes grouped by rule."""
+    return by_rule(_simplified(graph))
+
+
+def _simplified(graph: Graph) -> Graph:
     check(graph)
-    return by_rule(rewritten(simplified(graph), EXPANSIONS))
+    return rewritten(simplified(graph), EXPANSIONS)
 
 
 def compile_partition(
@@ -120,6 +124,13 @@ def compile_partition(
     its call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by
     default 0. Raises `MorelloError`.
     """
+    return _compiled(partition.graph, partition, framework, options)
+
+
+def _compiled(
+    graph: Graph, given: GraphPartition | None, framework: Framework, options: GraphOptions
+) -> CompiledGraph:
+    """As `compile_partition`; without a given partition, that by the rule, if it is needed."""
     asked = options.copy()
     seconds = asked.pop("fuse_seconds", 0.0)
     if seconds is not None and (not isinstance(seconds, int | float) or not seconds >= 0):
@@ -128,13 +139,13 @@ def compile_partition(
     known.update(asked)
     kernels = Kernels(known)
     if seconds == 0:
-        plan = _planned(partition, framework, kernels)
+        plan = _planned(given or by_rule(graph), framework, kernels)
         cost_at_first = plan.cost
     else:
-        plan, cost_at_first = _cheapest(partition, framework, kernels, seconds)
+        plan, cost_at_first = _cheapest(graph, given, framework, kernels, seconds)
     segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
     return CompiledGraph(
-        partition.graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first
+        graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first
     )
 
 
@@ -148,17 +159,21 @@ class _Plan:
 
 
 def _cheapest(
-    partition: GraphPartition, framework: Framework, kernels: Kernels, seconds: float | None
+    graph: Graph,
+    given: GraphPartition | None,
+    framework: Framework,
+    kernels: Kernels,
+    seconds: float | None,
 ) -> tuple[_Plan, float]:
     """The plan for the cheapest partition that is found, and the cost of the given one's plan."""
     choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
-    asked = cut_question(partition, choosing)
-    cut = recalled(asked, partition) if asked else None
+    asked = cut_question(graph, given, choosing)
+    cut = recalled(asked, graph) if asked else None
     if cut:
         plan = _planned(cut.partition, framework, kernels)
         if plan.partition == cut.partition:
             return plan, cut.cost_at_first
-    first = best = _planned(partition, framework, kernels)
+    first = best = _planned(given or by_rule(graph), framework, kernels)
     other = cheaper(first.partition, kernels, seconds)
     if other != first.partition:
         second = _planned(other, framework, kernels)

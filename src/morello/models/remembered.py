@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from morello.graph.graph import Graph, Node
@@ -22,33 +22,36 @@ class RememberedCut:
     cost_at_first: float
 
 
-def cut_question(given: GraphPartition, options: Mapping[str, Any]) -> str | None:
-    """A hash of a partition, of the options, and of all else that the choice depends on.
+def cut_question(
+    graph: Graph, given: GraphPartition | None, options: Mapping[str, Any]
+) -> str | None:
+    """A hash of a graph, of the options, and of all else that the choice depends on.
 
-    None if the choice is not to be kept (see `questions.question`).
+    That is the given partition, unless it is the one by the rule. None if the choice is not to be
+    kept (see `questions.question`).
     """
-    graph = given.graph
     lines = [
         " ".join([str(node.operator), str(node.type), *_places(graph, node.inputs)])
         for node in graph.nodes
     ]
     lines.append(" ".join(_places(graph, graph.outputs)))
-    lines += [" ".join(_places(graph, group.nodes)) for group in given.groups]
+    if given is not None:
+        lines += [" ".join(_places(graph, group.nodes)) for group in given.groups]
     return question("\n".join(lines), options)
 
 
-def recalled(asked: str, given: GraphPartition) -> RememberedCut | None:
+def recalled(asked: str, graph: Graph) -> RememberedCut | None:
     """The choice that was kept; None if there is none."""
     with texts() as known:
         text = None if known is None else known.program("", asked)
     if text is None:
         return None
-    record, nodes = json.loads(text), given.graph.nodes
+    record, nodes = json.loads(text), graph.nodes
     members = [[nodes[place] for place in places] for places in record["groups"]]
     stored = {some[-1] for some in members if isinstance(some[-1].operator, VIEWS)}
-    groups = [group_of(some, given.graph, stored) for some in members]
+    groups = [group_of(some, graph, stored) for some in members]
     light = frozenset(nodes[place] for place in record["light"])
-    partition = replace(given, groups=tuple(group for group in groups if group), light=light)
+    partition = GraphPartition(graph, tuple(group for group in groups if group), light)
     return RememberedCut(partition, record["cost_at_first"])
 
 
