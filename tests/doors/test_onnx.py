@@ -96,6 +96,19 @@ def test_kernels_and_what_is_left_compute_the_same(tmp_path: Path) -> None:
     assert not names & {"w", "bias"}  # only kernels read them
 
 
+def test_the_library_is_found_again_without_its_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
+    first = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    before = [path.read_bytes() for path in first.files]
+    with monkeypatch.context() as patched:
+        patched.setattr("morello.onnx.library.source", None)
+        patched.setattr("morello.models.compiling.by_rule", None)
+        again = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    assert [path.read_bytes() for path in again.files] == before
+
+
 def test_other_shapes_and_other_libraries_are_refused(tmp_path: Path) -> None:
     conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
     options = runtime.SessionOptions()
