@@ -44,7 +44,8 @@ class Unit:
     """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
     `parameters` are the C types that its function's parameters point to, by name, and `regions`
-    the functions of its parallel loops. If there are any, its function is `{name}_on`.
+    the functions of its parallel loops. If there are any, its function is `{name}_on`. `borrowed`
+    are the bytes that the file's workspace must have for it.
     """
 
     includes: Sequence[str]
@@ -53,6 +54,7 @@ class Unit:
     parameters: Mapping[str, str]
     items: int
     regions: tuple[str, ...]
+    borrowed: int = 0
 
     @property
     def shared(self) -> Sequence[str]:
@@ -84,14 +86,17 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     return Source(name, joined(parts), declared, emitted.items, bool(emitted.regions))
 
 
-def unit(impl: Impl, name: str, taken: Collection[str] = ()) -> Unit:
+def unit(impl: Impl, name: str, taken: Collection[str] = (), workspace: str = "") -> Unit:
     """The C of a complete Impl in pieces; raises as `generate` does.
 
-    `taken` are regions of other units in the same file.
+    `taken` are regions of other units in the same file. `workspace` is the name of a workspace of
+    the file, if it has one (see `file_workspace`), which a unit without parallel loops borrows for
+    what does not fit on the stack.
     """
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
-    names = Names({*_exported(name), _guard(name), *impl.target.helpers, *taken})
+    reserved = {*_exported(name), _guard(name), *impl.target.helpers, *taken, workspace}
+    names = Names(reserved)
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)
@@ -101,7 +106,9 @@ def unit(impl: Impl, name: str, taken: Collection[str] = ()) -> Unit:
     for region in regions:
         code += region.definition(_workspace(region.workspace))
     prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
-    code += [f"{prototype} {{", *_workspace(program.workspace)]
+    borrows = bool(workspace) and program.workspace > STACK_BYTES and not regions
+    own = [f"  unsigned char *const workspace = {workspace};"]
+    code += [f"{prototype} {{", *(own if borrows else _workspace(program.workspace))]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
@@ -116,8 +123,19 @@ def unit(impl: Impl, name: str, taken: Collection[str] = ()) -> Unit:
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     return Unit(
-        includes, helpers, code, parameters, items, tuple(region.name for region in regions)
-    )
+        includes, helpers, code, parameters, items, tuple(region.name for region in regions),
+        program.workspace if borrows else 0,
+    )  # fmt: skip
+
+
+def file_workspace(units: Iterable[Unit], name: str) -> list[str]:
+    """The definition of a workspace for all units of a file that borrow it.
+
+    Each thread runs one of them at a time. What one has used is still in the cache when the next
+    one begins, which finds workspaces of its own evicted.
+    """
+    size = max((each.borrowed for each in units), default=0)
+    return [f"static _Thread_local _Alignas(64) unsigned char {name}[{size}];"] if size else []
 
 
 def joined(parts: Sequence[str]) -> str:

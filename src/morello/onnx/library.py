@@ -14,7 +14,7 @@ import morello.models
 from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
-from morello.codegen.source import Unit, comment, joined, unit
+from morello.codegen.source import Unit, comment, file_workspace, joined, unit
 from morello.graph.graph import Array, Node
 from morello.kernel import Kernel
 from morello.models import Segment
@@ -27,6 +27,9 @@ from morello.questions import question
 from morello.runtime.argument import CACHE_LINE
 from morello.runtime.threads import CLAIMS
 from morello.tables import texts
+
+_WORKSPACE = "workspace_of_kernels"
+"""The name of the memory that kernels work in, one after the other."""
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -171,17 +174,18 @@ def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
     units: list[Unit] = []
     for kernel, name in names.items():
         taken = [region for other in units for region in other.regions]
-        units.append(unit(kernel.impl, name, taken))
+        units.append(unit(kernel.impl, name, taken, _WORKSPACE))
     target = ops[0].segment.kernels[0].impl.target
     helpers = {name: text for each in units for name, text in each.helpers.items()}
     shared = dict.fromkeys(part for each in units for part in each.shared)
+    workspace = file_workspace(units, _WORKSPACE)
     code = [line for each in units for line in (*each.code, "")]
     includes = dict.fromkeys(line for each in units for line in each.includes)
     runner = Path(morello.models.__file__).with_name("runner.c").read_text(encoding="utf-8")
     return joined([
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
         *needs(target), *includes, "",
-        *compiled_for(target, [*shared, *helpers.values(), "", *code]),
+        *compiled_for(target, [*shared, *helpers.values(), "", *workspace, *code]),
         runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
     ])  # fmt: skip
 
