@@ -2,6 +2,7 @@
 
 from morello.base.errors import BuildError as BuildError
 from morello.base.errors import CallError as CallError
+from morello.base.errors import CertificateError as CertificateError
 from morello.base.errors import CompileAllError as CompileAllError
 from morello.base.errors import CompilerTimeoutError as CompilerTimeoutError
 from morello.base.errors import CorpusError as CorpusError

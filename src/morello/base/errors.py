@@ -99,6 +99,10 @@ class CorpusError(MorelloError):
     """A corpus of measured programs, or a learned model, that cannot be used."""
 
 
+class CertificateError(MorelloError):
+    """A certificate that cannot be read, or that does not prove what it states."""
+
+
 class CompileAllError(MorelloError):
     """Some of several Specs have no kernel.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,6 +141,14 @@ class GrowingGraph:
     def edge_count(self) -> int:
         """The number of rewrites that are known."""
         return len(self._following)
+
+    def expanded_specs(self) -> Iterator[Batch]:
+        """The Specs to which rewrites were applied, one kind after another."""
+        for reached in self._reached.values():
+            nodes = reached.nodes.now
+            keys = self._key.now[nodes[self._applied.now[nodes] >= 0]]
+            if len(keys):
+                yield reached.encoding.batch(keys, self.space.placements)
 
     def check(self) -> None:
         """Report progress; raises `BudgetError` once the budget is used up."""

@@ -12,6 +12,7 @@ import numpy as np
 from morello import engine
 from morello.base.errors import SearchError
 from morello.base.memory import return_freed
+from morello.ir.batch import Batch
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.memo import Table
@@ -134,6 +135,10 @@ class Session:
     def decisions(self) -> tuple[Rewrite, ...]:
         """The decisions of the cheapest program, in pre-order."""
         return self.result.decisions
+
+    def expanded_specs(self) -> list[Batch] | None:
+        """The Specs that the search expanded; None if it had no lower bound, or used a table."""
+        return None if self._best_first is None else [*self._best_first.graph.expanded_specs()]
 
     # ---- other programs
 

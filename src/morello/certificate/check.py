@@ -1,0 +1,125 @@
+"""Checking a certificate: every number in it is derived anew, and nothing is searched.
+
+What this rests on is the definition of the space (`space/`), of its rewrites and their costs
+(`rewrites/`, `targets/`), and how programs are saved (`impl/`): nothing of the search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.base.errors import CertificateError
+from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
+from morello.certificate.file import Certificate, hash_of, read
+from morello.certificate.machine import as_text, check_machine, read_machine
+from morello.certificate.relaxed import Bounds, Relaxed
+from morello.certificate.values import NONE, stated
+from morello.impl import saved
+from morello.impl.tree import Impl
+from morello.ir.batch import Batch
+from morello.ir.placements import Ints
+
+ROUNDING = 1e-9
+"""A program that costs at most this much more than a bound, as a fraction, is the cheapest."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a certificate proves: no program of the Spec costs less than `lower`.
+
+    `relaxed` and `specs` count the Specs that were derived, and `rewrites` all of their rewrites.
+    """
+
+    impl: Impl
+    lower: float
+    relaxed: int
+    specs: int
+    rewrites: int
+
+    @property
+    def gap(self) -> float:
+        """How much more than the cheapest the program may cost, as a fraction."""
+        return max(0.0, self.impl.cost / self.lower - 1)
+
+    @property
+    def cheapest(self) -> bool:
+        """Whether no program costs less, but for rounding."""
+        return self.gap <= ROUNDING
+
+
+def check(data: bytes) -> Checked:
+    """What the certificate of a file proves; raises `MorelloError` unless it proves all it states."""
+    certificate = read(data)
+    impl = _program(certificate)
+    relaxed = Relaxed(impl.spec, impl.target)
+    bounds = _bounds(relaxed, certificate)
+    exact = _exact(impl, bounds, certificate)
+    rewrites = len(exact.rewritten.parent)
+    return Checked(
+        impl, certificate.lower, len(relaxed.order), len(exact.marks), rewrites + relaxed.rewrites
+    )
+
+
+def _program(certificate: Certificate) -> Impl:
+    """The program, which is legal, and costs what is stated on the machine that is stated."""
+    impl = saved.load(certificate.program, read_machine(certificate.machine))
+    check_machine(certificate.machine, impl.target, impl.spec)
+    if as_text(saved.save(impl)) != as_text(certificate.program):
+        raise CertificateError("the program is not what the certificate states of it.")
+    _same(impl.cost, certificate.cost, "the cost of the program")
+    return impl
+
+
+def _bounds(relaxed: Relaxed, certificate: Certificate) -> Bounds:
+    _same(len(relaxed.order), len(certificate.relaxed_choices), "the number of relaxed Specs")
+    _same(relaxed.rewrites, certificate.relaxed_rewrites, "the number of relaxed rewrites")
+    bounds = relaxed.bounds(stated(relaxed.choices(certificate.relaxed_choices)))
+    if not np.array_equal(bounds.choices, certificate.relaxed_choices):
+        raise CertificateError("the certificate takes a rewrite where there is none.")
+    _same(hash_of(bounds.values), certificate.relaxed_sha256, "the hash of the bounds")
+    return bounds
+
+
+def _exact(impl: Impl, bounds: Bounds, certificate: Certificate) -> Exact:
+    marks = _Marks(certificate.marks)
+    exact = Exact(impl.spec, impl.target, bounds, marks)
+    marks.end()
+    _same(len(exact.spec), len(certificate.values), "the number of states")
+    _same(len(exact.expanded), len(certificate.choices), "the number of expanded states")
+    _same(len(exact.rewritten.parent), certificate.rewrites, "the number of rewrites")
+    choices = np.full(len(exact.spec), NONE, np.int64)
+    choices[exact.expanded] = certificate.choices
+    values, taken = exact.values(stated(choices))
+    if not np.array_equal(taken, choices):
+        raise CertificateError("the certificate takes a rewrite where there is none.")
+    if values.tobytes() != certificate.values.tobytes():
+        raise CertificateError("a value of the certificate is not what its Spec costs at least.")
+    _same(float(values[0]), certificate.lower, "the lower bound")
+    return exact
+
+
+class _Marks:
+    """The marks of Specs, as the certificate states them in their order."""
+
+    def __init__(self, marks: Ints) -> None:
+        self._marks, self._used = marks, 0
+        if not np.isin(marks, [CLOSED, EXPANDED, APART]).all():
+            raise CertificateError("the certificate marks a Spec as nothing that there is.")
+
+    def __call__(self, batch: Batch) -> Ints:
+        start, self._used = self._used, self._used + len(batch)
+        if self._used > len(self._marks):
+            raise CertificateError("the certificate lacks Specs that its proof rests on.")
+        return self._marks[start : self._used]
+
+    def end(self) -> None:
+        """Raise `CertificateError` unless all were used."""
+        if self._used < len(self._marks):
+            raise CertificateError("the certificate has Specs that its proof does not reach.")
+
+
+def _same(derived: object, given: object, what: str) -> None:
+    if derived != given:
+        raise CertificateError(f"{what} is {derived}, and the certificate states {given}.")

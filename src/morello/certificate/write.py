@@ -1,0 +1,156 @@
+"""Making a certificate: what a search expanded, without what the proof does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from morello.base.errors import SearchError
+from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
+from morello.certificate.file import Certificate, hash_of, written
+from morello.certificate.graph import Floats, Rewritten, costs
+from morello.certificate.machine import machine_data
+from morello.certificate.numbered import as_bytes, table_of
+from morello.certificate.relaxed import Relaxed
+from morello.certificate.values import cheapest
+from morello.impl import saved
+from morello.impl.tree import Impl
+from morello.ir.batch import Batch
+from morello.ir.placements import Bools, Ints, Placements
+from morello.search.budget import Budget, Progress
+from morello.search.session import Session
+from morello.space.kind import Kind
+
+_LITTLE = 1e-9
+"""The part of what a Spec is to cost at least that is kept as a reserve for rounding."""
+
+
+def certify(impl: Impl, budget: Budget, progress: Progress | None = None) -> bytes:
+    """A certificate that no program of an Impl's Spec costs less, or less than a bound.
+
+    The Spec is searched within the budget, without a table: what is in one is not proven. Raises
+    `SearchError` if this gives no lower bound.
+    """
+    if impl.target.tunings:
+        raise SearchError(
+            f"{impl.target.name} is many machines, and a certificate is for one; name one machine."
+        )
+    impl = replace(impl, spec=replace(impl.spec, names=()))
+    session = Session(impl.spec, impl.target)
+    session.solve(budget, progress)
+    scaffold = session.expanded_specs()
+    if scaffold is None:
+        raise SearchError(
+            "the search was too short for a lower bound, without which there is no certificate; "
+            "give it a larger budget."
+        )
+    relaxed = Relaxed(impl.spec, impl.target)
+    bounds = relaxed.bounds(cheapest)
+
+    def exact(expanded: list[Batch], apart: list[Batch]) -> Exact:
+        return Exact(impl.spec, impl.target, bounds, _Marks(expanded, apart))
+
+    whole, apart = exact(scaffold, []), []
+    values, _ = whole.values(cheapest)
+    if values[0] < impl.cost * (1 - _LITTLE):  # memory limits may be what makes it dear
+        apart = whole.specs_of(_below(whole, values, impl.cost))
+        whole = exact(scaffold, apart)
+        values, _ = whole.values(cheapest)
+    least = min(float(values[0]), impl.cost)
+    trimmed = exact(whole.specs_of(_needed(whole, values, least)), apart)
+    values, choices = trimmed.values(cheapest)
+    return written(
+        Certificate(
+            machine_data(impl.target, impl.spec), saved.save(impl), impl.cost, float(values[0]),
+            bounds.choices, relaxed.rewrites, hash_of(bounds.values),
+            trimmed.marks, choices[trimmed.expanded], values, len(trimmed.rewritten.parent),
+        )
+    )  # fmt: skip
+
+
+class _Marks:
+    """The marks of Specs: of those to expand, some may be expanded for each limit apart."""
+
+    def __init__(self, expanded: Iterable[Batch], apart: Iterable[Batch]) -> None:
+        self._expanded, self._apart = SomeSpecs(expanded), SomeSpecs(apart)
+
+    def __call__(self, batch: Batch) -> Ints:
+        expanded, apart = self._expanded(batch), self._apart(batch)
+        result: Ints = np.where(expanded, np.where(apart, APART, EXPANDED), CLOSED).astype("u1")
+        return result
+
+
+class SomeSpecs:
+    """A set of Specs, which may be from different spaces."""
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self._placements = Placements()
+        self._keys: dict[Kind, set[bytes]] = {}
+        for batch in batches:
+            self._keys.setdefault(Kind.of(batch), set()).update(self._keys_of(batch))
+
+    def __call__(self, batch: Batch) -> Bools:
+        """Which Specs of a batch are among them."""
+        keys = self._keys.get(Kind.of(batch), set())
+        return np.array([key in keys for key in self._keys_of(batch)], np.bool_)
+
+    def _keys_of(self, batch: Batch) -> list[bytes]:
+        own = np.array(self._placements.codes(batch.placements.placements))
+        codes = tuple(own[column] for column in batch.codes)
+        return as_bytes(table_of(replace(batch, codes=codes)))
+
+
+def _below(exact: Exact, values: Floats, upper: float) -> Ints:
+    """The states in programs of the goal that cost less than so much, by these values."""
+    most = np.full(len(values), -np.inf)
+    most[0] = upper
+    for wave in exact.waves:
+        spare = most[wave.parent] * (1 - _LITTLE) - costs(wave, values)
+        some = wave.of(spare > 0)
+        spare = spare[spare > 0]
+        for child, times in zip(some.child.T, some.times.T, strict=True):
+            given = child >= 0
+            share = spare[given] / np.maximum(times[given], 1)
+            np.maximum.at(most, child[given], values[child[given]] + share)
+    return np.flatnonzero(most > values)
+
+
+def _needed(exact: Exact, values: Floats, least: float) -> Ints:
+    """The states to expand for a proof that the goal costs so much at least.
+
+    From the goal down, each state is to cost so much that no rewrite of those above it costs less
+    than these are to. A state whose bound is as high need not be expanded.
+    """
+    bounds = exact.bounds
+    wanted = np.zeros(len(bounds))
+    wanted[0] = least
+    for wave in exact.waves:
+        short = wanted[wave.parent] > np.maximum(bounds[wave.parent], costs(wave, bounds))
+        for row in np.flatnonzero(short).tolist():
+            _raise(wave.of(np.array([row])), values, bounds, wanted)
+    return np.flatnonzero(wanted > bounds)
+
+
+def _raise(rewrite: Rewritten, values: Floats, bounds: Floats, wanted: Floats) -> None:
+    """Raise what the children of a rewrite are to cost, so that it costs what its Spec is to."""
+    cost, least = float(costs(rewrite, values)[0]), float(wanted[rewrite.parent[0]])
+    runs = {}
+    for child, times in zip(rewrite.child[0].tolist(), rewrite.times[0].tolist(), strict=True):
+        if child >= 0 and values[child] > bounds[child]:
+            runs[child] = runs.get(child, 0) + times
+    endless = [child for child in runs if np.isinf(values[child])]
+    if endless:
+        wanted[endless[0]] = np.inf
+        return
+    spare = cost - least * (1 + _LITTLE)
+    gain: Callable[[int], float] = lambda child: runs[child] * float(values[child] - bounds[child])
+    for child in sorted(runs, key=lambda child: (wanted[child] > bounds[child], gain(child))):
+        if gain(child) <= spare:
+            spare -= gain(child)
+            continue
+        want = float(values[child])
+        if spare > 0:
+            want, spare = want - spare / runs[child], 0.0
+        wanted[child] = max(wanted[child], want)
