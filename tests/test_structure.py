@@ -34,6 +34,7 @@ LAYERS = [
     "space",
     "memo",
     "search",
+    "certificate",
     "codegen",
     "runtime",
     "abi",

@@ -1,4 +1,4 @@
-"""Writing text files atomically, keeping the kind, mode and owner of existing ones."""
+"""Writing files atomically, keeping the kind, mode and owner of existing ones."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from morello.base.errors import FileError
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, as `write_bytes` does."""
+    with _explained(path):
+        content = text.encode()
+    write_bytes(path, content)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file. Raises `FileError` if it cannot be written.
 
     A regular file is replaced atomically, by a new file that was flushed to disk before; links
@@ -27,11 +34,11 @@ def write_text(path: Path, text: str) -> None:
         if descriptor is not None:
             stream = sys.stdout if descriptor == 1 else sys.stderr
             stream.flush()
-            _fill(os.dup(descriptor), text)
+            _fill(os.dup(descriptor), content)
         elif status is not None and not stat.S_ISREG(status.st_mode):
-            _fill(os.open(path, os.O_WRONLY | os.O_NOCTTY), text)
+            _fill(os.open(path, os.O_WRONLY | os.O_NOCTTY), content)
         else:
-            _replace(_followed(path), status, text)
+            _replace(_followed(path), status, content)
 
 
 def check_writable(path: Path) -> None:
@@ -119,23 +126,23 @@ def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _replace(path: Path, old: os.stat_result | None, text: str) -> None:
+def _replace(path: Path, old: os.stat_result | None, content: bytes) -> None:
     """Replace a regular file, or create one, atomically."""
     temporary = path.parent / f".morello-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     mode = 0o666 if old is None else 0o600  # private until it has the mode of the old one
     try:
-        _fill(os.open(temporary, flags, mode), text, old)
+        _fill(os.open(temporary, flags, mode), content, old)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def _fill(descriptor: int, text: str, like: os.stat_result | None = None) -> None:
+def _fill(descriptor: int, content: bytes, like: os.stat_result | None = None) -> None:
     """Write to a descriptor and close it; with `like`, copy the owner and mode of that file."""
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
         file.flush()
         if like is not None:
             _copy_owner_and_mode(descriptor, like)

@@ -93,7 +93,8 @@ class Exact:
 
     def _take(self, kind: Kind, specs: Ints, table: Ints) -> None:
         """Make states of Specs of a kind, and expand those that are to be."""
-        marks = self._mark(batch_of(kind, table, self.graph.space))
+        batch = batch_of(kind, table, self.graph.space)
+        marks = self._mark(batch)
         self._marks.append(marks)
         row, left = np.flatnonzero(marks != APART), self._left[specs[marks != APART]]
         if (marks == APART).any():
@@ -103,7 +104,7 @@ class Exact:
             row, left = row[order], left[order]
         states = np.arange(self._count, self._count + len(row), dtype=np.int32)
         self._count += len(row)
-        bounds = self._bounds.of(kind, table)[row]
+        bounds = self._bounds.of(batch)[row]
         self._parts.append((specs[row], left, marks[row], bounds))
         some = marks[row] != CLOSED
         if some.any():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
+from morello.ir.placements import Ints, Placements
 from morello.ir.tensor import Placement
 from morello.space.kind import Kind
 from morello.space.ranks import common_rank
@@ -40,6 +40,18 @@ def as_bytes(table: Ints) -> list[bytes]:
     table = np.ascontiguousarray(table)
     result: list[bytes] = table.view(f"V{table.itemsize * table.shape[1]}").ravel().tolist()
     return result
+
+
+class Keys:
+    """Keys of Specs that may be from different spaces, in which placements have other codes."""
+
+    def __init__(self) -> None:
+        self._placements = Placements()
+
+    def __call__(self, batch: Batch) -> list[bytes]:
+        """The keys of a batch's Specs, which Specs of the same kind have only if they are equal."""
+        own = np.array(self._placements.codes(batch.placements.placements))
+        return as_bytes(table_of(replace(batch, codes=tuple(own[codes] for codes in batch.codes))))
 
 
 @dataclass

@@ -6,8 +6,9 @@ import numpy as np
 
 from morello.base.errors import CertificateError
 from morello.certificate.graph import Floats, ProofGraph, by_rank, pass_on
-from morello.certificate.numbered import as_bytes
+from morello.certificate.numbered import Keys, batch_of
 from morello.certificate.values import NONE, Choose, settle
+from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.space.kind import Kind
@@ -63,31 +64,28 @@ class Relaxed:
 
 
 class Bounds:
-    """Lower bounds on the costs of Specs, by sizes and levels: the least of any relaxed Spec's.
+    """Lower bounds on the costs of Specs: what they cost at least with ideal layouts.
 
     By relaxed Spec in canonical order, `values` has its cost, and `choices` the rewrite it takes.
     """
 
     def __init__(self, relaxed: Relaxed, values: Floats, choices: Ints) -> None:
         self.values, self.choices = values[relaxed.order], choices
+        self._keys = Keys()
         self._least: dict[Kind, dict[bytes, float]] = {}
         listed = np.zeros(len(values), np.bool_)
         listed[relaxed.order] = True
-        for kind, specs in relaxed.graph.specs.kinds.items():
+        graph = relaxed.graph
+        for kind, specs in graph.specs.kinds.items():
             least = self._least.setdefault(kind, {})
             here = listed[specs.nodes]
             costs = values[specs.nodes][here].tolist()
-            for key, cost in zip(_positions(kind, specs.table[here]), costs, strict=True):
+            keys = self._keys(batch_of(kind, specs.table[here], graph.space).relaxed())
+            for key, cost in zip(keys, costs, strict=True):
                 least[key] = min(least.get(key, np.inf), cost)
 
-    def of(self, kind: Kind, table: Ints) -> Floats:
-        """The bounds of Specs of a kind; 0 for those that the relaxed space lacks."""
-        least = self._least.get(kind, {})
-        bounds = [least.get(key, 0.0) for key in _positions(kind, table)]
+    def of(self, batch: Batch) -> Floats:
+        """The bounds of Specs; 0 for those that the relaxed space lacks."""
+        least = self._least.get(Kind.of(batch), {})
+        bounds = [least.get(key, 0.0) for key in self._keys(batch.relaxed())]
         return np.array(bounds) * MARGIN
-
-
-def _positions(kind: Kind, table: Ints) -> list[bytes]:
-    """The sizes and levels of Specs, as keys."""
-    first = len(kind.operation.dims) + len(kind.operation.operands)
-    return as_bytes(table[:, :first])

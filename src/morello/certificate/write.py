@@ -12,13 +12,13 @@ from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
 from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, Rewritten, costs
 from morello.certificate.machine import machine_data
-from morello.certificate.numbered import as_bytes, table_of
+from morello.certificate.numbered import Keys
 from morello.certificate.relaxed import Relaxed
 from morello.certificate.values import cheapest
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints, Placements
+from morello.ir.placements import Bools, Ints
 from morello.search.budget import Budget, Progress
 from morello.search.session import Session
 from morello.space.kind import Kind
@@ -86,7 +86,7 @@ class SomeSpecs:
     """A set of Specs, which may be from different spaces."""
 
     def __init__(self, batches: Iterable[Batch]) -> None:
-        self._placements = Placements()
+        self._keys_of = Keys()
         self._keys: dict[Kind, set[bytes]] = {}
         for batch in batches:
             self._keys.setdefault(Kind.of(batch), set()).update(self._keys_of(batch))
@@ -95,11 +95,6 @@ class SomeSpecs:
         """Which Specs of a batch are among them."""
         keys = self._keys.get(Kind.of(batch), set())
         return np.array([key in keys for key in self._keys_of(batch)], np.bool_)
-
-    def _keys_of(self, batch: Batch) -> list[bytes]:
-        own = np.array(self._placements.codes(batch.placements.placements))
-        codes = tuple(own[column] for column in batch.codes)
-        return as_bytes(table_of(replace(batch, codes=codes)))
 
 
 def _below(exact: Exact, values: Floats, upper: float) -> Ints:

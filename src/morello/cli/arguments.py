@@ -77,6 +77,13 @@ def add_abi(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_certificate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--certificate", type=Path, metavar="PATH",
+        help="write a proof here of how near the program is to the cheapest, for `morello check`",
+    )  # fmt: skip
+
+
 def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limits", metavar="LEVEL=N,...",

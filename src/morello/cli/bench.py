@@ -17,9 +17,9 @@ from rich.table import Table as Grid
 
 from morello.base.errors import MorelloError
 from morello.building import build
-from morello.cli.arguments import add_search
+from morello.cli.arguments import add_certificate, add_search
 from morello.cli.output import print_json, progress, readable
-from morello.cli.program import described, prediction_text, requested, saved_impl, warn
+from morello.cli.program import described, prediction_text, requested, saved_impl, warn, write_certificate
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles
@@ -49,6 +49,7 @@ INTENSE = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
+    add_certificate(parser)
     parser.add_argument(
         "--vs", action="append", metavar=",".join(PACKAGES), help="time these as well, in turns"
     )
@@ -69,6 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     with limit_threads(threads), progress() as report, requested(arguments, report) as request:
         kernel = build(request, verify=not arguments.no_verify)
         warn(request, kernel.statistics, report)
+        write_certificate(arguments, kernel.impl, report)
         pin = threads == 1
         with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
             timings = _race(contest, arguments.seconds, pin)

@@ -11,15 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from morello.base.errors import SearchError
-from morello.cli.arguments import add_search, add_tune, whole
+from morello.cli.arguments import add_certificate, add_search, add_tune, whole
 from morello.cli.output import print_json, progress
 from morello.cli.program import (
+    answered,
     described,
-    implement,
     predicted_us,
     prediction_text,
     requested,
     search_text,
+    write_certificate,
 )
 from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
@@ -32,6 +33,7 @@ from morello.search.structure import structure
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_tune(parser)
+    add_certificate(parser)
     parser.add_argument("--schedule", type=Path, help="explain a saved schedule")
     parser.add_argument(
         "--top", type=whole, metavar="K",
@@ -44,7 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.top is not None:
         _show_top(arguments)
         return
-    impl, statistics = implement(arguments)
+    with progress() as report:
+        impl, statistics = answered(arguments, report)
+        write_certificate(arguments, impl, report)
     if arguments.json:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
         return
@@ -59,6 +63,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show_top(arguments: argparse.Namespace) -> None:
     """List the cheapest programs, and how each differs from the cheapest of all."""
+    if arguments.certificate is not None:
+        raise SearchError("a certificate is of one program; leave out --top.")
     if arguments.choice != 1:
         raise SearchError("--top lists programs, and --choice takes one; leave out one.")
     arguments.choice = arguments.top

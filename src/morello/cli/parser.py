@@ -30,6 +30,7 @@ COMMANDS = {
     "model": "how well the cost model predicts times",
     "onnx": "make an ONNX model faster",
     "precompute": "solve a family of Specs into a table",
+    "check": "check a certificate, with nothing of the search",
     "table": "look into a table, check it, merge tables",
     "learn": "measure programs to learn from, and judge models",
     "tune": "measure programs for some time, keep the fastest",

@@ -13,6 +13,8 @@ from typing import Any
 
 from morello import options, tables
 from morello.base.errors import RewriteError
+from morello.base.files import write_bytes
+from morello.certificate.write import certify
 from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
@@ -21,6 +23,7 @@ from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo.program_table import ProgramTable
 from morello.request import Request, answer
 from morello.request.warning import gap_text, warning
+from morello.search.budget import Budget
 from morello.search.result import SearchStatistics
 from morello.tables import OFF
 from morello.targets import find_target, tuned
@@ -66,6 +69,13 @@ def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator
         ) as request,
     ):
         yield request
+
+
+def write_certificate(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> None:
+    """Write the certificate of a program, if it was asked for."""
+    if arguments.certificate is not None:
+        budget = Budget(arguments.budget, gap=arguments.gap)
+        write_bytes(arguments.certificate, certify(impl, budget, report))
 
 
 def target_of(arguments: argparse.Namespace) -> str | Target:

@@ -11,7 +11,7 @@ from typing import Any
 from morello import tables
 from morello.base.errors import MorelloError
 from morello.base.files import check_different, check_writable, write_text
-from morello.cli.arguments import add_abi, add_search, add_tune, whole
+from morello.cli.arguments import add_abi, add_certificate, add_search, add_tune, whole
 from morello.questions import kept, question
 
 WRITES = (
@@ -32,6 +32,7 @@ WRITES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_tune(parser)
+    add_certificate(parser)
     parser.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
     parser.add_argument("--header", type=Path, help="write a C header for it here")
     parser.add_argument("--object", type=Path, help="build a shared object of the C here")
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _question(arguments: argparse.Namespace) -> str | None:
     """The hash that the texts are kept under (see `question`); None if they are not kept."""
     several = "," in arguments.target or arguments.rows
-    if arguments.json or arguments.schedule is not None or several:
+    if arguments.json or arguments.schedule is not None or several or arguments.certificate:
         return None
     options = {name: value for name, value in vars(arguments).items() if name not in WRITES}
     table = tables.OFF if arguments.no_table else arguments.db
@@ -108,6 +109,7 @@ def _check_paths(arguments: argparse.Namespace) -> None:
         "--header": arguments.header,
         "--object": arguments.object,
         "--save": arguments.save,
+        "--certificate": arguments.certificate,
         "--db": arguments.db,
     }
     paths = {name: path for name, path in options.items() if path is not None}

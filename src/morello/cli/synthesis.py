@@ -10,9 +10,9 @@ from typing import Any
 
 from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
-from morello.base.errors import FileError, RewriteError
+from morello.base.errors import FileError, RewriteError, SearchError
 from morello.cli.output import progress
-from morello.cli.program import answered, described, requested, warn
+from morello.cli.program import answered, described, requested, warn, write_certificate
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
@@ -41,6 +41,10 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     check_function_name(arguments.name)
     abis = abi_names(arguments.abi)
     check_hosts(parse(arguments.expression), arguments.name, abis)
+    if arguments.certificate is not None and (arguments.rows or "," in arguments.target):
+        raise SearchError(
+            "a certificate is of one program for one machine; leave out --rows, and give one target."
+        )
     if arguments.rows:
         return _rows(arguments, abis)
     if "," in arguments.target:
@@ -48,6 +52,7 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
+        write_certificate(arguments, impl, report)
         source, schedule = generate(impl, arguments.name, tree(impl)), saved.save(impl)
         source = for_hosts(source, impl.spec, abis)
         texts: dict[str, Any] = {
