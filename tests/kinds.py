@@ -17,6 +17,7 @@ FOLDERS = {
     "adversaries": "crash",
     "bench": "unit",
     "calibrate": "unit",
+    "certificate": "unit",
     "codegen": "emit",
     "docs": "docs",
     "doors": "emit",

@@ -86,6 +86,8 @@ def _exact(impl: Impl, bounds: Bounds, certificate: Certificate) -> Exact:
     marks = _Marks(certificate.marks)
     exact = Exact(impl.spec, impl.target, bounds, marks)
     marks.end()
+    if not np.array_equal(exact.marks, certificate.marks):
+        raise CertificateError("the certificate sets limits apart where there is only one.")
     _same(len(exact.spec), len(certificate.values), "the number of states")
     _same(len(exact.expanded), len(certificate.choices), "the number of expanded states")
     _same(len(exact.rewritten.parent), certificate.rewrites, "the number of rewrites")

@@ -36,7 +36,7 @@ class Exact:
     States are numbered rank by rank, in canonical order; the goal is number 0. `spec` has the
     number of each state's Spec, `expanded` the states with rewrites, and `bounds` lower bounds
     on their costs. Parents and children of `rewritten` are states. `marks` has the mark of each
-    Spec, in the order of states.
+    Spec, in the order of states; no Spec that has one state is marked `APART`.
     """
 
     def __init__(self, goal: Spec, target: Target, bounds: Bounds, marks: Marks) -> None:
@@ -95,13 +95,16 @@ class Exact:
         """Make states of Specs of a kind, and expand those that are to be."""
         batch = batch_of(kind, table, self.graph.space)
         marks = self._mark(batch)
-        self._marks.append(marks)
-        row, left = np.flatnonzero(marks != APART), self._left[specs[marks != APART]]
+        row, left = np.arange(len(specs)), self._left[specs]
         if (marks == APART).any():
             apart, given = self._given(specs, np.flatnonzero(marks == APART))
-            row, left = np.concatenate([row, apart]), np.concatenate([left, given])
+            several = np.bincount(apart, minlength=len(specs)) > 1
+            marks = np.where((marks == APART) & ~several, EXPANDED, marks)
+            row = np.concatenate([row[~several], apart[several[apart]]])
+            left = np.concatenate([left[~several], given[several[apart]]])
             order = np.lexsort([*left.T[::-1], row])
             row, left = row[order], left[order]
+        self._marks.append(marks)
         states = np.arange(self._count, self._count + len(row), dtype=np.int32)
         self._count += len(row)
         bounds = self._bounds.of(batch)[row]

@@ -1,0 +1,152 @@
+"""Certificates: what they prove, and that none is accepted in which anything is changed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from tests.certificate.mutations import mutations
+
+from morello.certificate import check as checking
+from morello.certificate.check import check
+from morello.certificate.file import MAGIC, read, written
+from morello.certificate.relaxed import Relaxed
+from morello.certificate.write import certify
+from morello.cli.parser import main
+from morello.errors import CertificateError, MorelloError, SearchError
+from morello.frontends import parse
+from morello.impl.reconstruct import reconstruct
+from morello.impl.tree import Impl
+from morello.search.budget import UNTIMED
+from morello.search.session import Session
+from morello.targets import find_target
+from morello.targets.caches import limited
+
+MUTATIONS = 200
+
+
+def best(text: str, target: str = "avx2", limits: str = "") -> tuple[Impl, list[Impl]]:
+    """The cheapest program of a Spec, and others."""
+    machine = find_target(target)
+    machine = limited(machine, limits) if limits else machine
+    session = Session(parse(text), machine)
+    result = session.solve()
+    others = [reconstruct(session.goal, machine, d) for d in session.sample(5)]
+    return reconstruct(session.goal, machine, result.decisions), others
+
+
+@pytest.fixture(scope="module")
+def small() -> bytes:
+    return certify(best("relu(f32[2,2] @ f32[2,4])", limits="registers=4")[0], UNTIMED)
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("f32[8,8] @ f32[8,16]", ""),
+        ("relu(f32[4,8] @ f32[8,8] + f32[8])", "registers=7"),
+        ("f32[8,8] @ f32[8,8]", "L1=9,registers=6"),
+        ("softmax(f32[4,16])", ""),
+        ("f32[3,5] @ f32[5,7]", ""),
+        ("gelu(f32[4,24] + f32[24])", ""),
+    ],
+)
+def test_the_cheapest_program_is_proven(text: str, limits: str) -> None:
+    impl, others = best(text, limits=limits)
+    checked = check(certify(impl, UNTIMED))
+    assert checked.cheapest and checked.impl.cost == impl.cost
+    assert all(other.cost >= checked.lower * (1 - 1e-9) for other in others)
+
+
+def test_another_program_is_certified_with_its_gap() -> None:
+    impl, others = best("f32[4,4] @ f32[4,8]")
+    dearest = max(others, key=lambda other: other.cost)
+    checked = check(certify(dearest, UNTIMED))
+    assert checked.gap == pytest.approx(dearest.cost / impl.cost - 1) and checked.gap > 0.01
+    assert not checked.cheapest
+
+
+def test_mutated_certificates_are_rejected(small: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One changed field is one too many, wherever it is."""
+    monkeypatch.setattr(checking, "Relaxed", lru_cache(maxsize=1)(Relaxed))  # for one goal
+    true = read(small)
+    assert check(written(true)).cheapest
+    accepted = []
+    for where, mutated in islice(mutations(true, Random(0)), MUTATIONS):
+        try:
+            check(written(mutated))
+        except MorelloError:
+            continue
+        accepted.append(where)
+    assert accepted == []
+
+
+def test_damaged_files_are_refused(small: bytes) -> None:
+    random, refused = Random(0), 0
+    for _ in range(200):
+        changed = bytearray(small)
+        changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
+        try:
+            assert written(read(bytes(changed))) == small  # such as a stated compression level
+        except MorelloError:
+            refused += 1
+    assert refused > 190
+    for end in (0, len(MAGIC), len(small) // 2, len(small) - 1):
+        with pytest.raises(CertificateError):
+            read(small[:end])
+    with pytest.raises(CertificateError, match="goes on after its end"):
+        read(small + b"x")
+    for content in (b"", b"[]\n", b"{\n", b"{}\n", b"[" * 100_000):
+        with pytest.raises(MorelloError):
+            read(MAGIC + zlib.compress(content))
+
+
+def test_the_checker_uses_nothing_of_the_search() -> None:
+    folder = Path(checking.__file__).parent
+    for path in folder.glob("*.py"):
+        if path.name != "write.py":
+            text = path.read_text()
+            assert "morello.search" not in text and "morello.engine" not in text, path.name
+
+
+def test_the_search_expands_more_than_the_proof_needs(small: bytes) -> None:
+    impl = check(small).impl
+    session = Session(impl.spec, impl.target)
+    session.solve()
+    scaffold = session.expanded_specs()
+    assert scaffold is not None
+    marks = read(small).marks
+    assert 0 < np.count_nonzero(marks) <= sum(map(len, scaffold))
+
+
+def test_a_certificate_needs_a_lower_bound_and_one_machine() -> None:
+    impl, _ = best("f32[2,2] @ f32[2,2]")
+    with pytest.raises(SearchError, match="one machine"):
+        certify(Impl(impl.spec, find_target("x86-64-v3")), UNTIMED)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "x.cert", tmp_path / "x.c"
+    goal = ["f32[4,4] @ f32[4,8]", "--target", "avx2", "--no-table", "--certificate", str(path)]
+    assert main(["synth", *goal, "-o", str(out)]) == 0
+    assert out.exists()
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 0
+    assert "no program costs less.\n" in capsys.readouterr().out
+    assert main(["check", str(path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["cheapest"] and said["gap"] == 0 and said["cost"] == said["lower"]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert main(["check", str(path)]) == 2
+    assert "cut off" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "none")]) == 2
+    assert main(["explain", *goal[:-2], "--top", "2", "--certificate", str(path)]) == 2
+    assert "leave out --top" in capsys.readouterr().err
+    assert main(["synth", *goal, "--rows", "2"]) == 2
+    assert "leave out --rows" in capsys.readouterr().err
