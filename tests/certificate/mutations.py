@@ -39,6 +39,7 @@ def _in_array(values: Any, random: Random) -> tuple[int, Any]:
     result = values.copy()
     up = random.random() < 0.5
     if result.dtype.kind == "f":
+        up = up and bool(np.isfinite(result[place]))
         result[place] = np.nextafter(result[place], np.inf if up else -np.inf)
     else:
         value = int(values[place])

@@ -50,7 +50,7 @@ class Checked:
 
 
 def check(data: bytes) -> Checked:
-    """What the certificate of a file proves; raises `MorelloError` unless it proves all it states."""
+    """What the certificate of a file proves; raises `MorelloError` unless it does."""
     certificate = read(data)
     impl = _program(certificate)
     relaxed = Relaxed(impl.spec, impl.target)

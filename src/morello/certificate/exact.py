@@ -45,7 +45,9 @@ class Exact:
         self._bounds, self._mark = bounds, marks
         self._left = graph.limits[np.newaxis].copy()  # by Spec, the most that is left for it
         self._arrivals = [(np.zeros(1, np.int32), self._left)]  # Specs, and what is left for them
-        self._parts: list[tuple[Ints, ...]] = []  # by state: Spec, memory left, mark, bound
+        self._parts: list[
+            tuple[Ints, Ints, Ints, Floats]
+        ] = []  # by state: Spec, memory left, mark, bound
         self._marks: list[Ints] = []
         self._count = 0
         self._waiting: dict[SpecRank, dict[Kind, list[tuple[Ints, Ints]]]]
@@ -58,8 +60,10 @@ class Exact:
                 rows = row_order(table, kind, graph.space)
                 self._take(kind, specs[rows], table[rows])
             self._sort()
-        columns = map(np.concatenate, zip(*self._parts, strict=True))
-        self.spec, self._memory, marked, self.bounds = columns
+        spec, memory, marks_of_states, bounds_of_states = zip(*self._parts, strict=True)
+        self.spec, self._memory = np.concatenate(spec), np.concatenate(memory)
+        self.bounds: Floats = np.concatenate(bounds_of_states)
+        marked = np.concatenate(marks_of_states)
         self.marks: Ints = np.concatenate(self._marks)
         self.expanded: Ints = np.flatnonzero(marked != CLOSED)
         self.rewritten = self._of_states(marked == APART)

@@ -37,7 +37,9 @@ class Rewritten(NamedTuple):
 
     def of(self, rows: Ints | Bools) -> Rewritten:
         """Some of them."""
-        return Rewritten(*(column[rows] for column in self))
+        return Rewritten(
+            self.parent[rows], self.own[rows], self.held[rows], self.child[rows], self.times[rows]
+        )  # fmt: skip
 
 
 def _joined(parts: list[Rewritten], levels: int) -> Rewritten:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.base.errors import CertificateError
 from morello.certificate.graph import Floats, ProofGraph, by_rank, pass_on
 from morello.certificate.numbered import Keys, batch_of
 from morello.certificate.values import NONE, Choose, settle
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
+from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.space.kind import Kind
 from morello.space.ranks import common_rank
@@ -38,12 +37,11 @@ class Relaxed:
         left = np.full((graph.specs.count, len(graph.limits)), -1, np.int64)
         left[0] = graph.limits
         for number, wave in enumerate(self._waves):
-            fitting = wave.of((wave.held <= left[wave.parent]).all(axis=1))
+            fitting = wave.of(_fits(wave.held, left[wave.parent]))
             pass_on(left, fitting, left[fitting.parent] - fitting.held)
             self._waves[number] = fitting
-        self._fits = (left >= 0).all(axis=1)
         order = graph.specs.in_order()
-        self.order: Ints = order[self._fits[order]]
+        self.order: Ints = order[_fits(0, left[order])]
 
     @property
     def rewrites(self) -> int:
@@ -61,6 +59,12 @@ class Relaxed:
         values = np.full(self.graph.specs.count, np.inf)
         choices = settle(self._waves, values, choose)
         return Bounds(self, values, choices[self.order])
+
+
+def _fits(held: Ints | int, left: Ints) -> Bools:
+    """Which rows hold no more of any level than is left."""
+    result: Bools = np.asarray((held <= left).all(axis=1))
+    return result
 
 
 class Bounds:

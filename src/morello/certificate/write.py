@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -131,7 +131,7 @@ def _needed(exact: Exact, values: Floats, least: float) -> Ints:
 def _raise(rewrite: Rewritten, values: Floats, bounds: Floats, wanted: Floats) -> None:
     """Raise what the children of a rewrite are to cost, so that it costs what its Spec is to."""
     cost, least = float(costs(rewrite, values)[0]), float(wanted[rewrite.parent[0]])
-    runs = {}
+    runs: dict[int, int] = {}
     for child, times in zip(rewrite.child[0].tolist(), rewrite.times[0].tolist(), strict=True):
         if child >= 0 and values[child] > bounds[child]:
             runs[child] = runs.get(child, 0) + times
@@ -140,10 +140,10 @@ def _raise(rewrite: Rewritten, values: Floats, bounds: Floats, wanted: Floats) -
         wanted[endless[0]] = np.inf
         return
     spare = cost - least * (1 + _LITTLE)
-    gain: Callable[[int], float] = lambda child: runs[child] * float(values[child] - bounds[child])
-    for child in sorted(runs, key=lambda child: (wanted[child] > bounds[child], gain(child))):
-        if gain(child) <= spare:
-            spare -= gain(child)
+    gains = {child: n * float(values[child] - bounds[child]) for child, n in runs.items()}
+    for child in sorted(runs, key=lambda child: (wanted[child] > bounds[child], gains[child])):
+        if gains[child] <= spare:
+            spare -= gains[child]
             continue
         want = float(values[child])
         if spare > 0:

@@ -19,7 +19,14 @@ from morello.base.errors import MorelloError
 from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
 from morello.cli.output import print_json, progress, readable
-from morello.cli.program import described, prediction_text, requested, saved_impl, warn, write_certificate
+from morello.cli.program import (
+    described,
+    prediction_text,
+    requested,
+    saved_impl,
+    warn,
+    write_certificate,
+)
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles

@@ -43,7 +43,8 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     check_hosts(parse(arguments.expression), arguments.name, abis)
     if arguments.certificate is not None and (arguments.rows or "," in arguments.target):
         raise SearchError(
-            "a certificate is of one program for one machine; leave out --rows, and give one target."
+            "a certificate is of one program for one machine; leave out --rows, and give one "
+            "target."
         )
     if arguments.rows:
         return _rows(arguments, abis)
