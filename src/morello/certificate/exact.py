@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from morello.base.errors import CertificateError
 from morello.certificate.graph import Floats, ProofGraph, Rewritten, by_rank, pass_on
-from morello.certificate.numbered import as_bytes, batch_of, kind_text, row_order
+from morello.certificate.numbered import batch_of, kind_text, row_order
 from morello.certificate.relaxed import Bounds
 from morello.certificate.values import Choose, settle
 from morello.ir.batch import Batch
@@ -42,9 +43,12 @@ class Exact:
     def __init__(self, goal: Spec, target: Target, bounds: Bounds, marks: Marks) -> None:
         sizes = goal_sizes([(goal,)], target)
         self.graph = graph = ProofGraph(Space([(goal,)], target, sizes))
+        if len(graph.limits) * _BITS > 63 or (graph.limits >> _BITS).any():
+            raise CertificateError(f"the memory limits of {target.name} are too large to prove.")
         self._bounds, self._mark = bounds, marks
         self._left = graph.limits[np.newaxis].copy()  # by Spec, the most that is left for it
-        self._arrivals = [(np.zeros(1, np.int32), self._left)]  # Specs, and what is left for them
+        self._arrivals: list[tuple[Ints, Ints]]  # Specs, and what is left for them
+        self._arrivals = [(np.zeros(1, np.int32), _packed(self._left))]
         self._parts: list[
             tuple[Ints, Ints, Ints, Floats]
         ] = []  # by state: Spec, memory left, mark, bound
@@ -121,10 +125,10 @@ class Exact:
         """The rows of Specs, and every amount of memory that is left for them."""
         place = np.full(self.graph.specs.count, -1, np.int64)
         place[specs[rows]] = rows
-        here = [(place[spec], left) for spec, left in self._arrivals]
-        some = [np.column_stack([row, left])[row >= 0] for row, left in here]
-        distinct = np.unique(np.concatenate(some), axis=0)
-        return distinct[:, 0], distinct[:, 1:]
+        spec, left = _distinct(*map(np.concatenate, zip(*self._arrivals, strict=True)))
+        here = place[spec] >= 0
+        self._arrivals = [(spec[~here], left[~here])]
+        return place[spec[here]], _unpacked(left[here], len(self.graph.limits))
 
     def _expand(self, kind: Kind, states: Ints, table: Ints, left: Ints) -> None:
         applied = self.graph.rewrite(kind, states, table, left)
@@ -133,7 +137,8 @@ class Exact:
         for rewritten in applied:
             rest = left[np.searchsorted(states, rewritten.parent)] - rewritten.held
             pass_on(self._left, rewritten, rest)
-            self._arrivals += [(child, rest) for child in rewritten.child.T]
+            for child in rewritten.child.T:
+                self._arrivals.append(_distinct(child, _packed(rest)))
 
     def _of_states(self, apart: Ints) -> Rewritten:
         """All rewrites, whose children are given as Specs, with states in place of these."""
@@ -142,11 +147,44 @@ class Exact:
         first[self.spec], first[-1] = np.arange(len(self.spec)), -1
         child = first[rewritten.child]
         if apart.any():
-            keys = np.column_stack([self.spec, self._memory])[apart]
-            known = dict(zip(as_bytes(keys), np.flatnonzero(apart).tolist(), strict=True))
-            rest = self._memory[rewritten.parent] - rewritten.held
+            spec, left = self.spec[apart], _packed(self._memory[apart])
+            amounts = np.unique(left)
+            keys = spec.astype(np.int64) * len(amounts) + np.searchsorted(amounts, left)
+            order = np.argsort(keys)
+            states = np.flatnonzero(apart)[order]
+            rest = _packed(self._memory[rewritten.parent] - rewritten.held)
             for place in range(child.shape[1]):
                 rows = np.flatnonzero((child[:, place] >= 0) & apart[child[:, place]])
-                wanted = np.column_stack([rewritten.child[rows, place], rest[rows]])
-                child[rows, place] = [known[key] for key in as_bytes(wanted)]
+                amount = np.searchsorted(amounts, rest[rows])
+                wanted = rewritten.child[rows, place].astype(np.int64) * len(amounts) + amount
+                child[rows, place] = states[np.searchsorted(keys[order], wanted)]
         return rewritten._replace(child=child)
+
+
+_BITS = 20
+"""The bits of an amount of memory of one level; no target has more (see `MOST_LINES`)."""
+
+
+def _packed(left: Ints) -> Ints:
+    """Amounts of memory of all levels as one integer a row, in the same order."""
+    packed: Ints = np.zeros(len(left), np.int64)
+    for column in left.T:
+        packed = (packed << _BITS) | column
+    return packed
+
+
+def _unpacked(packed: Ints, levels: int) -> Ints:
+    """What `_packed` was given."""
+    shifts = _BITS * np.arange(levels - 1, -1, -1)
+    result: Ints = (packed[:, np.newaxis] >> shifts) & ((1 << _BITS) - 1)
+    return result
+
+
+def _distinct(specs: Ints, left: Ints) -> tuple[Ints, Ints]:
+    """Pairs of a Spec and what is left for it, without duplicates, and without -1 for no Spec."""
+    order = np.lexsort([left, specs])
+    order = order[specs[order] >= 0]
+    specs, left = specs[order], left[order]
+    new = np.ones(len(specs), np.bool_)
+    new[1:] = (specs[1:] != specs[:-1]) | (left[1:] != left[:-1])
+    return specs[new], left[new]

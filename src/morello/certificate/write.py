@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from morello.base.errors import SearchError
 from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
 from morello.certificate.file import Certificate, hash_of, written
-from morello.certificate.graph import Floats, Rewritten, costs
+from morello.certificate.graph import Floats, costs
 from morello.certificate.machine import machine_data
 from morello.certificate.numbered import Keys
 from morello.certificate.relaxed import Relaxed
@@ -123,23 +123,36 @@ def _needed(exact: Exact, values: Floats, least: float) -> Ints:
     wanted[0] = least
     for wave in exact.waves:
         short = wanted[wave.parent] > np.maximum(bounds[wave.parent], costs(wave, bounds))
-        for row in np.flatnonzero(short).tolist():
-            _raise(wave.of(np.array([row])), values, bounds, wanted)
+        some = wave.of(short)
+        rows = zip(
+            wanted[some.parent].tolist(), costs(some, values).tolist(), some.child.tolist(),
+            some.times.tolist(), strict=True,
+        )  # fmt: skip
+        for least, cost, children, times in rows:
+            _raise(cost - least * (1 + _LITTLE), children, times, values, bounds, wanted)
     return np.flatnonzero(wanted > bounds)
 
 
-def _raise(rewrite: Rewritten, values: Floats, bounds: Floats, wanted: Floats) -> None:
-    """Raise what the children of a rewrite are to cost, so that it costs what its Spec is to."""
-    cost, least = float(costs(rewrite, values)[0]), float(wanted[rewrite.parent[0]])
+def _raise(
+    spare: float,
+    children: Sequence[int],
+    times: Sequence[int],
+    values: Floats,
+    bounds: Floats,
+    wanted: Floats,
+) -> None:
+    """Raise what the children of a rewrite are to cost, so that it costs what its state is to.
+
+    By their `values`, it would cost so much more: that is to `spare`.
+    """
     runs: dict[int, int] = {}
-    for child, times in zip(rewrite.child[0].tolist(), rewrite.times[0].tolist(), strict=True):
+    for child, count in zip(children, times, strict=True):
         if child >= 0 and values[child] > bounds[child]:
-            runs[child] = runs.get(child, 0) + times
+            runs[child] = runs.get(child, 0) + count
     endless = [child for child in runs if np.isinf(values[child])]
     if endless:
         wanted[endless[0]] = np.inf
         return
-    spare = cost - least * (1 + _LITTLE)
     gains = {child: n * float(values[child] - bounds[child]) for child, n in runs.items()}
     for child in sorted(runs, key=lambda child: (wanted[child] > bounds[child], gains[child])):
         if gains[child] <= spare:
