@@ -28,7 +28,7 @@ from morello.search.session import Session
 from morello.targets import find_target
 from morello.targets.caches import limited
 
-MUTATIONS = 120
+MUTATIONS = 100
 
 
 def best(text: str, target: str = "avx2", limits: str = "") -> tuple[Impl, list[Impl]]:

@@ -14,7 +14,7 @@ from morello.base.errors import CertificateError
 from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
 from morello.certificate.file import Certificate, hash_of, read
 from morello.certificate.machine import as_text, check_machine, read_machine
-from morello.certificate.relaxed import Bounds, Relaxed
+from morello.certificate.relaxed import Relaxed, RelaxedBounds
 from morello.certificate.values import NONE, stated
 from morello.impl import saved
 from morello.impl.tree import Impl
@@ -72,7 +72,7 @@ def _program(certificate: Certificate) -> Impl:
     return impl
 
 
-def _bounds(relaxed: Relaxed, certificate: Certificate) -> Bounds:
+def _bounds(relaxed: Relaxed, certificate: Certificate) -> RelaxedBounds:
     _same(len(relaxed.order), len(certificate.relaxed_choices), "the number of relaxed Specs")
     _same(relaxed.rewrites, certificate.relaxed_rewrites, "the number of relaxed rewrites")
     bounds = relaxed.bounds(stated(relaxed.choices(certificate.relaxed_choices)))
@@ -82,7 +82,7 @@ def _bounds(relaxed: Relaxed, certificate: Certificate) -> Bounds:
     return bounds
 
 
-def _exact(impl: Impl, bounds: Bounds, certificate: Certificate) -> Exact:
+def _exact(impl: Impl, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
     marks = _Marks(certificate.marks)
     exact = Exact(impl.spec, impl.target, bounds, marks)
     marks.end()

@@ -10,7 +10,7 @@ import numpy as np
 from morello.base.errors import CertificateError
 from morello.certificate.graph import Floats, ProofGraph, Rewritten, by_rank, pass_on
 from morello.certificate.numbered import batch_of, kind_text, row_order
-from morello.certificate.relaxed import Bounds
+from morello.certificate.relaxed import RelaxedBounds
 from morello.certificate.values import Choose, settle
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
@@ -40,7 +40,7 @@ class Exact:
     Spec, in the order of states; no Spec that has one state is marked `APART`.
     """
 
-    def __init__(self, goal: Spec, target: Target, bounds: Bounds, marks: Marks) -> None:
+    def __init__(self, goal: Spec, target: Target, bounds: RelaxedBounds, marks: Marks) -> None:
         sizes = goal_sizes([(goal,)], target)
         self.graph = graph = ProofGraph(Space([(goal,)], target, sizes))
         if len(graph.limits) * _BITS > 63 or (graph.limits >> _BITS).any():

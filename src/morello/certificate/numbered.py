@@ -42,7 +42,7 @@ def as_bytes(table: Ints) -> list[bytes]:
     return result
 
 
-class Keys:
+class SpecKeys:
     """Keys of Specs that may be from different spaces, in which placements have other codes."""
 
     def __init__(self) -> None:

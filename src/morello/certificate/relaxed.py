@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from morello.certificate.graph import Floats, ProofGraph, by_rank, pass_on
-from morello.certificate.numbered import Keys, batch_of
+from morello.certificate.numbered import SpecKeys, batch_of
 from morello.certificate.values import NONE, Choose, settle
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
@@ -54,11 +54,11 @@ class Relaxed:
         result[self.order] = stated
         return result
 
-    def bounds(self, choose: Choose) -> Bounds:
+    def bounds(self, choose: Choose) -> RelaxedBounds:
         """The bounds that follow from a choice of rewrites (see `settle`)."""
         values = np.full(self.graph.specs.count, np.inf)
         choices = settle(self._waves, values, choose)
-        return Bounds(self, values, choices[self.order])
+        return RelaxedBounds(self, values, choices[self.order])
 
 
 def _fits(held: Ints | int, left: Ints) -> Bools:
@@ -67,7 +67,7 @@ def _fits(held: Ints | int, left: Ints) -> Bools:
     return result
 
 
-class Bounds:
+class RelaxedBounds:
     """Lower bounds on the costs of Specs: what they cost at least with ideal layouts.
 
     By relaxed Spec in canonical order, `values` has its cost, and `choices` the rewrite it takes.
@@ -75,7 +75,7 @@ class Bounds:
 
     def __init__(self, relaxed: Relaxed, values: Floats, choices: Ints) -> None:
         self.values, self.choices = values[relaxed.order], choices
-        self._keys = Keys()
+        self._keys = SpecKeys()
         self._least: dict[Kind, dict[bytes, float]] = {}
         listed = np.zeros(len(values), np.bool_)
         listed[relaxed.order] = True

@@ -12,7 +12,7 @@ from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
 from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, costs
 from morello.certificate.machine import machine_data
-from morello.certificate.numbered import Keys
+from morello.certificate.numbered import SpecKeys
 from morello.certificate.relaxed import Relaxed
 from morello.certificate.values import cheapest
 from morello.impl import saved
@@ -86,7 +86,7 @@ class SomeSpecs:
     """A set of Specs, which may be from different spaces."""
 
     def __init__(self, batches: Iterable[Batch]) -> None:
-        self._keys_of = Keys()
+        self._keys_of = SpecKeys()
         self._keys: dict[Kind, set[bytes]] = {}
         for batch in batches:
             self._keys.setdefault(Kind.of(batch), set()).update(self._keys_of(batch))
