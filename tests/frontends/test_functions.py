@@ -374,6 +374,9 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "take(f32[3,4], i64[5,2])": lambda x, ids: x[
         np.where(ids < 0, ids + 3, ids).clip(0, 2).astype(int)
     ],
+    "quantized_matmul(f32[2,128], i8[3,128], f16[3,2])": (
+        lambda x, w, scales: x @ (w * scales.repeat(64, 1)).T
+    ),
     "broadcast(f32[3], axis=-1, size=5)": lambda x: np.repeat(x[:, None], 5, 1),
 }
 

@@ -34,11 +34,13 @@ from morello.ir.primitives import (
     move,
     one_prefix,
     pack,
+    quantized_matmul,
     reduce,
     scan,
     softmax,
     take,
 )
+from morello.ir.primitives.quantized import packed
 from morello.ir.semantics import evaluate, reference
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -121,6 +123,19 @@ def test_rows_outside_of_a_table_are_the_nearest_within() -> None:
     agree(evaluate(take(2), [table, ids]), wanted)
     turned = reordered(take(2), [("d", "v"), ("j", "i"), ("d", "i", "j")])
     agree(evaluate(turned, [table.T, ids.T]), wanted.transpose(2, 0, 1))
+
+
+def test_weights_of_4_bits_are_in_the_order_of_gguf() -> None:
+    numbers = np.random.default_rng(0).integers(-8, 8, (3, 96))
+    weights = packed(numbers)
+    assert weights.shape == (3, 48)
+    np.testing.assert_array_equal(weights[1, 20] & 15, numbers[1, 36] + 8)
+    np.testing.assert_array_equal(weights[1, 20] >> 4, numbers[1, 52] + 8)
+    x, scales = values(2, 96), values(3, 3)
+    wanted = x @ (numbers * scales.repeat(32, 1)).T
+    agree(evaluate(quantized_matmul(), [x, weights, scales]), wanted)
+    turned = reordered(quantized_matmul(), [("k", "m"), ("j", "n"), ("g", "n"), ("n", "m")])
+    agree(evaluate(turned, [x.T, weights.T, scales.T]), wanted.T)
 
 
 @pytest.mark.parametrize("one", [fill(2), fill(1, "lowest"), pack(2, 0, 2)], ids=str)

@@ -35,6 +35,7 @@ from morello.ir.primitives import (
     one_prefix,
     pack,
     pool,
+    quantized_matmul,
     reduce,
     scan,
     softmax,
@@ -44,6 +45,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.helpers.quantized import WEIGHTS
 from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
@@ -58,6 +60,7 @@ MOST_HOMES = 6
 MOST_REGISTERS = 6
 POWERS = (2, 4, 8, 16, 32, 64)
 FILTERS = "transpose_filters"
+TURNED = [("k", "m"), ("j", "n"), ("n", "g"), ("n", "m")]
 BY_TWO = "_by_two_"
 LONG = (100, 300, 1000, 2100)
 CONSTANTS = {True: 1.25, False: 3.0}
@@ -86,6 +89,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [move(4)]
     if name == "Move":
         return [move(1), move(2), move(3), move(2, (1, 0))]
+    if name == "QuantizedMatmul":
+        return [quantized_matmul(), reordered(quantized_matmul(), TURNED)]
     if name == "Take":
         return [take(1), take(2)]
     if name == "Pack":
@@ -368,6 +373,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if kernel.name == "sum_tiles_bf16":
         multiples = range(SIDE, 4 * SIDE, SIDE)
         return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
+    if kernel.operation == "QuantizedMatmul":
+        return {"m": range(1, 6), "n": range(1, 20)}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")
@@ -399,6 +406,11 @@ def _random_batch(
     for dim, wanted in _wanted(kernel).items():
         drawn = wanted.start + wanted.step * random.integers(0, len(wanted), ROWS)
         sizes[operation.dims.index(dim)] = drawn.astype(np.int32)
+    if operation.name == "QuantizedMatmul":
+        groups = random.integers(1, 20, ROWS)
+        numbers = groups * random.choice([32, 64, 128], ROWS)
+        size = WEIGHTS[kernel.dtypes[1].name]
+        sizes[2:] = [column.astype(np.int32) for column in (numbers, numbers // 32 * size, groups)]
     possible = np.ones(ROWS, np.bool_)
     levels, codes, chosen = [], [], []
     for operand, (held, dtype) in enumerate(zip(kernel.held, kernel.dtypes, strict=True)):

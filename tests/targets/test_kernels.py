@@ -18,6 +18,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
+from morello.ir.primitives import quantized_matmul
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
@@ -247,6 +248,8 @@ def usual_dims(operation: Operation) -> list[tuple[str, ...]]:
     if operation.name == "MatmulAccum":
         lead = operation.dims[:-3]
         return [(*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n")]
+    if operation.name == "QuantizedMatmul":
+        return [o.dims for o in quantized_matmul().operands]
     if operation.function is not None or operation.name in ("Move", "DivideVecScalar"):
         return [operands[-1]] * len(operands)
     return operands

@@ -15,13 +15,17 @@ from morello.frontends.values import (
     Numbers,
     Value,
     apply_operation,
+    format_list,
     misuse_of,
     value_of,
 )
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
+from morello.ir.dtype import BF16, F16, F32, I8, U8
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
+from morello.ir.primitives import quantized_matmul as quantized_product
+from morello.ir.primitives.quantized import BLOCK, LONGEST
 from morello.ir.spec import matmul_shape, product_dtype
 
 Pairs = tuple[tuple[int, int], ...]
@@ -125,6 +129,35 @@ def _aligned(value: Value, labels: Labels, result: Labels) -> Value:
     return value
 
 
+def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
+    """x @ w.T for rows of weights w of 8 or 4 bits, in groups that have a scale each.
+
+    `weights` has a row of i8 for each column of the result, or of u8 with two numbers in a byte;
+    `scales` has as many rows, with a number for each group.
+    """
+    x, weights, scales = (value.without_new_axes for value in (x, weights, scales))
+    for number, (value, dtypes) in enumerate(
+        ((x, (F32,)), (weights, (U8, I8)), (scales, (F32, F16, BF16)))
+    ):
+        if value.dtype not in dtypes or value.rank != 2:
+            what = f"{value.dtype}{format_list(value.shape)} cannot stand here"
+            fix = f"give a matrix of {' or '.join(map(str, dtypes))}"
+            raise MisuseError(what, fix, at=number)
+    (rows, size), (columns, width), groups = x.shape, weights.shape, scales.shape[1]
+    count = size if weights.dtype is I8 else size // 2
+    if size % BLOCK or width != count:
+        what = f"rows of {width} {weights.dtype} are not {size} numbers in blocks of {BLOCK}"
+        raise MisuseError(what, "u8 has two numbers, i8 has one", at=1)
+    group = size // groups
+    whole = group * groups == size and group % BLOCK == 0 and group.bit_count() == 1
+    if not whole or scales.shape[0] != columns:
+        what = f"scales {format_list(scales.shape)} do not fit {columns} rows of {size} numbers"
+        raise MisuseError(what, f"give one for each group of {BLOCK} times a power of two", at=2)
+    if size > LONGEST:
+        raise MisuseError(f"rows of {size} numbers", f"give at most {LONGEST}", at=0)
+    return apply_operation(quantized_product(), [x, weights, scales], (rows, columns))
+
+
 def linear(x: Value, w: Value, b: Value) -> Value:
     """x @ w + b"""
     return add(matmul(x, w), b)
@@ -198,5 +231,5 @@ def _channels_at_end(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
     return shape if last else (shape[0], *shape[2:], shape[1])
 
 
-FUNCTIONS = matmul, einsum, linear, conv, attention
+FUNCTIONS = matmul, einsum, quantized_matmul, linear, conv, attention
 """The functions of these that an expression can call."""

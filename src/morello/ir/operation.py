@@ -41,6 +41,8 @@ class Primitive:
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
     flops: int = 1
     """The arithmetic operations at each point of the iteration space."""
+    idle: tuple[str, ...] = ()
+    """The dimensions that add none: each is another one, counted in larger units."""
     is_product: bool = False
     """Whether it sums products, and so reads its inputs many times: their layouts matter."""
     contracts: str = ""

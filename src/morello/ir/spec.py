@@ -138,7 +138,8 @@ def _flops(operation: Operation, sizes: dict[str, int]) -> int:
             _flops(c.operation, {d: a.extent(sizes) for d, a in c.axes.items()})
             for c in operation.components
         )
-    return operation.primitive.flops * prod(sizes[d] for d in operation.dims)
+    worked = (d for d in operation.dims if d not in operation.primitive.idle)
+    return operation.primitive.flops * prod(sizes[d] for d in worked)
 
 
 def goal(

@@ -47,6 +47,7 @@ from morello.ir.primitives.products import (
     matmul,
     matmul_labels,
 )
+from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
 from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
 from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
 from morello.ir.primitives.softmax import (
@@ -69,7 +70,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
-        TAKE, ARGMAX, ARGMIN, CUMSUM,
+        TAKE, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -108,6 +109,7 @@ __all__ = [
     "PACK",
     "PIXELS",
     "PRIMITIVES",
+    "QUANTIZED_MATMUL",
     "SINGLE",
     "SOFTMAX",
     "SOFTMAX_PARTS",
@@ -133,6 +135,7 @@ __all__ = [
     "pack",
     "pool",
     "primitive_of",
+    "quantized_matmul",
     "reduce",
     "scan",
     "softmax",

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
+from morello.targets.helpers.quantized import quantized_helpers
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import run_helpers
 from morello.targets.helpers.scans import SCANS
@@ -45,6 +46,7 @@ def helpers_for(
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features)
+    helpers |= quantized_helpers(isa, features)
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 
 

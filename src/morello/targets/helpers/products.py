@@ -16,6 +16,7 @@ from morello.targets.helpers.vectors import (
     scalar,
     size,
     vector_helpers,
+    vector_types,
 )
 
 
@@ -49,6 +50,8 @@ def _register_products(isa: str, features: frozenset[str]) -> dict[str, str]:
     for dtype in ("f32", "i32", "u32", "bf16x2", "i16x2", "u8x4", "i8x4"):
         result |= vector_helpers(isa, dtype, w)
     result |= _mla_i32(w) | _madd_f32(w) | _madd_i32(isa, w)
+    if isa == "avx512":
+        result |= _half_madd(isa, w // 2)
     if isa != "neon":
         result |= _maddubs(isa, 2 * w)
     if "avx512_bf16" in features:
@@ -103,6 +106,11 @@ def _madd_i32(isa: str, w: int) -> dict[str, str]:
       + ({u32})__builtin_shufflevector(low, high, 1, 3, 5, 7)));
 }}"""
     return vector_helpers(isa, "i16", 2 * w) | {name: text}
+
+
+def _half_madd(isa: str, w: int) -> dict[str, str]:
+    types = (vector_types(dtype, w) for dtype in ("i32", "u32", "i16x2"))
+    return {name: text for own in types for name, text in own.items()} | _madd_i32(isa, w)
 
 
 def _maddubs(isa: str, w: int) -> dict[str, str]:

@@ -38,6 +38,7 @@ from morello.targets.kernels.products import (
     row_sums,
     tile_sums,
 )
+from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
 from morello.targets.kernels.scans import scans
 from morello.targets.kernels.shuffles import (
@@ -131,6 +132,7 @@ def standard_kernels(
         kernels += [take_row(dtype, index) for index in INDICES]
     kernels += scans()
     kernels += _packed(widest, features, bf16_product)
+    kernels += _quantized(widest, features)
     return tuple(kernels)
 
 
@@ -222,3 +224,14 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
         kernels += [pack(single, packed, 1), pack(single, packed, wide)]
     return kernels
+
+
+def _quantized(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
+    """Products with weights of 8 bits, then 4."""
+    bytewise = "byte_products" in features
+    blocks = (1.9, 2.4) if bytewise else (1.7, 1.9)
+    return [
+        quantized_product(weights, scales, block if bytewise else block * 64 / vector_bytes)
+        for weights, block in zip((U8, I8), blocks, strict=True)
+        for scales in (F32, F16, BF16)
+    ]

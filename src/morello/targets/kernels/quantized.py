@@ -1,0 +1,63 @@
+"""Kernels for products with weights of 8 or 4 bits, in groups that have a scale each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.dtype import F32, DType
+from morello.ir.primitives.quantized import BLOCK, LONGEST, dequantized
+from morello.targets.helpers.quantized import ROWS, WEIGHTS
+from morello.targets.target import Column, Condition, LeafKernel
+
+STREAMED = 5.0
+"""Cycles to bring a line of weights or scales from memory."""
+ROUNDED = 20.0
+"""Cycles to round a block of x."""
+TOTAL = 16.0
+"""Cycles of a row of weights beside its blocks, for each row of x."""
+
+
+def quantized_product(weights: DType, scales: DType, block: float) -> LeafKernel:
+    """A few rows of x times rows of weights. A block of either takes `block` cycles."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        k, bytes_, groups = s.size("k"), s.size("j"), s.size("g")
+        yield Condition(s.size("m") <= ROWS, f"m must be at most {ROWS}")
+        yield Condition(s.size("m") * k <= LONGEST, f"m times k must be at most {LONGEST}")
+        group = k // groups
+        sized = (group * groups == k) & (group % BLOCK == 0) & ((group & (group - 1)) == 0)
+        yield Condition(sized, f"groups must be of {BLOCK} times a power of two")
+        packed = bytes_.astype(np.int64) * BLOCK == k.astype(np.int64) * WEIGHTS[weights.name]
+        yield Condition(packed, f"{BLOCK} numbers must be {WEIGHTS[weights.name]} bytes")
+        for operand in range(3):
+            codes, name = s.codes[operand], s.operation.operands[operand].name
+            position, _ = s.operation.places[operand, "kjg"[operand]]
+            beside = s.placements.unit_stride(codes, s.shape(operand), position)
+            plain = beside & ~s.placements.paneled(codes)
+            yield Condition(plain, f"rows of {name} must have no gaps")
+        yield Condition(~s.placements.paneled(s.codes[3]), "out must not lie in panels")
+
+    def cost(s: Batch) -> Column:
+        m, blocks = s.size("m"), s.size("k") / BLOCK
+        bytes_ = s.size("j") + s.size("g") * float(scales.bytes)
+        row = np.maximum(block * blocks * (1 + m) / 2, STREAMED * bytes_ / LINE_BYTES)
+        cycles: Column = 100.0 + ROUNDED * m * blocks + s.size("n") * (row + TOTAL * m)
+        return cycles
+
+    rows = "&{x}, {x_m}, &{weights}, {weights_n}, &{scales}, {scales_n}"
+    return LeafKernel(
+        f"quantized_{weights}_{scales}",
+        "QuantizedMatmul",
+        (F32, weights, scales, F32),
+        (None, None, None, None),
+        f"quantized_{weights}_{scales}({rows}, &{{out}}, {{out_m}}, {{out_n}}, {{m}}, {{n}}, "
+        "{k}, {g});",
+        lambda x, w, factors: x @ dequantized(w, factors.astype(x.dtype), x.shape[1]).T,
+        applies,
+        cost,
+        anywhere=(0, 1, 2, 3),
+        group="dots",
+    )
