@@ -285,6 +285,24 @@ def test_what_onnx_runtime_adds_is_known(nodes: str) -> None:
     agrees(model)
 
 
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_in_fewer_bits_are_those_of_onnx_runtime(bits: int) -> None:
+    node = f"MatMulNBits <K = 128, N = 6, block_size = 64, bits = {bits}> (x, w, s, , , b)"
+    model = parsed(
+        f"agraph (float[2,3,128] x) => (float[a,c,d] y) {{ y = com.microsoft.{node} }}",
+        extra=', "com.microsoft": 1',
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    generator = np.random.default_rng(1)
+    weights = generator.integers(0, 256, (6, 2, 8 * bits), np.uint8)
+    scales = generator.uniform(0, 0.1, (6, 2)).astype(np.float32)
+    bias = generator.uniform(-1, 1, 6).astype(np.float32)
+    for name, array in {"w": weights, "s": scales, "b": bias}.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    assert not import_model(model).left
+    agrees(model)
+
+
 ROTARY = {
     "halves": "RotaryEmbedding (x, c, s, p)",
     "neighbors": "RotaryEmbedding <interleaved = 1> (x, c, s, p)",

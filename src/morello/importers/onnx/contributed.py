@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
+
+import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Node
-from morello.graph.operators import Transpose
-from morello.importers.onnx.call import LeftError, OnnxCall, function, number, op, translates
+from morello.graph.graph import Node, TensorType
+from morello.graph.operators import PrimitiveOperator, Transpose
+from morello.importers.onnx.call import (
+    FLOAT32,
+    LeftError,
+    OnnxCall,
+    constant,
+    function,
+    number,
+    op,
+    reshaped,
+    translates,
+)
 from morello.importers.onnx.elementwise import scaled, swished
 from morello.importers.onnx.products import conv, gemm, product
 from morello.importers.onnx.reductions import layer_norm, rms_norm
+from morello.ir.primitives import quantized_matmul
+from morello.ir.primitives.quantized import BLOCK, LONGEST, packed
 
 MICROSOFT = "com.microsoft"
 
@@ -104,3 +119,34 @@ def skip_layer_normalization(call: OnnxCall) -> list[Node]:
     else:
         normed = layer_norm(total, gamma, call.get(3), epsilon)
     return [normed, normed, normed, total]
+
+
+@translates("MatMulNBits", domain=MICROSOFT)
+def matmul_n_bits(call: OnnxCall) -> Node:
+    """A product with weights of 4 or 8 bits, whose blocks are laid out as kernels read them."""
+    x, weights, scales, bias = call[0], call.static(1), call.static(2), call.get(5)
+    size, columns, bits, group = (
+        call.attribute(name, default)
+        for name, default in (("K", 0), ("N", 0), ("bits", 4), ("block_size", 0))
+    )
+    if call.get(3) is not None or call.get(4) is not None:
+        raise LeftError("it has zero points, or the groups of rows")
+    if x.dtype != FLOAT32 or scales.dtype.name not in ("float32", "float16"):
+        raise LeftError(f"it is of {x.type}, with scales of {scales.dtype}")
+    if bits not in (4, 8) or group < BLOCK or size % group or size > LONGEST:
+        raise LeftError(f"it has {bits} bits, and groups of {group} of {size} numbers")
+    rows = weights.reshape(columns, -1)
+    if bits == 4:  # neighbours are in a byte
+        neighbours = np.stack([rows & 15, rows >> 4], -1).reshape(columns, size)
+        laid = packed(neighbours.astype(np.int8) - 8)
+    else:
+        laid = (rows ^ 128).view(np.int8)
+    count = prod(x.shape[:-1])
+    flat = reshaped(x, (count, size))
+    sizes = (count, columns, size, laid.shape[1], size // group)
+    kind = TensorType((count, columns), FLOAT32)
+    product_of_groups = PrimitiveOperator(quantized_matmul(), sizes, kind)
+    scales = scales.reshape(columns, size // group)
+    result = op(product_of_groups, flat, constant(laid), constant(scales))
+    result = reshaped(result, (*x.shape[:-1], columns))
+    return result if bias is None else function("add", result, bias)
