@@ -15,7 +15,13 @@ from morello.runtime.argument import Array, arguments
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
 
-BEYOND = {"onnxruntime": {"elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16"}}
+BEYOND = {
+    "onnxruntime": {
+        "elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16", "quantized_matmul",
+    },
+    "jax": {"quantized_matmul"},
+    "torch": {"quantized_matmul"},
+}  # fmt: skip
 """The functions and dtypes that a framework does not take."""
 
 EXPRESSIONS = (
@@ -47,6 +53,7 @@ EXPRESSIONS = (
     "argmin(f32[6,8], axis=0)",
     "cumsum(f32[6,8], axis=0)",
     "take(f32[10,4], i64[2,3])",
+    "quantized_matmul(f32[2,64], u8[3,32], f32[3,2])",
     "x = f32[6,8]; where(x > 0.5, x * 2, leaky_relu(x - 0.6, 0.1))",
     "(f32[6,8] == f32[6,1]) + (f32[6,8] != 0.5) + (f32[8] <= 0.3) + (0.5 >= f32[8])",
     "f32[4] < 0.5",

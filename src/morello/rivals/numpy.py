@@ -13,6 +13,7 @@ from morello.frontends.reductions import EPSILON
 from morello.frontends.text import CallSequence
 from morello.graph.operators import Attention, Conv, LayerNorm, Pooling, RmsNorm, Softmax
 from morello.ir.functions import BINARY, UNARY
+from morello.ir.primitives.quantized import dequantized
 from morello.rivals.functions import (
     ARITHMETIC,
     VIEWS,
@@ -143,6 +144,10 @@ def _take(table: Array, ids: Array) -> Any:
     return table[np.clip(np.where(ids < 0, ids + len(table), ids), 0, len(table) - 1)]
 
 
+def _quantized_matmul(x: Array, weights: Array, scales: Array) -> Any:
+    return x @ dequantized(weights, scales, x.shape[1]).T
+
+
 _FUNCTIONS: Functions = {
     **UNARY,
     **BINARY,
@@ -173,6 +178,7 @@ _FUNCTIONS: Functions = {
     "min": along(np.min),
     "move": np.copy,
     "pow": np.power,
+    "quantized_matmul": _quantized_matmul,
     "rms_norm": lambda x, gamma, epsilon=EPSILON: RmsNorm(epsilon).evaluate(x, gamma),
     "softmax": lambda x, axis=-1: Softmax(axis).evaluate(x),
     "sum": _summed(np.sum),
