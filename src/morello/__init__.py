@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from morello.api import schedule as schedule
     from morello.base.errors import MorelloError as MorelloError
     from morello.base.errors import SearchWarning as SearchWarning
+    from morello.frontends.quantizing import quantize as quantize
     from morello.frontends.text import parse as parse
     from morello.jitting import jit as jit
     from morello.jitting import report as report
@@ -45,6 +46,7 @@ _DEFINED_IN = {
     "jit": "morello.jitting",
     "matmul": "morello.api",
     "parse": "morello.frontends.text",
+    "quantize": "morello.frontends.quantizing",
     "report": "morello.jitting",
     "schedule": "morello.api",
 }

@@ -1,0 +1,37 @@
+"""Weights in fewer bits, from arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.base.errors import SpecError
+from morello.ir.primitives.quantized import BLOCK, LONGEST, ZERO, packed
+
+Array = npt.NDArray[Any]
+
+
+def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> tuple[Array, Array]:
+    """The weights and scales, of f16, that `quantized_matmul` takes for x @ w.
+
+    Each column of `w` is rounded in groups of so many numbers, as for GGUF's Q4_0 (with 4 bits) and
+    Q8_0 (with 8). Raises `SpecError`.
+    """
+    if w.ndim != 2 or w.dtype.kind != "f":
+        raise SpecError(f"weights of {w.dtype} with shape {w.shape}", "give a matrix of floats")
+    if bits not in (4, 8):
+        raise SpecError(f"weights of {bits} bits", "give them 4 or 8")
+    size, columns = w.shape
+    if group < BLOCK or group.bit_count() != 1 or size % group or size > LONGEST:
+        fix = f"groups are of {BLOCK} times a power of two, which divides the rows"
+        raise SpecError(f"groups of {group} in {size} rows", f"{fix}, of which {LONGEST} are most")
+    groups = w.T.astype(np.float32).reshape(columns, -1, group)
+    largest = np.take_along_axis(groups, np.abs(groups).argmax(-1, keepdims=True), -1)
+    units = largest / -ZERO if bits == 4 else np.abs(largest) / 127
+    most = 2 ** (bits - 1) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        numbers = np.where(units == 0, 0, np.rint(groups / units)).clip(-most - 1, most)
+    rows = numbers.astype(np.int8).reshape(columns, size)
+    return packed(rows) if bits == 4 else rows, units[..., 0].astype(np.float16)
