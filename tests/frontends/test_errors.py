@@ -68,7 +68,7 @@ NAMES = [
     ("f32 = f32[4]; relu(f32)", "f32 is a dtype", 0),
     ("f32[4,4] @ softmax", "call it, as in softmax(x, axis=-1)", 11),
     ("softmx(f32[4,4])", "did you mean softmax", 0),
-    ("frobnicate(f32[4,4])", "the functions are: matmul, einsum, linear,", 0),
+    ("frobnicate(f32[4,4])", "the functions are: matmul, einsum, quantized_matmul,", 0),
     ("matmul(f32[4,4])", "matmul takes 2 arguments, not 1", 0),
     ("matmul()", "write matmul(a, b)", 0),
     ("relu(f32[4], f32[4])", "relu takes 1 argument, not 2", 0),

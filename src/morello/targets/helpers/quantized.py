@@ -30,7 +30,7 @@ AHEAD_BYTES = 4096
 
 def quantized_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     """The products by weights and scales of each dtype, with `features` as in `product_helpers`."""
-    result = {"block_unit": _UNIT, "rounded": _ROUNDED}
+    result = {"block_unit": _UNIT, "rounded_i16": _ROUNDED}
     bytewise = "avx512_vnni" in features
     for weights in WEIGHTS:
         result |= _bytes_rounded(weights) if bytewise else _words_rounded()
@@ -54,7 +54,7 @@ static inline float block_unit(const float *x) {{
 }}"""
 
 _ROUNDED = """\
-static inline int16_t rounded(float x) {
+static inline int16_t rounded_i16(float x) {
   // The sum's lower bits are those of the nearest integer.
   return (union { float value; uint32_t bits; }){x + 12582912.0f}.bits;
 }"""
@@ -65,7 +65,7 @@ def _words_rounded() -> dict[str, str]:
 static inline void round_words(const float *x, long k, int16_t *to, float *units) {{
   for (long b = 0; b < k / {BLOCK}; ++b) {{
     const float *from = x + {BLOCK} * b, per_unit = 1 / (units[b] = block_unit(from));
-    for (int i = 0; i < {BLOCK}; ++i) to[{BLOCK} * b + i] = rounded(from[i] * per_unit);
+    for (int i = 0; i < {BLOCK}; ++i) to[{BLOCK} * b + i] = rounded_i16(from[i] * per_unit);
   }}
 }}"""
     return {"round_words": text}
@@ -199,7 +199,7 @@ static inline void round_bytes_$weights(const float *x, long k, int8_t *to, int3
     for (int i = 0; i < $lanes; ++i) units[b * $lanes + i] = unit;
     for (int p = 0; p < $parts; ++p) {
       for (int i = 0; i < $size; ++i) {
-        int16_t value = b < blocks ? rounded(from[$size * p + i] * per_unit) : 0;
+        int16_t value = b < blocks ? rounded_i16(from[$size * p + i] * per_unit) : 0;
         at[64 * p + i] = (value + 128) >> 8;
         at[64 * ($parts + p) + i] = (int8_t)value;
       }
