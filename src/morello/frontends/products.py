@@ -25,7 +25,7 @@ from morello.ir.dtype import BF16, F16, F32, I8, U8
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import quantized_matmul as quantized_product
-from morello.ir.primitives.quantized import BLOCK, LONGEST
+from morello.ir.primitives.quantized import BLOCK, LONGEST, is_grouped
 from morello.ir.spec import matmul_shape, product_dtype
 
 Pairs = tuple[tuple[int, int], ...]
@@ -149,8 +149,7 @@ def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
         what = f"rows of {width} {weights.dtype} are not {size} numbers in blocks of {BLOCK}"
         raise MisuseError(what, "u8 has two numbers, i8 has one", at=1)
     group = size // groups
-    whole = group * groups == size and group % BLOCK == 0 and group.bit_count() == 1
-    if not whole or scales.shape[0] != columns:
+    if group * groups != size or not is_grouped(size, group) or scales.shape[0] != columns:
         what = f"scales {format_list(scales.shape)} do not fit {columns} rows of {size} numbers"
         raise MisuseError(what, f"give one for each group of {BLOCK} times a power of two", at=2)
     if size > LONGEST:

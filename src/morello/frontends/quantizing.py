@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import SpecError
-from morello.ir.primitives.quantized import BLOCK, LONGEST, ZERO, packed
+from morello.ir.primitives.quantized import BLOCK, LONGEST, ZERO, is_grouped, packed
 
 Array = npt.NDArray[Any]
 
@@ -24,7 +24,7 @@ def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> tuple[Array, Arr
     if bits not in (4, 8):
         raise SpecError(f"weights of {bits} bits", "give them 4 or 8")
     size, columns = w.shape
-    if group < BLOCK or group.bit_count() != 1 or size % group or size > LONGEST:
+    if not is_grouped(size, group) or size > LONGEST:
         fix = f"groups are of {BLOCK} times a power of two, which divides the rows"
         raise SpecError(f"groups of {group} in {size} rows", f"{fix}, of which {LONGEST} are most")
     groups = w.T.astype(np.float32).reshape(columns, -1, group)

@@ -25,7 +25,7 @@ from morello.importers.onnx.elementwise import scaled, swished
 from morello.importers.onnx.products import conv, gemm, product
 from morello.importers.onnx.reductions import layer_norm, rms_norm
 from morello.ir.primitives import quantized_matmul
-from morello.ir.primitives.quantized import BLOCK, LONGEST, packed
+from morello.ir.primitives.quantized import LONGEST, ZERO, is_grouped, packed
 
 MICROSOFT = "com.microsoft"
 
@@ -133,12 +133,12 @@ def matmul_n_bits(call: OnnxCall) -> Node:
         raise LeftError("it has zero points, or the groups of rows")
     if x.dtype != FLOAT32 or scales.dtype.name not in ("float32", "float16"):
         raise LeftError(f"it is of {x.type}, with scales of {scales.dtype}")
-    if bits not in (4, 8) or group < BLOCK or size % group or size > LONGEST:
+    if bits not in (4, 8) or not is_grouped(size, group) or size > LONGEST:
         raise LeftError(f"it has {bits} bits, and groups of {group} of {size} numbers")
     rows = weights.reshape(columns, -1)
     if bits == 4:  # neighbours are in a byte
         neighbours = np.stack([rows & 15, rows >> 4], -1).reshape(columns, size)
-        laid = packed(neighbours.astype(np.int8) - 8)
+        laid = packed(neighbours.astype(np.int8) - ZERO)
     else:
         laid = (rows ^ 128).view(np.int8)
     count = prod(x.shape[:-1])

@@ -49,6 +49,11 @@ def quantized_matmul() -> Operation:
     )
 
 
+def is_grouped(size: int, group: int) -> bool:
+    """Whether a row of `size` numbers is divided into groups of `group`, a power of two >= 32."""
+    return group >= BLOCK and group.bit_count() == 1 and size % group == 0
+
+
 def unpacked(weights: Array, packed: bool) -> Array:
     """The numbers of each row, of bytes with two of them each if they are `packed`.
 
