@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Checked:
-    """What a certificate proves: no program of the Spec costs less than `lower`.
+    """A proven lower bound: no program of the Spec costs less than `lower`.
 
     `relaxed` and `specs` count the Specs that were derived, and `rewrites` all of their rewrites.
     """
@@ -50,7 +50,7 @@ class Checked:
 
 
 def check(data: bytes) -> Checked:
-    """What the certificate of a file proves; raises `MorelloError` unless it does."""
+    """Verify the certificate in the bytes of a file; raises `MorelloError` if it is invalid."""
     certificate = read(data)
     impl = _program(certificate)
     relaxed = Relaxed(impl.spec, impl.target)

@@ -21,9 +21,9 @@ from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 CLOSED, EXPANDED, APART = 0, 1, 2
-"""What a certificate marks a Spec as.
+"""How a Spec is used in a proof.
 
-A bound closes it; it is expanded under the most memory that is left for it anywhere; or it is
+A lower bound closes it; it is expanded under the most memory that is left for it anywhere; or it is
 expanded for every amount of memory that is left for it, apart from the others.
 """
 
@@ -49,9 +49,8 @@ class Exact:
         self._left = graph.limits[np.newaxis].copy()  # by Spec, the most that is left for it
         self._arrivals: list[tuple[Ints, Ints]]  # Specs, and what is left for them
         self._arrivals = [(np.zeros(1, np.int32), _packed(self._left))]
-        self._parts: list[
-            tuple[Ints, Ints, Ints, Floats]
-        ] = []  # by state: Spec, memory left, mark, bound
+        # by state: Spec, memory left, mark, bound
+        self._parts: list[tuple[Ints, Ints, Ints, Floats]] = []
         self._marks: list[Ints] = []
         self._count = 0
         self._waiting: dict[SpecRank, dict[Kind, list[tuple[Ints, Ints]]]]
@@ -74,7 +73,7 @@ class Exact:
         self.waves = by_rank(self.rewritten, graph.specs.all_ranks()[self.spec])
 
     def values(self, choose: Choose) -> tuple[Floats, Ints]:
-        """What each state costs at least, and the choices of rewrites (see `settle`)."""
+        """A lower bound on the cost of each state, and the choices of rewrites (see `settle`)."""
         values = self.bounds.copy()
         values[self.expanded] = np.inf
         return values, settle(self.waves, values, choose)
@@ -174,7 +173,7 @@ def _packed(left: Ints) -> Ints:
 
 
 def _unpacked(packed: Ints, levels: int) -> Ints:
-    """What `_packed` was given."""
+    """The amounts of memory by level, a row for each integer: the inverse of `_packed`."""
     shifts = _BITS * np.arange(levels - 1, -1, -1)
     result: Ints = (packed[:, np.newaxis] >> shifts) & ((1 << _BITS) - 1)
     return result

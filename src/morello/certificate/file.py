@@ -28,7 +28,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a file states. Arrays are in canonical order.
+    """The contents of a certificate file. Arrays are in canonical order.
 
     Of the relaxed space: the rewrite that each Spec takes, how many rewrites there are, and a hash
     of all values. Of what the proof rests on: the mark of each Spec, the rewrites that expanded
@@ -49,7 +49,7 @@ class Certificate:
 
 
 def hash_of(values: Floats) -> str:
-    """A hash of values."""
+    """The SHA-256 of values as little-endian doubles, in hexadecimal."""
     return hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
 
 
@@ -79,7 +79,7 @@ def written(certificate: Certificate) -> bytes:
 
 
 def read(data: bytes) -> Certificate:
-    """What a file states; raises `MorelloError` if it is none of a certificate."""
+    """Parse the bytes of a file; raises `MorelloError` if they are no certificate."""
     header, body = _parts(data)
     top = Fields(header, "the certificate")
     if unknown := {key for key, _ in top} ^ _KEYS:
