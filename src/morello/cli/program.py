@@ -14,7 +14,6 @@ from typing import Any
 from morello import options, tables
 from morello.base.errors import RewriteError
 from morello.base.files import write_bytes
-from morello.certificate.write import certify
 from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
@@ -74,6 +73,8 @@ def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator
 def write_certificate(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> None:
     """Write the certificate of a program, if it was asked for."""
     if arguments.certificate is not None:
+        from morello.certificate.write import certify  # slow to import
+
         budget = Budget(arguments.budget, gap=arguments.gap)
         write_bytes(arguments.certificate, certify(impl, budget, report))
 
