@@ -1,7 +1,6 @@
 """Impls as text for people: the loop nest, with the cost and memory use of every rewrite.
 
-There is one line per rewrite. Indented below it are the body of a loop, and the copies, fills
-and other steps that a rewrite adds. Any other body follows at the same indentation.
+There is one line per rewrite.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from morello.impl.listing import Entry, listing
 from morello.impl.tree import Impl, cycles
-from morello.rewrites import Application
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +71,7 @@ def _aligned_lines(impl: Impl, here: int | None, notes: Notes) -> Iterator[tuple
     """Every line's kind, its program text, and its columns, aligned."""
     target = impl.target
     titles = ("Spec", "cycles", "share", *(level.name for level in target.levels[1:]))
-    lines = [_Line("note", "", titles), *_Listing(impl, here, notes).lines(impl, 0, 1)]
+    lines = [_Line("note", "", titles), *_lines(impl, here, notes)]
     yield "title", _title(impl), ""
     widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(titles))]
     room = max(len(line.text) for line in lines if line.cells)
@@ -102,50 +101,41 @@ def _title(impl: Impl) -> str:
     return f"{named} for {target.name}{cores}: {', '.join(tensors)}"
 
 
-class _Listing:
-    """Lists the lines of an Impl."""
+def _lines(impl: Impl, here: int | None, notes: Notes) -> Iterator[_Line]:
+    """The lines of an Impl."""
+    entries = listing(impl)
+    holes = 0
+    for entry in entries:
+        if entry.heading:
+            above = entries[entry.parent]
+            yield _Line(above.style, _indent(above.depth) + entry.heading)
+        if entry.impl.rewrite is None:
+            yield _hole(entry, impl, marked=holes == here)
+            holes += 1
+            continue
+        yield _line(entry, impl)
+        for note in notes.get(entry.number, ()):
+            yield _Line("note", _indent(entry.depth + 1) + note)
 
-    def __init__(self, impl: Impl, here: int | None, notes: Notes) -> None:
-        self._root = impl
-        self._here = here
-        self._notes = notes
-        self._nodes = self._holes = 0
 
-    def lines(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
-        """The lines of an Impl that runs `runs` times in all."""
-        rewrite, number = impl.rewrite, self._nodes
-        self._nodes += 1
-        if rewrite is None:
-            yield self._hole(impl, depth)
-            return
-        holes = [child.impl.spec for child in impl.children]
-        names = self._root.spec.names_in(impl.spec.operation)
-        applied = Application(impl.spec, holes, names)
-        yield self._line(rewrite.style, rewrite.words(applied), impl, depth, runs)
-        for note in self._notes.get(number, ()):
-            yield _Line("note", _indent(depth + 1) + note)
-        for child in impl.children:
-            if heading := rewrite.heading(child.role, applied):
-                yield _Line(rewrite.style, _indent(depth) + heading)
-            inner = depth + (child.role in rewrite.indents)
-            yield from self.lines(child.impl, inner, runs * child.times)
+def _line(entry: Entry, whole: Impl) -> _Line:
+    impl = entry.impl
+    more = "" if impl.complete else "+"
+    share = _percent(entry.runs * impl.cost / whole.cost) if whole.complete else ""
+    peaks = (f"{peak}{more}" if peak or more else "-" for peak in impl.peak)
+    cells = (str(impl.spec), cycles(impl.cost) + more, share, *peaks)
+    return _Line(entry.style, _indent(entry.depth) + entry.words, cells)
 
-    def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
-        more = "" if impl.complete else "+"
-        share = _percent(runs * impl.cost / self._root.cost) if self._root.complete else ""
-        peaks = (f"{peak}{more}" if peak or more else "-" for peak in impl.peak)
-        cells = (str(impl.spec), cycles(impl.cost) + more, share, *peaks)
-        return _Line(kind, _indent(depth) + text, cells)
 
-    def _hole(self, impl: Impl, depth: int) -> _Line:
-        mark = _GAP + "<- next" if self._holes == self._here else ""
-        self._holes += 1
-        levels = [impl.target.levels[level].name for level in impl.spec.levels]
-        operands = zip(impl.spec.operation.operands, levels, strict=True)
-        names = self._root.spec.names_in(impl.spec.operation)
-        where = ", ".join(f"{names.get(o.name, o.name)} in {level}" for o, level in operands)
-        empty = ("",) * (len(impl.target.levels) + 1)
-        return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))
+def _hole(entry: Entry, whole: Impl, *, marked: bool) -> _Line:
+    impl = entry.impl
+    mark = _GAP + "<- next" if marked else ""
+    levels = [impl.target.levels[level].name for level in impl.spec.levels]
+    operands = zip(impl.spec.operation.operands, levels, strict=True)
+    names = whole.spec.names_in(impl.spec.operation)
+    where = ", ".join(f"{names.get(o.name, o.name)} in {level}" for o, level in operands)
+    empty = ("",) * (len(impl.target.levels) + 1)
+    return _Line(entry.style, f"{_indent(entry.depth)}?? {impl.spec}{mark}", (where, *empty))
 
 
 def _percent(share: float) -> str:

@@ -14,10 +14,17 @@ from morello.search.solved_graph import solve_graph
 
 @dataclass(frozen=True)
 class Decision:
-    """A rewrite of a Spec, and the cost of the Spec's cheapest program that begins with it."""
+    """A rewrite of a Spec, and the cost of the Spec's cheapest program that begins with it.
 
-    rewrite: Rewrite
+    `decisions` are those of that program, the rewrite first, in pre-order.
+    """
+
     cost: float
+    decisions: tuple[Rewrite, ...]
+
+    @property
+    def rewrite(self) -> Rewrite:
+        return self.decisions[0]
 
 
 @dataclass(frozen=True)
@@ -51,15 +58,17 @@ def choices(
     solved = solve_graph(graph, count + 1, progress)
     todo = [(1, limits.pack(graph.space.target.limits))]
     result = []
-    for edge, cost in zip(edges, _costs(graph, edges), strict=True):
+    for edge, (cost, size) in zip(edges, _subprograms(graph, edges), strict=True):
         times, limit = todo.pop()
         node = int(graph.edges.parent[edge])
         others = [
-            Decision(graph.rewrite(other), other_cost)
+            Decision(other_cost, tuple(solved.decisions_from(other, limit)))
             for other, other_cost in solved.best(node, limit, progress)
             if other != edge and other_cost <= graph.nodes.cutoff[node]
         ]
-        taken = Decision(graph.rewrite(edge), cost)
+        # of the program's own decisions, those of the Spec and of the Specs below it
+        own = decisions[len(result) : len(result) + size]
+        taken = Decision(cost, tuple(own))
         result.append(
             Choice(graph.spec(node), times, limits.unpack(limit), taken, tuple(others[:count]))
         )
@@ -69,17 +78,19 @@ def choices(
     return result
 
 
-def _costs(graph: SearchGraph, edges: Sequence[int]) -> list[float]:
-    """The cost of the subprogram that begins with each edge of a program in pre-order."""
-    costs: list[float] = []
-    waiting: list[float] = []
+def _subprograms(graph: SearchGraph, edges: Sequence[int]) -> list[tuple[float, int]]:
+    """The cost and the size of the subprogram of each edge of a program in pre-order."""
+    subprograms: list[tuple[float, int]] = []
+    waiting: list[tuple[float, int]] = []
     for edge in reversed(edges):
-        cost = float(graph.edges.own[edge])
+        cost, size = float(graph.edges.own[edge]), 1
         for child in _children(graph, edge):
-            cost += int(graph.edges.times[child]) * waiting.pop()
-        waiting.append(cost)
-        costs.append(cost)
-    return costs[::-1]
+            child_cost, child_size = waiting.pop()
+            cost += int(graph.edges.times[child]) * child_cost
+            size += child_size
+        waiting.append((cost, size))
+        subprograms.append((cost, size))
+    return subprograms[::-1]
 
 
 def _children(graph: SearchGraph, edge: int) -> range:

@@ -29,6 +29,7 @@ from morello.search.incumbent import Incumbent
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
+from morello.search.rejected import Rejected, rejected
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult, SearchStatistics
 from morello.search.runners_up import Choice, choices
@@ -178,6 +179,10 @@ class Session:
         if not self.result.statistics.proven:
             self.solve(progress=progress)
         return choices(self.graph(self.cost * slack, progress), self.decisions, count, progress)
+
+    def rejected(self, choice: Choice) -> list[Rejected]:
+        """The other rewrites of one of these choices: what they need, and cost at least."""
+        return rejected(self._space.space, self._space.bound(), choice)
 
     def walker(self, random: Random, progress: Progress | None = None) -> Walker:
         """Random walks among the programs that cost up to a few times as much as the cheapest."""

@@ -78,18 +78,37 @@ class SolvedGraph:
         """The edges of the cheapest program, in pre-order; -1 for answers that came from a memo."""
         return [edge for _, _, edge in self._choices()]
 
-    def _choices(self) -> Iterator[tuple[int, int, int]]:
-        """The nodes of the cheapest program in pre-order, with their limits and edges."""
-        space, edges = self.graph.space, self.graph.edges
-        todo = [(0, space.limits.pack(space.target.limits))]
+    def decisions_from(self, edge: int, limit: int) -> list[Rewrite]:
+        """The rewrites of the cheapest program that begins with an edge, in pre-order.
+
+        The edge is among the best decisions of its node under the limit, and no answer of the
+        graph came from a memo.
+        """
+        below = (choice for child in self._below(edge, limit) for choice in self._choices(*child))
+        return [self.graph.rewrite(each) for each in (edge, *(edge for _, _, edge in below))]
+
+    def _choices(
+        self, node: int = 0, limit: int | None = None
+    ) -> Iterator[tuple[int, int, int]]:
+        """The nodes of a node's cheapest program in pre-order, with their limits and edges.
+
+        Under a limit or, for the goal, the target's.
+        """
+        space = self.graph.space
+        todo = [(node, space.limits.pack(space.target.limits) if limit is None else limit)]
         while todo:
-            node, limit = todo.pop()
-            edge = self._edge(node, limit)
-            yield node, limit, edge
+            node, left = todo.pop()
+            edge = self._edge(node, left)
+            yield node, left, edge
             if edge >= 0:
-                left = limit - int(edges.allocation[edge])
-                first, last = edges.first_child[edge : edge + 2].tolist()
-                todo += [(child, left) for child in reversed(edges.child[first:last].tolist())]
+                todo += reversed(self._below(edge, left))
+
+    def _below(self, edge: int, limit: int) -> list[tuple[int, int]]:
+        """The children of an edge under a limit, each with what is left for it."""
+        edges = self.graph.edges
+        left = limit - int(edges.allocation[edge])
+        first, last = edges.first_child[edge : edge + 2].tolist()
+        return [(child, left) for child in edges.child[first:last].tolist()]
 
     def _edge(self, node: int, limit: int) -> int:
         """The edge of the best decision at a node, -1 if the answer came from a memo."""
