@@ -194,7 +194,7 @@ class Emitter:
             dim, size = rewrite.tiles[0]
             tail = self.emit(last, cut(spec, last.impl.spec, views, dim, counts[0] * size))
             lines = [If(f"item < {counts[0]}", lines, tail)]
-        return [self._region(in_use, views, lines, divisor + len(rest))]
+        return [self._region(node, in_use, views, lines, divisor + len(rest))]
 
     def _enter_region(self) -> tuple[int, int]:
         """Begin a parallel loop, which has a workspace of its own; returns what is used of this."""
@@ -203,7 +203,12 @@ class Emitter:
         return in_use
 
     def _region(
-        self, in_use: tuple[int, int], views: Sequence[View], body: list[Statement], items: int
+        self,
+        node: ImplNode,
+        in_use: tuple[int, int],
+        views: Sequence[View],
+        body: list[Statement],
+        items: int,
     ) -> ParallelFor:
         """The parallel loop whose body works on these views, defined outside of it."""
         pointers: dict[str, None] = {}
@@ -214,7 +219,9 @@ class Emitter:
             variables |= dict.fromkeys(view.address.terms)
         name, workspace = self._name("region"), self.workspace
         self._in_use, self.workspace = in_use
-        return ParallelFor(name, items, tuple(pointers), tuple(variables), body, workspace)
+        return ParallelFor(
+            name, items, tuple(pointers), tuple(variables), body, workspace, node.number
+        )
 
     def _parallel_split(
         self, node: ImplNode, rewrite: ParallelSplit, views: Sequence[View]
@@ -228,7 +235,7 @@ class Emitter:
         parts, outputs = [], spec.operation.outputs
         for position, output in enumerate(outputs):
             stem = f"{spec.operation.operands[output].name}_parts"
-            buffer = self._buffer(stem, merge.impl.spec.tensor(position))
+            buffer = self._buffer(node, stem, merge.impl.spec.tensor(position))
             lines.append(buffer)
             parts.append(buffer.view)
             tensor = body.impl.spec.tensor(output)
@@ -243,7 +250,7 @@ class Emitter:
             ItemIndex(variable, f"item * {step}", rewrite.pieces, step),
         ]
         inner += self.emit(body, pieces)
-        lines.append(self._region(outside, [*inputs, *parts], inner, rewrite.pieces))
+        lines.append(self._region(node, outside, [*inputs, *parts], inner, rewrite.pieces))
         lines += self.emit(merge, [*parts, *(views[i] for i in outputs)])
         self._in_use = in_use
         return [Block(lines)]
@@ -269,7 +276,7 @@ class Emitter:
                 before = impl.spec.dtypes[number] if number < len(views) else tensor.dtype
                 view = tensors[number]
                 if tensor.dtype.lanes > before.lanes:
-                    groups = self._packed(view, tensor, before)
+                    groups = self._packed(node, view, tensor, before)
                     lines.append(groups)
                     view = groups.view
                     names_groups = True
@@ -295,28 +302,30 @@ class Emitter:
             placement = tensor.placement
             name = self._name(f"{stem}_reg")
             view = register_view(name, placement.layout, tensor.shape, placement.vector)
-            return Registers(view, tensor.dtype)
-        return self._buffer(f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
+            return Registers(view, tensor.dtype, node.number)
+        return self._buffer(node, f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
 
-    def _buffer(self, stem: str, tensor: TensorSpec) -> Buffer:
+    def _buffer(self, node: ImplNode, stem: str, tensor: TensorSpec) -> Buffer:
         offset = self._in_use
         layout = tensor.placement.layout
         view = buffer_view(self._name(stem), layout, tensor.shape)
         size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
         self._in_use += -(-size // LINE_BYTES) * LINE_BYTES
         self.workspace = max(self.workspace, self._in_use)
-        return Buffer(view, tensor, offset)
+        return Buffer(view, tensor, offset, node.number)
 
-    def _packed(self, view: View, tensor: TensorSpec, before: DType) -> Groups:
+    def _packed(self, node: ImplNode, view: View, tensor: TensorSpec, before: DType) -> Groups:
         """The same memory, read in packed groups along the fastest dimension."""
         assert isinstance(view, MemoryView)
         lanes = tensor.dtype.lanes // before.lanes
-        return Groups(view.grouped(lanes, self._name("groups")), view, tensor.dtype, lanes)
+        groups = view.grouped(lanes, self._name("groups"))
+        return Groups(groups, view, tensor.dtype, lanes, node.number)
 
     # ---- kernels
 
     def _kernel(self, node: ImplNode, rewrite: Select, views: Sequence[View]) -> list[Statement]:
-        return [Call(find_kernel(self.target, rewrite.kernel), node.impl.spec, tuple(views))]
+        kernel = find_kernel(self.target, rewrite.kernel)
+        return [Call(kernel, node.impl.spec, tuple(views), node.number)]
 
     # ---- what may be prefetched
 

@@ -65,13 +65,15 @@ class Unit:
         return [*groups, RUN_PARALLEL] if self.regions else groups
 
 
-def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
+def generate(
+    impl: Impl, name: str = "kernel", schedule: str = "", printer: type[Printer] = Printer
+) -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function.
 
-    Operands keep their names in it, except for reserved ones. Raises `BuildError` if C and C++
+    `printer` prints the statements. Operands keep their names in it, except for reserved ones. Raises `BuildError` if C and C++
     can have no function of this name.
     """
-    emitted = unit(impl, name)
+    emitted = unit(impl, name, printer=printer)
     title = f"{impl.spec.expression}, for {impl.target.name}\n{NO_FLAGS}"
     first = comment(f"{title}\n\n{schedule}".strip())
     definitions = [*emitted.shared, *emitted.helpers.values(), "", *emitted.code]
@@ -86,7 +88,13 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     return Source(name, joined(parts), declared, emitted.items, bool(emitted.regions))
 
 
-def unit(impl: Impl, name: str, taken: Collection[str] = (), workspace: str = "") -> Unit:
+def unit(
+    impl: Impl,
+    name: str,
+    taken: Collection[str] = (),
+    workspace: str = "",
+    printer: type[Printer] = Printer,
+) -> Unit:
     """The C of a complete Impl in pieces; raises as `generate` does.
 
     `taken` are regions of other units in the same file. `workspace` is the name of a workspace of
@@ -100,8 +108,8 @@ def unit(impl: Impl, name: str, taken: Collection[str] = (), workspace: str = ""
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)
-    printer = Printer(in_c(program.body, names), parameters)
-    lines, regions, items = printer.lines(program.body), printer.regions, _items(impl)
+    printing = printer(in_c(program.body, names), parameters)
+    lines, regions, items = printing.lines(program.body), printing.regions, _items(impl)
     code: list[str] = []
     for region in regions:
         code += region.definition(_workspace(region.workspace))

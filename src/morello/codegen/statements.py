@@ -26,6 +26,7 @@ class Buffer:
     view: MemoryView
     tensor: TensorSpec
     offset: int
+    node: int = 0
 
     @property
     def name(self) -> str:
@@ -38,6 +39,7 @@ class Registers:
 
     view: RegisterView
     dtype: DType
+    node: int = 0
 
     @property
     def name(self) -> str:
@@ -56,6 +58,7 @@ class Groups:
     tile: MemoryView
     dtype: DType
     lanes: int
+    node: int = 0
 
     @property
     def name(self) -> str:
@@ -86,7 +89,7 @@ class For:
 
     Its last iteration ends where the loop does: it overlaps the one before if steps do not fit.
     `views` are those of the operands that its body works on. It is a reduction loop if it adds to
-    sums that are in registers. `node` is the number of the rewrite that it comes from.
+    sums that are in registers.
     """
 
     variable: str
@@ -143,6 +146,7 @@ class ParallelFor:
     variables: Sequence[str]
     body: Sequence[Statement]
     workspace: int
+    node: int = 0
 
 
 # ---- work
@@ -155,6 +159,7 @@ class Call:
     kernel: LeafKernel
     spec: Spec
     views: Sequence[View]
+    node: int = 0
 
     @property
     def repeats(self) -> int:

@@ -57,7 +57,7 @@ def choices(
     limits = graph.space.limits
     solved = solve_graph(graph, count + 1, progress)
     todo = [(1, limits.pack(graph.space.target.limits))]
-    result = []
+    result: list[Choice] = []
     for edge, (cost, size) in zip(edges, _subprograms(graph, edges), strict=True):
         times, limit = todo.pop()
         node = int(graph.edges.parent[edge])

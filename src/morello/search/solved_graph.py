@@ -87,9 +87,7 @@ class SolvedGraph:
         below = (choice for child in self._below(edge, limit) for choice in self._choices(*child))
         return [self.graph.rewrite(each) for each in (edge, *(edge for _, _, edge in below))]
 
-    def _choices(
-        self, node: int = 0, limit: int | None = None
-    ) -> Iterator[tuple[int, int, int]]:
+    def _choices(self, node: int = 0, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
         """The nodes of a node's cheapest program in pre-order, with their limits and edges.
 
         Under a limit or, for the goal, the target's.
