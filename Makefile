@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,11 @@ test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
 test-models: setup-models ## compile models of other frameworks, and compare them with these
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers
+
+test-browser: setup ## press every button and key of the explorer's page, in Chromium
+	@command -v chromium google-chrome > /dev/null || { echo "there is no chromium; install it"; exit 1; }
+	$(BIN)/python -m pip install -qq --requirement tests/browser/requirements.txt
+	$(BIN)/pytest tests/browser
 
 check: lint typecheck ## what takes less than a minute: lint, typecheck, the tests of single modules
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-BUILDING = ("property", "emit", "train", "crash", "docs")
+BUILDING = ("property", "emit", "train", "crash", "docs", "browser")
 """The kinds whose tests may start a compiler, or any other command."""
 
 FOLDERS = {
@@ -16,11 +16,13 @@ FOLDERS = {
     "abi": "emit",
     "adversaries": "crash",
     "bench": "unit",
+    "browser": "browser",
     "calibrate": "unit",
     "certificate": "unit",
     "codegen": "emit",
     "docs": "docs",
     "doors": "emit",
+    "explorer": "unit",
     "frameworks": "emit",
     "frontends": "unit",
     "graph": "emit",

@@ -36,6 +36,7 @@ LAYERS = [
     "search",
     "certificate",
     "codegen",
+    "explorer",
     "runtime",
     "abi",
     "frontends",

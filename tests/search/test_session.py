@@ -11,8 +11,10 @@ import pytest
 from tests.search.small_goals import GOALS
 from tests.support import optimum, with_capacities
 
+from morello.base.errors import RewriteError
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
+from morello.impl.tree import grow, replay
 from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
 from morello.rewrites import Rewrite
@@ -26,7 +28,7 @@ from morello.search.incumbent import Incumbent
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxed_bound import RelaxedBound
-from morello.search.runners_up import Choice
+from morello.search.runners_up import Choice, own_choices
 from morello.search.session import Session, search
 from morello.space.space import Goal
 from morello.targets.catalog import find_target
@@ -121,6 +123,34 @@ def test_choices_are_those_of_the_cheapest_program(name: str, capacities: tuple[
         assert len({*map(str, rewrites)}) == len(rewrites) <= 4
         costs = [choice.taken.cost, *(other.cost for other in choice.runners_up)]
         assert costs == pytest.approx(sorted(costs))
+        for decision in (choice.taken, *choice.runners_up):
+            target_left = with_capacities(target, choice.limits)
+            program = replay(choice.spec, target_left, decision.decisions)
+            assert program.complete and program.cost == pytest.approx(decision.cost)
+    own = own_choices(replay(goal, session.target, session.decisions))
+    for choice, each in zip(choices, own, strict=True):
+        assert each.taken.cost == pytest.approx(choice.taken.cost)
+        assert replace(choice, runners_up=(), taken=each.taken) == each
+
+
+def test_rejected_rewrites_do_not_fit_or_cost_no_less() -> None:
+    compared = lacking = 0
+    for name, capacities in TIGHT.items():
+        goal, target = GOALS[name]
+        session = Session(goal, with_capacities(target, capacities))
+        for choice in session.runners_up(20, slack=1.5):
+            exact = {other.rewrite: other.cost for other in choice.runners_up}
+            for each in session.rejected(replace(choice, runners_up=())):
+                assert each.rewrite != choice.taken.rewrite
+                if each.lacking:
+                    lacking += 1
+                    assert each.rewrite not in exact
+                    with pytest.raises(RewriteError, match="are left"):
+                        grow(each.rewrite, choice.spec, target, choice.limits)
+                elif each.rewrite in exact:
+                    compared += 1
+                    assert each.bound <= exact[each.rewrite] * (1 + 1e-9)
+    assert compared and lacking
 
 
 @pytest.mark.parametrize("name", TIGHT)

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
     threads = thread_count(arguments.threads)
     check_seconds(arguments.seconds)
-    loaded = saved_impl(arguments)
+    loaded = saved_impl(arguments, arguments.schedule)
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = rival_names(",".join(arguments.vs)) if arguments.vs else ()

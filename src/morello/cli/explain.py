@@ -11,22 +11,25 @@ from rich.console import Console
 from rich.markup import escape
 
 from morello.base.errors import SearchError
+from morello.base.files import check_writable, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
-from morello.cli.output import print_json, progress
+from morello.cli.output import SearchProgress, print_json, progress
 from morello.cli.program import (
     answered,
     described,
     predicted_us,
     prediction_text,
     requested,
+    saved_impl,
     search_text,
     write_certificate,
 )
 from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
-from morello.impl.tree import Impl
+from morello.impl.tree import Impl, cycles
 from morello.request.choosing import alternatives
+from morello.search.budget import Budget
 from morello.search.structure import structure
 
 
@@ -39,6 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--top", type=whole, metavar="K",
         help="list the K cheapest programs of different structures, in order of cost",
     )  # fmt: skip
+    parser.add_argument(
+        "--html", type=Path, metavar="PATH",
+        help="write a page here: each step, its memory, its C, and what else was possible",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", type=Path, metavar="SCHEDULE",
+        help="with --html, show a saved schedule of the same Spec beside the program",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -46,9 +57,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.top is not None:
         _show_top(arguments)
         return
+    if arguments.html is not None:
+        check_writable(arguments.html)
+    elif arguments.against is not None:
+        raise SearchError("--against is for the page; add --html PATH.")
     with progress() as report:
         impl, statistics = answered(arguments, report)
         write_certificate(arguments, impl, report)
+        if arguments.html is not None:
+            write_text(arguments.html, _page(arguments, impl, report))
     if arguments.json:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
         return
@@ -61,10 +78,31 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(prediction_text(predicted))
 
 
+def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> str:
+    """The page of a program, and of the one that it is compared with."""
+    from morello.explorer.others import explored  # slow to import
+    from morello.explorer.page import page
+
+    budget = Budget(arguments.budget, gap=arguments.gap)
+    other = saved_impl(arguments, arguments.against)
+    programs = [explored(each, budget, report) for each in (impl, other) if each is not None]
+    first = programs[0]
+    proof = "no program of the space is cheaper"
+    if not first.proven:
+        proof = f"{first.lower / impl.cost:.1%} of it" if first.lower else "none is known"
+    facts = [("cost", f"{cycles(impl.cost)} cycles"), ("lower bound", proof)]
+    predicted = predicted_us(impl)
+    if predicted is not None:
+        facts.append(("time", prediction_text(predicted)))
+    return page(programs, facts)
+
+
 def _show_top(arguments: argparse.Namespace) -> None:
     """List the cheapest programs, and how each differs from the cheapest of all."""
     if arguments.certificate is not None:
         raise SearchError("a certificate is of one program; leave out --top.")
+    if arguments.html is not None:
+        raise SearchError("the page is of one program; leave out --top.")
     if arguments.choice != 1:
         raise SearchError("--top lists programs, and --choice takes one; leave out one.")
     arguments.choice = arguments.top

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from morello import options, tables
@@ -49,7 +50,7 @@ def answered(
 @contextmanager
 def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator[Request]:
     """The request of a command's arguments. In the body, its table is open."""
-    goal = saved_impl(arguments) or arguments.expression
+    goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
         opened(arguments) as table,
         options.requested(
@@ -99,22 +100,21 @@ def warn(request: Request, statistics: SearchStatistics | None, report: SearchPr
         print(f"morello: {text}", file=sys.stderr)
 
 
-def saved_impl(arguments: argparse.Namespace) -> Impl | None:
-    """The Impl of a saved schedule, if one was given; it must be of the same Spec."""
-    if arguments.schedule is None:
+def saved_impl(arguments: argparse.Namespace, path: Path | None) -> Impl | None:
+    """The Impl of the saved schedule at a path, if one is given; it must be of the same Spec."""
+    if path is None:
         return None
     target = target_of(arguments)
     target = find_target(target) if isinstance(target, str) else target
     try:
-        data = json.loads(arguments.schedule.read_text())
+        data = json.loads(path.read_text())
     except (ValueError, RecursionError) as error:
-        raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
+        raise RewriteError(f"{path} is no saved schedule: {error}.") from None
     impl = saved.load(data, target)
     goal = replace(parse(arguments.expression), parallel=impl.spec.parallel)
     if impl.spec != goal:
         raise RewriteError(
-            f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
-            f"not of {arguments.expression:.200}."
+            f"{path} is a schedule of {impl.spec.expression}, not of {arguments.expression:.200}."
         )
     return replace(impl, spec=goal)
 

@@ -70,8 +70,8 @@ def generate(
 ) -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function.
 
-    `printer` prints the statements. Operands keep their names in it, except for reserved ones. Raises `BuildError` if C and C++
-    can have no function of this name.
+    `printer` prints the statements. Operands keep their names in it, except for reserved ones.
+    Raises `BuildError` if C and C++ can have no function of this name.
     """
     emitted = unit(impl, name, printer=printer)
     title = f"{impl.spec.expression}, for {impl.target.name}\n{NO_FLAGS}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from morello.base.errors import RewriteError
-from morello.impl.tree import Impl, replay
+from morello.impl.tree import Impl, ImplNode, replay
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Rewrite, apply
 from morello.rewrites.tile import Split, Tile
@@ -25,17 +26,47 @@ def merge_loops(impl: Impl) -> list[Rewrite]:
     An exact loop has no remainder. A chain becomes one loop per dimension where that leads to the
     same Spec.
     """
-    chain: list[Loop] = []
-    node = impl
-    while isinstance(node.rewrite, Tile | Split) and len(node.children) == 1:
-        chain.append(node.rewrite)
-        node = node.children[0].impl
-    merged: list[Rewrite] = list(_merged(impl.spec, chain, impl.target)) if chain else []
-    if node.rewrite is not None:
-        merged.append(node.rewrite)
-    for child in node.children:
+    loops, end = chain(ImplNode(impl))
+    rewrites = [loop.impl.rewrite for loop in loops]
+    merged: list[Rewrite] = []
+    if loops:
+        merged += _merged(impl.spec, cast("list[Loop]", rewrites), impl.target)
+    if end.impl.rewrite is not None:
+        merged.append(end.impl.rewrite)
+    for child in end.impl.children:
         merged += merge_loops(child.impl)
     return merged
+
+
+def chain(node: ImplNode) -> tuple[list[ImplNode], ImplNode]:
+    """The chain of exact loops that begins at a node, and the node in the last of them."""
+    loops: list[ImplNode] = []
+    while isinstance(node.impl.rewrite, Tile | Split) and len(node.impl.children) == 1:
+        loops.append(node)
+        (node,) = node.children
+    return loops, node
+
+
+def before_merging(decisions: Impl, merged: Impl) -> dict[int, list[int]]:
+    """The nodes of an Impl of all decisions that each node of the merged one stands for.
+
+    Both by their numbers in pre-order. If loops of a chain were merged, the first of the chain
+    stands for all, and the others for none.
+    """
+    pairs: dict[int, list[int]] = {}
+
+    def pair(before: ImplNode, after: ImplNode) -> None:
+        (loops, end), (merged_loops, merged_end) = chain(before), chain(after)
+        numbers = [[loop.number] for loop in loops]
+        if len(loops) != len(merged_loops):
+            numbers = [[loop.number for loop in loops], *([] for _ in merged_loops[1:])]
+        pairs.update({loop.number: n for loop, n in zip(merged_loops, numbers, strict=True)})
+        pairs[merged_end.number] = [end.number]
+        for child, merged_child in zip(end.children, merged_end.children, strict=True):
+            pair(child, merged_child)
+
+    pair(ImplNode(decisions), ImplNode(merged))
+    return pairs
 
 
 def _merged(spec: Spec, chain: Sequence[Loop], target: Target) -> list[Loop]:

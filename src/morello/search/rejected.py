@@ -1,4 +1,4 @@
-"""The rewrites of a program's Specs that were not taken, and why: what they need, what they cost."""
+"""The rewrites of a program's Specs that are far from the cheapest: what they need and cost."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
@@ -75,6 +76,22 @@ def choices(
         children = _children(graph, edge)
         left = limit - int(graph.edges.allocation[edge])
         todo += [(times * int(graph.edges.times[child]), left) for child in reversed(children)]
+    return result
+
+
+def own_choices(impl: Impl) -> list[Choice]:
+    """The choices of a complete Impl, without runners-up."""
+    result: list[Choice] = []
+
+    def add(impl: Impl, times: int, limits: Sequence[int]) -> None:
+        taken = Decision(impl.cost, tuple(impl.decisions()))
+        result.append(Choice(impl.spec, times, tuple(limits), taken, ()))
+        held = impl.allocation or {}
+        left = [limit - held.get(level, 0) for level, limit in enumerate(limits, start=1)]
+        for child in impl.children:
+            add(child.impl, times * child.times, left)
+
+    add(impl, 1, impl.target.limits)
     return result
 
 

@@ -180,9 +180,9 @@ class Session:
             self.solve(progress=progress)
         return choices(self.graph(self.cost * slack, progress), self.decisions, count, progress)
 
-    def rejected(self, choice: Choice) -> list[Rejected]:
+    def rejected(self, choice: Choice, progress: Progress | None = None) -> list[Rejected]:
         """The other rewrites of one of these choices: what they need, and cost at least."""
-        return rejected(self._space.space, self._space.bound(), choice)
+        return rejected(self._space.space, self._space.bound(progress), choice)
 
     def walker(self, random: Random, progress: Progress | None = None) -> Walker:
         """Random walks among the programs that cost up to a few times as much as the cheapest."""

@@ -1,0 +1,242 @@
+"""The explorer's page in a browser: every button and key, without an error or a request.
+
+`make test-browser` installs what drives the browser; these tests are skipped without.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from morello.cli.parser import main
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("there is no Chromium", allow_module_level=True)
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+CHAIN = "relu(f32[64,64] @ f32[64,64] + f32[64])"
+CONV = "conv(f32[1,256,14,14], f32[256,256,3,3])"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of one program, of two, and of a large Spec."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {name: folder / f"{name}.html" for name in ("one", "two", "conv")}
+    other = folder / "other.json"
+    common = ["--target", "avx512", "--no-table"]
+    assert main(["synth", CHAIN, *common, "--choice", "3", "--save", str(other)]) == 0
+    assert main(["explain", CHAIN, *common, "--html", str(found["one"])]) == 0
+    against = ["--against", str(other)]
+    assert main(["explain", CHAIN, *common, "--html", str(found["two"]), *against]) == 0
+    assert main(["explain", CONV, *common, "--html", str(found["conv"])]) == 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in a window of its own, and what went wrong in it."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1400, scheme: str = "light") -> None:
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        self.page = self.context.new_page()
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", lambda message: self.problems.append(message.text))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("body[data-ready]")
+
+    def chosen(self) -> int:
+        name = self.page.locator("#tree [aria-selected=true]").get_attribute("id")
+        return int(name.removeprefix("step-"))
+
+    def panel(self) -> str:
+        (shown,) = self.page.locator("[role=tabpanel]:visible").all()
+        return str(shown.get_attribute("id"))
+
+    def close(self) -> None:
+        assert self.problems == [] and len(self.requests) == 1
+        self.context.close()
+
+
+def test_keys_walk_the_tree(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    page = opened.page
+    page.locator("#step-0 .row").click()
+    for key, chosen in [
+        ("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", 0), ("ArrowRight", 1), ("ArrowLeft", 1),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert opened.chosen() == chosen, key
+    rows = page.locator("#tree .row:visible").count()
+    assert rows == 2  # the last key folded the step
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#tree .row:visible").count() > 50
+    page.keyboard.press("End")
+    last = opened.chosen()
+    assert last > 50
+    page.keyboard.press("ArrowDown")
+    assert opened.chosen() == last
+    page.keyboard.press("Home")
+    assert opened.chosen() == 0
+    opened.close()
+
+
+def test_clicks_fold_and_select(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    page = opened.page
+    everything = page.locator("#tree .row:visible").count()
+    page.locator("#step-4 .fold").click()
+    assert opened.chosen() == 4
+    assert page.locator("#step-4").get_attribute("aria-expanded") == "false"
+    assert page.locator("#tree .row:visible").count() < everything
+    page.locator("#step-4 .fold").click()
+    assert page.locator("#tree .row:visible").count() == everything
+    page.locator("#step-7 .words").click()
+    assert opened.chosen() == 7
+    assert page.locator("#step h2").inner_text() in page.locator("#step-7 .words").inner_text()
+    opened.close()
+
+
+def test_three_clicks_tell_why_the_second_best_tile_lost(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    opened = Opened(browser, pages["one"])
+    page = opened.page
+    tile = page.locator("#tree .row", has_text="for m in").first
+    tile.click()
+    other = page.locator("#step tbody tr button", has_text="for ").first
+    assert "%" in other.locator("xpath=ancestor::tr").inner_text()
+    other.click()
+    assert other.get_attribute("aria-expanded") == "true"
+    assert page.locator("#step .program h3").inner_text() == f"With {other.inner_text()}"
+    assert page.locator("#step pre").inner_text().count("\n") > 10
+    other.click()
+    assert page.locator("#step pre").count() == 0
+    opened.close()
+
+
+def test_the_keyboard_reaches_others_and_comes_back(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    page = opened.page
+    page.locator("#step-4 .row").click()
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    assert opened.panel() == "step"
+    page.keyboard.press("Enter")
+    assert page.locator("#step pre").is_visible()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "step-4"
+    opened.close()
+
+
+def test_tabs_by_key_and_click(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["two"])
+    page = opened.page
+    for key, panel in [("2", "c"), ("3", "cycles"), ("4", "both"), ("1", "step"), ("5", "step")]:
+        page.keyboard.press(key)
+        assert opened.panel() == panel
+    for panel in ("c", "cycles", "both", "step"):
+        page.locator(f"#tab-{panel}").click()
+        assert opened.panel() == panel
+    page.keyboard.press("ArrowRight")
+    assert opened.panel() == "c"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert opened.panel() == "both"
+    opened.close()
+
+
+def test_c_and_areas_lead_to_steps(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    page = opened.page
+    page.keyboard.press("2")
+    line = page.locator("#c .c", has_text="for (long k").first
+    line.click()
+    assert str(opened.chosen()) == line.get_attribute("data-step")
+    assert "own" in line.get_attribute("class")
+    page.keyboard.press("3")
+    area = page.locator("#cycles g").nth(1)
+    area.click()
+    assert area.get_attribute("aria-pressed") == "true"
+    assert str(opened.chosen()) == area.get_attribute("data-step")
+    other = page.locator("#cycles g").nth(2)
+    other.focus()
+    page.keyboard.press("Enter")
+    assert other.get_attribute("aria-pressed") == "true"
+    opened.close()
+
+
+def test_two_programs_side_by_side(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["two"])
+    page = opened.page
+    page.keyboard.press("4")
+    assert page.locator("#both .differs").count() > 0
+    before = page.locator("#tree .row").all_inner_texts()
+    page.locator("#which input").nth(1).click()
+    assert page.locator("#tree .row").all_inner_texts() != before
+    page.locator("#which input").nth(0).click()
+    assert page.locator("#tree .row").all_inner_texts() == before
+    page.locator("#both .plain").nth(1).click()
+    assert page.locator("#which input").nth(1).is_checked()
+    opened.close()
+
+
+def test_help_tells_the_keys(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    button = opened.page.locator("#help")
+    button.click()
+    assert opened.page.locator("#keys").is_visible()
+    assert button.get_attribute("aria-expanded") == "true"
+    button.click()
+    assert not opened.page.locator("#keys").is_visible()
+    opened.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_scrolls_only_down(
+    browser: Any, pages: dict[str, Path], scheme: str
+) -> None:
+    opened = Opened(browser, pages["two"], width=400, scheme=scheme)
+    for key in "1234":
+        opened.page.keyboard.press(key)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400, key
+    opened.close()
+
+
+def test_paper_shows_all_panels(browser: Any, pages: dict[str, Path]) -> None:
+    opened = Opened(browser, pages["one"])
+    opened.page.emulate_media(media="print")
+    for panel in ("step", "c", "cycles"):
+        assert opened.page.locator(f"#{panel}").is_visible()
+    assert not opened.page.locator("#tabs").is_visible()
+    opened.close()
+
+
+def test_a_large_page_opens_within_a_second(browser: Any, pages: dict[str, Path]) -> None:
+    began = perf_counter()
+    opened = Opened(browser, pages["conv"])
+    assert perf_counter() - began < 1.0
+    opened.close()
