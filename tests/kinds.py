@@ -22,7 +22,7 @@ FOLDERS = {
     "codegen": "emit",
     "docs": "docs",
     "doors": "emit",
-    "explorer": "unit",
+    "explorer": "emit",
     "frameworks": "emit",
     "frontends": "unit",
     "graph": "emit",

@@ -155,10 +155,17 @@ def test_the_keyboard_reaches_others_and_comes_back(browser: Any, pages: dict[st
 def test_tabs_by_key_and_click(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["two"])
     page = opened.page
-    for key, panel in [("2", "c"), ("3", "cycles"), ("4", "both"), ("1", "step"), ("5", "step")]:
+    for key, panel in [
+        ("2", "c"),
+        ("3", "machine"),
+        ("5", "both"),
+        ("4", "cycles"),
+        ("1", "step"),
+        ("6", "step"),
+    ]:
         page.keyboard.press(key)
         assert opened.panel() == panel
-    for panel in ("c", "cycles", "both", "step"):
+    for panel in ("c", "machine", "cycles", "both", "step"):
         page.locator(f"#tab-{panel}").click()
         assert opened.panel() == panel
     page.keyboard.press("ArrowRight")
@@ -178,6 +185,10 @@ def test_c_and_areas_lead_to_steps(browser: Any, pages: dict[str, Path]) -> None
     assert str(opened.chosen()) == line.get_attribute("data-step")
     assert "own" in line.get_attribute("class")
     page.keyboard.press("3")
+    product = page.locator("#machine .c.own, #machine .c.below", has_text="vfmadd").first
+    product.click()
+    assert str(opened.chosen()) == product.get_attribute("data-step")
+    page.keyboard.press("4")
     area = page.locator("#cycles g").nth(1)
     area.click()
     assert area.get_attribute("aria-pressed") == "true"
@@ -192,7 +203,7 @@ def test_c_and_areas_lead_to_steps(browser: Any, pages: dict[str, Path]) -> None
 def test_two_programs_side_by_side(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["two"])
     page = opened.page
-    page.keyboard.press("4")
+    page.keyboard.press("5")
     assert page.locator("#both .differs").count() > 0
     before = page.locator("#tree .row").all_inner_texts()
     page.locator("#which input").nth(1).click()
@@ -220,7 +231,7 @@ def test_a_narrow_window_scrolls_only_down(
     browser: Any, pages: dict[str, Path], scheme: str
 ) -> None:
     opened = Opened(browser, pages["two"], width=400, scheme=scheme)
-    for key in "1234":
+    for key in "12345":
         opened.page.keyboard.press(key)
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400, key
     opened.close()

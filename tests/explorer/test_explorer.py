@@ -21,6 +21,7 @@ from morello.impl import saved
 from morello.impl.listing import listing
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
+from morello.native.toolchain import find_compiler
 from morello.search.budget import Budget
 from morello.search.session import Session
 from morello.targets import find_target
@@ -99,6 +100,13 @@ def test_lines_of_c_belong_to_their_steps(cheapest: Explored) -> None:
             seen.add(kernel[1])
             assert kernel[1] == steps[number]["words"]
     assert seen
+
+
+def test_machine_code_belongs_to_the_steps_of_its_c() -> None:
+    program = explored(best("f32[16,16] @ f32[16,16]"), Budget())
+    (data,) = data_of(page([program], compiler=find_compiler()))["programs"]
+    products = {data["steps"][n]["words"] for text, n in data["machine"] if "vfmadd" in text}
+    assert products and all(words.startswith("fma_") for words in products)
 
 
 def test_parallel_loops_and_schedules_by_hand_have_pages() -> None:

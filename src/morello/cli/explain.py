@@ -28,6 +28,7 @@ from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
 from morello.impl.tree import Impl, cycles
+from morello.native.toolchain import find_compiler
 from morello.request.choosing import alternatives
 from morello.search.budget import Budget
 from morello.search.structure import structure
@@ -94,7 +95,7 @@ def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> 
     predicted = predicted_us(impl)
     if predicted is not None:
         facts.append(("time", prediction_text(predicted)))
-    return page(programs, facts)
+    return page(programs, facts, find_compiler(arguments.compiler))
 
 
 def _show_top(arguments: argparse.Namespace) -> None:

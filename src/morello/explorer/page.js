@@ -1,7 +1,8 @@
 "use strict";
 
 // The data: `levels` of memory, and one or two `programs`, each with `steps` in pre-order, the
-// `choices` that they refer to by number, and lines of `c`, each with the number of its step.
+// `choices` that they refer to by number, and lines of `c` and of `machine` code, each with the
+// number of its step.
 let data, program, chosen = 0;
 const children = [], folded = new Set();
 const $ = id => document.getElementById(id);
@@ -105,7 +106,7 @@ function select(number, focus = false) {
   item.setAttribute("aria-selected", true);
   if (focus) item.focus();
   showStep();
-  markC();
+  markCode();
   markCycles();
 }
 
@@ -199,27 +200,34 @@ $("step").addEventListener("keydown", event => {
   if (event.key === "Escape") select(chosen, true);
 });
 
-// ---- C
+// ---- C and machine code
 
-function showC() {
-  const lines = program.c.map(([text, number]) => {
+function showCode() {
+  for (const panel of ["c", "machine"]) $(panel).replaceChildren(codeOf(program[panel]));
+  $("tab-machine").hidden = !program.machine.length;
+}
+
+function codeOf(numbered) {
+  const lines = numbered.map(([text, number]) => {
     const line = element("span", {class: "c", "data-step": number}, text);
     if (number >= 0) line.addEventListener("click", () => select(number));
     return line;
   });
-  $("c").replaceChildren(element("pre", {}, ...lines));
+  return element("pre", {}, ...lines);
 }
 
-function markC() {
+function markCode() {
   const last = chosen + below(chosen);
-  let first;
-  for (const line of $("c").querySelectorAll(".c")) {
-    const number = Number(line.dataset.step), within = number >= chosen && number <= last;
-    line.classList.toggle("own", number === chosen);
-    line.classList.toggle("below", within && number !== chosen);
-    if (within && !first) first = line;
+  for (const panel of [$("c"), $("machine")]) {
+    let first;
+    for (const line of panel.querySelectorAll(".c")) {
+      const number = Number(line.dataset.step), within = number >= chosen && number <= last;
+      line.classList.toggle("own", number === chosen);
+      line.classList.toggle("below", within && number !== chosen);
+      if (within && !first) first = line;
+    }
+    if (!panel.hidden) first?.scrollIntoView({block: "nearest"});
   }
-  if (!$("c").hidden) first?.scrollIntoView({block: "nearest"});
 }
 
 function below(number) {
@@ -350,7 +358,7 @@ function open(panel) {
     tab.tabIndex = shown ? 0 : -1;
     $(tab.getAttribute("aria-controls")).hidden = !shown;
   }
-  if (panel === "c") markC();
+  markCode();
 }
 
 $("tabs").addEventListener("click", event => {
@@ -384,7 +392,7 @@ function explore(which) {
   program = data.programs[which];
   folded.clear();
   chosen = 0;
-  showC();
+  showCode();
   showCycles();
   showTree();
   for (const [number, radio] of [...$("which").querySelectorAll("input")].entries())

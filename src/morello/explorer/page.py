@@ -15,12 +15,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from morello.base.errors import BuildError
 from morello.codegen.printer import Printer
 from morello.codegen.source import generate
 from morello.codegen.statements import Buffer, Call, For, Groups, ParallelFor, Registers, Statement
 from morello.explorer.others import DescribedChoice, Explored
 from morello.impl.listing import listing
 from morello.impl.tree import Impl
+from morello.native.assembly import assembly
+from morello.native.toolchain import Compiler, arch_flags
+from morello.targets.target import Target
 
 _HERE = Path(__file__).parent
 
@@ -28,10 +32,15 @@ _MARK = "\x1f"
 """What stands, in C that is to be taken apart again, between a line and the number of its step."""
 
 
-def page(programs: Sequence[Explored], facts: Sequence[tuple[str, str]] = ()) -> str:
+def page(
+    programs: Sequence[Explored],
+    facts: Sequence[tuple[str, str]] = (),
+    compiler: Compiler | None = None,
+) -> str:
     """The page of a program, or of two programs of one Spec to be compared.
 
-    Its head shows the facts, each with its name.
+    Its head shows the facts, each with its name. With a compiler, it has what that makes of the C,
+    unless it cannot compile for the target.
     """
     impl = programs[0].impl
     title = f"{impl.spec.expression} for {impl.target.name}"
@@ -42,7 +51,7 @@ def page(programs: Sequence[Explored], facts: Sequence[tuple[str, str]] = ()) ->
             *({"name": each.name, "capacity": each.capacity, "unit": "lines"} for each in caches),
             {"name": registers.name, "capacity": registers.capacity, "unit": ""},
         ],
-        "programs": [_program(each) for each in programs],
+        "programs": [_program(each, compiler) for each in programs],
     }
     packed = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 9)
     text = (_HERE / "page.html").read_text()
@@ -56,7 +65,7 @@ def page(programs: Sequence[Explored], facts: Sequence[tuple[str, str]] = ()) ->
     return text
 
 
-def _program(explored: Explored) -> dict[str, Any]:
+def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
     """A program as JSON-able data. Its steps refer to what was decided by number."""
     numbers: dict[int, int] = {}
     decided: list[DescribedChoice] = []
@@ -81,12 +90,14 @@ def _program(explored: Explored) -> dict[str, Any]:
         }
         for entry in listing(explored.impl)
     ]
+    code = c_by_step(explored.impl)
     return {
         "cost": explored.impl.cost,
         "lower": explored.lower,
         "steps": steps,
         "choices": [asdict(each) for each in decided],
-        "c": c_by_step(explored.impl),
+        "c": code,
+        "machine": _machine_code(code, explored.impl.target, compiler),
     }
 
 
@@ -95,6 +106,28 @@ def c_by_step(impl: Impl) -> list[tuple[str, int]]:
     lines = generate(impl, printer=_StepPrinter).text.splitlines()
     parts = (line.partition(_MARK) for line in lines)
     return [(text, int(number) if number else -1) for text, _, number in parts]
+
+
+def _machine_code(
+    code: Sequence[tuple[str, int]], target: Target, compiler: Compiler | None
+) -> list[tuple[str, int]]:
+    """The instructions of C by step, each with the step of its line, or of the last that has one.
+
+    Inlined functions have lines of their own, which belong to no step.
+    """
+    if compiler is None:
+        return []
+    text = "".join(f"{line}\n" for line, _ in code)
+    try:
+        instructions = assembly(text, compiler=compiler, flags=arch_flags(compiler, target.arch))
+    except BuildError:
+        return []
+    result, step = [], -1
+    for instruction, line in instructions:
+        number = code[line - 1][1] if line else -1
+        step = number if number >= 0 else step
+        result.append((instruction, step))
+    return result
 
 
 class _StepPrinter(Printer):
