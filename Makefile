@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ format: setup ## fix style and formatting in place
 
 lock: setup ## pin the newest allowed version of every dependency
 	$(BIN)/python tools/lock.py
+
+package: setup ## build the wheel and the source archive in dist/, and try both in new environments
+	$(BIN)/python tools/package.py
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
