@@ -85,3 +85,5 @@ int64_t primitives(int64_t calls, int (*execute)(void *, void *, int, void *), i
                      execute(x->primitive, stream, (int)x->count, x->arguments);
           wait(stream));
 }
+
+void nothing(void *a, void *b) { (void)a, (void)b; }

@@ -11,13 +11,13 @@ from math import ceil
 from pathlib import Path
 
 from benchmarks.data import make, save
-from benchmarks.machine import reading
 from benchmarks.peers import OURS
 from benchmarks.peers.peer import UnavailableError
 from benchmarks.process import Process
 from benchmarks.results import Entry, Failure, Outcome
 from benchmarks.work import Work, memory
 from benchmarks.worker import Ready, forget, prepare, sample
+from morello.measure.peaks import reading
 
 SAMPLE_S = 0.01
 """The seconds of a sample, which is at least one call."""

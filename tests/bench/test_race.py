@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks.machine import Machine, Peak
+from benchmarks.machine import Machine
 from benchmarks.peers import MORELLO, PEERS
 from benchmarks.peers.peer import Options, UnavailableError
 from benchmarks.process import Process, environment
 from benchmarks.race import LEAST_SAMPLES, race
 from benchmarks.work import Matmul
+from morello.measure.bounds import Peak
 
 HERE = "tests.bench.peers"
 WORK = Matmul(8, 12, 10)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.machine import Machine, Peak
+from benchmarks.machine import Machine
 from benchmarks.report import markdown
 from benchmarks.results import Entry, Failure, Outcome, Run
 from benchmarks.summary import (
@@ -16,6 +16,7 @@ from benchmarks.summary import (
     scores,
     share,
 )
+from morello.measure.bounds import Peak
 
 PEAK = Peak({"f32": 100.0, "bf16": 0.0}, {1 << 10: 200.0, 1 << 20: 50.0})
 MACHINE = Machine("a CPU", 2, 4.0, {1: PEAK, 2: PEAK}, {"from C": 2.0})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
@@ -20,6 +20,27 @@ MAX_SIZE = 2**31 - 1
 Strides = tuple[int, ...] | None
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class SpecPart:
+    """A primitive in a Spec: its sizes, and the numbers and the dtypes of its inputs.
+
+    Numbers are those of operands, or of intermediate results (see `ir.compose`).
+    """
+
+    operation: Operation
+    sizes: Mapping[str, int]
+    inputs: tuple[int, ...]
+    dtypes: tuple[DType, ...]
+
+    @property
+    def flops(self) -> int:
+        """The number of arithmetic operations; a multiplication and an addition count as two."""
+        primitive = self.operation.primitive
+        assert primitive is not None
+        worked = (d for d in self.operation.dims if d not in primitive.idle)
+        return primitive.flops * prod(self.sizes[d] for d in worked)
 
 
 @dataclass(frozen=True)
@@ -63,7 +84,26 @@ class Spec:
     @property
     def flops(self) -> int:
         """The number of arithmetic operations; a multiplication and an addition count as two."""
-        return _flops(self.operation, dict(zip(self.operation.dims, self.sizes, strict=True)))
+        return sum(part.flops for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[SpecPart, ...]:
+        """The primitives that it is composed of, or the one that it is."""
+        operation = self.operation
+        sizes = dict(zip(operation.dims, self.sizes, strict=True))
+        if operation.primitive is not None:
+            read = operation.inputs
+            return (SpecPart(operation, sizes, read, tuple(self.dtypes[n] for n in read)),)
+        dtypes = (*self.dtypes[:-1], *(component.dtype for component in operation.components))
+        return tuple(
+            SpecPart(
+                component.operation,
+                {d: axis.extent(sizes) for d, axis in component.axes.items()},
+                component.inputs,
+                tuple(dtypes[tensor] for tensor in component.inputs),
+            )
+            for component in operation.components
+        )
 
     @property
     def bytes(self) -> int:
@@ -130,16 +170,6 @@ class Spec:
     def __str__(self) -> str:
         dims = zip(self.operation.dims, self.sizes, strict=True)
         return f"{self.operation}({', '.join(f'{d}={s}' for d, s in dims)})"
-
-
-def _flops(operation: Operation, sizes: dict[str, int]) -> int:
-    if operation.primitive is None:
-        return sum(
-            _flops(c.operation, {d: a.extent(sizes) for d, a in c.axes.items()})
-            for c in operation.components
-        )
-    worked = (d for d in operation.dims if d not in operation.primitive.idle)
-    return operation.primitive.flops * prod(sizes[d] for d in worked)
 
 
 def goal(

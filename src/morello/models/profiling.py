@@ -29,8 +29,7 @@ def timed(compiled: CompiledGraph, seconds: float = 1.0) -> Profile:
     """Run the kernels on random arrays for about so many seconds, and time them.
 
     Each runs as in a call of the program: what it reads was just written by the kernels before it,
-    and its constants were last read a call ago. A kernel's time has that of a call from Python in
-    it, about a microsecond.
+    and its constants were last read a call ago. They are timed in C, in other calls than the whole.
     """
     random = np.random.default_rng(0)
     given = []

@@ -1,35 +1,48 @@
-"""What becomes of a program: its kernels, their predicted times, and what is left, with reasons."""
+"""What becomes of a program: kernels with their times and bounds, and what is left, with reasons.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 from weakref import ref
 
 from morello.base.errors import CallError
 from morello.graph.graph import Node
 from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
+from morello.measure.bounds import Bound, Peak
+from morello.measure.peaks import host_peak, kept_peak
+from morello.models.bounding import kernel_bounds
 from morello.models.compiling import CompiledGraph
 from morello.models.light import CLOCK_HZ
 from morello.models.profiling import timed
+from morello.models.times import kernel_table, shortened, text_of
 
 NOT_WORTH = "a kernel would save less than its call takes"
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """An expression that kernels compute so many times, and the predicted seconds of all of them.
+    """An expression that kernels compute so many times, and the seconds of all of them.
 
-    They are predicted by the affine cost, in cycles of 4 GHz. `measured` are those of all of them
-    on this machine, if they were timed.
+    `seconds` are predicted by the affine cost, in cycles of 4 GHz, and `measured` on this machine,
+    if they were timed. `bound` is the sum of their rooflines, and what takes most of it, if the
+    peak of this machine is known.
     """
 
     expression: str
     times: int
     seconds: float
     measured: float | None = None
+    bound: Bound | None = None
+
+    @property
+    def taken(self) -> float:
+        """The seconds that were measured, or else predicted."""
+        return self.seconds if self.measured is None else self.measured
 
 
 @dataclass(frozen=True)
@@ -64,51 +77,50 @@ class ProgramReport:
         return sum(kernel.seconds for kernel in self.kernels)
 
     def measured(self, seconds: float = 1.0) -> ProgramReport:
-        """This report with measured times: its kernels are run for so many seconds.
+        """This report with measured times and bounds: its kernels are run for so many seconds.
 
-        Those that take most time come first. Raises `CallError` if there is no such program any
-        more, and returns the report itself if it has no kernels.
+        Those that take most time come first. The peak of this machine is measured, too, if it is
+        not known (see `measure.peaks`). Raises `CallError` if there is no such program any more,
+        and returns the report itself if it has no kernels.
         """
         if not self.kernels:
             return self
         compiled = self.compiled and self.compiled()
         if not compiled:
             raise CallError("the program of this report does not exist any more.")
+        bounds = _bounds(compiled, host_peak(_threads(compiled)))
         profile = timed(compiled, seconds)
         times: dict[str, float] = defaultdict(float)
-        kernels = (kernel for segment in compiled.segments for kernel in segment.kernels)
-        for kernel, taken in zip(kernels, profile.kernels, strict=True):
-            times[kernel.spec.expression] += taken
-        rows = (replace(row, measured=times[row.expression]) for row in self.kernels)
-        slowest_first = sorted(rows, key=lambda row: -times[row.expression])
+        for expression, taken in zip(_expressions(compiled), profile.kernels, strict=True):
+            times[expression] += taken
+        rows = (
+            replace(row, measured=times[row.expression], bound=bounds[row.expression])
+            for row in self.kernels
+        )
+        slowest_first = sorted(rows, key=lambda row: -row.taken)
         return replace(self, kernels=tuple(slowest_first), call=profile.calls)
 
+    def data(self) -> dict[str, Any]:
+        """The report as data for JSON; times are in seconds."""
+        fields = asdict(replace(self, compiled=None))
+        del fields["compiled"]
+        return fields
+
     def __str__(self) -> str:
-        head = f"{self.name}({', '.join(self.arguments)}): "
+        head = f"{self.name}({', '.join(self.arguments)})"
         if self.note:
-            return f"{head}{self.framework} computes all of it, as {self.note.removesuffix('.')}."
+            note = self.note.removesuffix(".")
+            return f"{head}: {self.framework} computes all of it, as {note}."
         kernels, calls = _counted(self.kernel_count, "kernel"), _counted(self.segments, "call")
-        predicted, by_rule = _time(self.seconds), _time(self.by_rule)
+        predicted, by_rule = text_of(self.seconds), text_of(self.by_rule)
         rule = f" ({by_rule} for kernels by the rule)" if by_rule != predicted else ""
-        lines = [f"{head}{kernels} in {calls}, {predicted} predicted{rule}{self._measured_calls}"]
-        whole = sum(map(_taken, self.kernels))
-        for kernel in self.kernels:
-            share = round(100 * _taken(kernel) / whole)
-            each = _time(_taken(kernel) / kernel.times)
-            if kernel.measured is not None:
-                each += f" ({_time(kernel.seconds / kernel.times)} predicted)"
-            lines.append(f"  {share:3} %  {kernel.times} x {each}  {kernel.expression}")
+        measured = "" if self.call is None else f", {text_of(self.call)} measured"
+        told = f": {kernels} in {calls}, {predicted} predicted{rule}{measured}"
+        lines = [shortened(head, len(told)) + told, *kernel_table(self.kernels, self.call)]
         for (what, why), times in Counter(self.left).items():
             often = f"{times} x " if times > 1 else ""
             lines.append(f"  left to {self.framework}: {often}{what} ({why})")
         return "\n".join(lines)
-
-    @property
-    def _measured_calls(self) -> str:
-        if self.call is None:
-            return ""
-        kernels = _time(sum(map(_taken, self.kernels)))
-        return f"; {_time(self.call)} measured ({kernels} in kernels)"
 
 
 def program_report(
@@ -128,13 +140,17 @@ def program_report(
         unknown = [dtype for dtype in dtypes if dtype.kind != "b"]  # bools are bytes
         return f"no kernel has {unknown[0]}" if unknown else obstacle(node)
 
-    times: Counter[str] = Counter()
+    times = Counter(_expressions(compiled))
     costs: dict[str, float] = defaultdict(float)
     for segment in compiled.segments:
         for kernel in segment.kernels:
-            times[kernel.spec.expression] += 1
             costs[kernel.spec.expression] += kernel.cost
-    kernels = (KernelReport(text, times[text], costs[text] / CLOCK_HZ) for text in times)
+    peak = kept_peak(_threads(compiled))
+    bounds = _bounds(compiled, peak) if peak else {}
+    kernels = (
+        KernelReport(text, times[text], costs[text] / CLOCK_HZ, bound=bounds.get(text))
+        for text in times
+    )
     note = NOT_WORTH if light else "no kernel computes any of it"
     return ProgramReport(
         compiled.framework.name,
@@ -148,14 +164,30 @@ def program_report(
     )
 
 
-def _taken(kernel: KernelReport) -> float:
-    """The seconds of all kernels of a row: measured, if they were timed, or predicted."""
-    return kernel.seconds if kernel.measured is None else kernel.measured
+def _expressions(compiled: CompiledGraph) -> list[str]:
+    """What each kernel computes, in the order in which they run."""
+    return [kernel.spec.expression for each in compiled.segments for kernel in each.kernels]
+
+
+def _threads(compiled: CompiledGraph) -> int:
+    """The most threads that a kernel runs on."""
+    return max((k.threads for each in compiled.segments for k in each.kernels), default=1)
+
+
+def _bounds(compiled: CompiledGraph, peak: Peak) -> dict[str, Bound]:
+    """By expression, the sum of the bounds of its kernels, and what takes most of it."""
+    bounds: dict[str, list[Bound]] = defaultdict(list)
+    for expression, each in zip(_expressions(compiled), kernel_bounds(compiled, peak), strict=True):
+        bounds[expression].append(each)
+    return {expression: _sum(several) for expression, several in bounds.items()}
+
+
+def _sum(bounds: Iterable[Bound]) -> Bound:
+    seconds: dict[str, float] = defaultdict(float)
+    for each in bounds:
+        seconds[each.by] += each.seconds
+    return Bound(sum(seconds.values()), max(seconds, key=lambda by: seconds[by]))
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:.3g} us" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"

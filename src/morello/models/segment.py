@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -125,18 +124,14 @@ class Segment:
 
     def step_seconds(self, addresses: Sequence[int]) -> list[float]:
         """Run as `run` does, and return the seconds that each kernel took."""
-        runner, threads, memory = self._runner, self.threads, self._memory()
+        threads, memory = self.threads, self._memory()
         pointers = (ctypes.c_void_p * self._count)(*addresses)
-        first = ctypes.addressof(self._struct.steps.contents)
-        times = []
-        for number in range(self._struct.count):
-            step = _Step.from_address(first + number * ctypes.sizeof(_Step))
-            alone = _Segment(ctypes.pointer(step), self._struct.places, 1)
-            begin = perf_counter()
-            runner.segment_run(alone, memory.address, pointers, threads.address, threads.handle)
-            times.append(perf_counter() - begin)
+        times = (ctypes.c_int64 * self._struct.count)()
+        _profiler(find_compiler()).segment_times(
+            self._struct, memory.address, pointers, threads.address, threads.handle, times
+        )
         self._arenas.append(memory)
-        return times
+        return [nanoseconds * 1e-9 for nanoseconds in times]
 
     def _memory(self) -> _Memory:
         """An arena that no other call uses."""
@@ -286,3 +281,15 @@ def _runner(compiler: Compiler) -> ctypes.CDLL:
     runner.segment_memory.argtypes, runner.segment_memory.restype = [ctypes.c_size_t], pointer
     runner.segment_free.argtypes, runner.segment_free.restype = [pointer], None
     return runner
+
+
+@cache
+def _profiler(compiler: Compiler) -> ctypes.CDLL:
+    """profiling.c, after runner.c, whose functions it calls."""
+    folder = Path(__file__).parent
+    runner = (folder / "runner.c").read_text(encoding="utf-8")
+    profiler = own_library(folder / "profiling.c", "profiler", compiler, before=runner)
+    pointer = ctypes.c_void_p
+    profiler.segment_times.argtypes = [ctypes.POINTER(_Segment), *[pointer] * 5]
+    profiler.segment_times.restype = None
+    return profiler

@@ -1,4 +1,5 @@
-/* What one core can do at most: each function gives the nanoseconds it took. */
+/* What one core can do at most. Each probe gives the nanoseconds that some rounds took, and says how
+ * many operations a round has; 0 if there are no such instructions. */
 
 #include <stdint.h>
 #include <string.h>
@@ -30,10 +31,7 @@ typedef float Floats __attribute__((vector_size(BYTES)));
 typedef int64_t Words __attribute__((vector_size(BYTES)));
 typedef Words Unaligned __attribute__((aligned(8)));
 
-int64_t chains(void) { return CHAINS; }
-
-/* Operations an instruction does, by dtype; 0 where there is none. */
-int64_t f32_width(void) { return BYTES / 4 * 2; }
+int64_t f32_operations(void) { return CHAINS * BYTES / 4 * 2; }
 
 int64_t f32(int64_t rounds) {
     Floats x = {0}, s0 = x, s1 = x, s2 = x, s3 = x, s4 = x, s5 = x, s6 = x, s7 = x, s8 = x, s9 = x,
@@ -71,46 +69,54 @@ int64_t f32(int64_t rounds) {
     }
 
 #if defined(__AVX512BF16__)
-int64_t bf16_width(void) { return 64; }
+int64_t bf16_operations(void) { return CHAINS * 64; }
 #define STEP(i) s##i = _mm512_dpbf16_ps(s##i, (__m512bh)x, (__m512bh)x);
 PRODUCTS(bf16, __m512, STEP)
 #undef STEP
 #else
-int64_t bf16_width(void) { return 0; }
+int64_t bf16_operations(void) { return 0; }
 int64_t bf16(int64_t rounds) { return rounds; }
 #endif
 
 #if defined(__AVX512VNNI__)
-int64_t u8_width(void) { return 128; }
+int64_t u8_operations(void) { return CHAINS * 128; }
 #define STEP(i) s##i = _mm512_dpbusd_epi32(s##i, x, x);
 PRODUCTS(u8, __m512i, STEP)
 #undef STEP
 #else
-int64_t u8_width(void) { return 0; }
+int64_t u8_operations(void) { return 0; }
 int64_t u8(int64_t rounds) { return rounds; }
 #endif
 
-/* Multiplications that wait for each other: three cycles each on x86. */
-int64_t clock_width(void) {
-#if defined(__x86_64__)
-    return 3;
-#else
-    return 0;
-#endif
-}
-
-int64_t clock_cycles(int64_t rounds) {
+/* Tiles of bf16: four blocks of sums are enough to hide the latency. A process has to have asked for
+ * their use. */
+#if defined(__AMX_BF16__)
+#define TILE_SIDE 16
+int64_t bf16_tiles_operations(void) { return 4 * TILE_SIDE * TILE_SIDE * 2 * TILE_SIDE * 2; }
+int64_t bf16_tiles(int64_t rounds) {
+    struct {
+        uint8_t palette, start, zeros[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+    _tile_loadconfig(&tiles);
+    _tile_zero(0), _tile_zero(1), _tile_zero(2), _tile_zero(3);
+    _tile_zero(4), _tile_zero(5), _tile_zero(6), _tile_zero(7);
     int64_t began = now();
-#if defined(__x86_64__)
-    int64_t x = 3;
-    for (int64_t i = 0; i < rounds; i++)
-        __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\t"
-                         "imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\t"
-                         "imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0"
-                         : "+r"(x));
-#endif
-    return now() - began;
+    for (int64_t i = 0; i < rounds; i++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    int64_t took = now() - began;
+    _tile_release();
+    return took;
 }
+#else
+int64_t bf16_tiles_operations(void) { return 0; }
+int64_t bf16_tiles(int64_t rounds) { return rounds; }
+#endif
 
 /* Reads memory from end to end, `passes` times. */
 int64_t read_all(int64_t passes, const char *memory, int64_t bytes) {
@@ -131,5 +137,3 @@ int64_t read_all(int64_t passes, const char *memory, int64_t bytes) {
     for (int i = 0; i < 8; i++) __asm__ volatile("" ::"m"(s[i]));
     return took;
 }
-
-void nothing(void *a, void *b) { (void)a, (void)b; }
