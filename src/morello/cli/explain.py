@@ -16,7 +16,9 @@ from morello.cli.arguments import add_certificate, add_search, add_tune, whole
 from morello.cli.output import SearchProgress, print_json, progress
 from morello.cli.program import (
     answered,
+    bounds_text,
     described,
+    predicted_roofline,
     predicted_us,
     prediction_text,
     requested,
@@ -77,6 +79,9 @@ def run(arguments: argparse.Namespace) -> None:
     predicted = predicted_us(impl)
     if predicted is not None:
         console.print(prediction_text(predicted))
+    reached = bounds_text(statistics, predicted_roofline(impl))
+    if reached:
+        console.print(f"It is predicted to reach {reached}.", soft_wrap=True)
 
 
 def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> str:

@@ -7,19 +7,21 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from morello import options, tables
-from morello.base.errors import RewriteError
+from morello.base.errors import BuildError, RewriteError
 from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
+from morello.measure.bounds import Bound, bound
 from morello.measure.calibrate.first_use import find_calibrated
+from morello.measure.peaks import host_peak, keeps_peaks
 from morello.memo.program_table import ProgramTable
 from morello.request import Request, answer
 from morello.request.warning import gap_text, warning
@@ -130,12 +132,15 @@ def opened(arguments: argparse.Namespace) -> Iterator[ProgramTable | None]:
 
 
 def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:
+    """What is said of a program and of the search for it, as data for JSON."""
+    roofline = predicted_roofline(impl)
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
         "threads": impl.target.cores if impl.spec.parallel else 1,
         "cost": impl.cost,
         "predicted_us": predicted_us(impl),
+        "roofline": None if roofline is None else roofline.data(),
         "search": None,
     }
     if statistics is not None:
@@ -150,6 +155,7 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
             "choice": statistics.choice,
             "proven": statistics.proven,
             "gap": statistics.gap if isfinite(statistics.gap) else None,
+            "of_bound": statistics.of_bound,
             "worst": statistics.worst,
         }
     return data
@@ -161,6 +167,55 @@ def predicted_us(impl: Impl) -> dict[str, float] | None:
 
     prediction = predict(impl)
     return None if prediction is None else {name: 1e6 * s for name, s in asdict(prediction).items()}
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The bound of a Spec on this machine, and the seconds that a program of it is to take."""
+
+    bound: Bound
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """The part of the bound that the program reaches, and what the bound is."""
+        reached = _percent(self.bound.share(self.seconds))
+        time = readable(self.bound.seconds)
+        return f"{reached} of this machine's roofline for it, {time} by {self.bound.by}"
+
+    def data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return asdict(self.bound) | {"reached": self.bound.share(self.seconds)}
+
+
+def predicted_roofline(impl: Impl) -> Roofline | None:
+    """The roofline for what a program is predicted to take; None if it is for another machine.
+
+    What this machine can do at most is measured if it is not known, and may be kept.
+    """
+    if impl.target.name != "native" or not keeps_peaks():
+        return None
+    try:
+        peak = host_peak(impl.target.cores if impl.spec.parallel else 1)
+    except BuildError:
+        return None
+    predicted = predicted_us(impl)
+    seconds = 1e-6 * predicted["seconds"] if predicted else impl.cost / peak.hertz
+    return Roofline(bound(impl.spec, peak), seconds)
+
+
+def bounds_text(statistics: SearchStatistics | None, roofline: Roofline | None) -> str:
+    """The parts that a program reaches of the bound of its cost and of a roofline, if known."""
+    parts = []
+    if statistics is not None and isfinite(statistics.gap):
+        parts.append(f"{_percent(statistics.of_bound)} of the cost model's bound")
+    if roofline is not None:
+        parts.append(roofline.text)
+    return "; ".join(parts)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.3g} %"
 
 
 def prediction_text(predicted_us: dict[str, float]) -> str:

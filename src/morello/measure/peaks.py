@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -41,7 +42,7 @@ READ_AT_ONCE = 100 << 20
 """Bytes that one sample reads: some milliseconds."""
 TRIES, TRY_S = 60, 0.001
 """Many short attempts: on a shared machine, some of them are undisturbed."""
-LEAST_TRIES, TRIES_S = 5, 0.15
+LEAST_TRIES, TRIES_S = 5, 0.06
 """After so many seconds, there are no more than the least."""
 
 
@@ -51,6 +52,11 @@ def host_peak(threads: int) -> Peak:
     Raises `BuildError` if there is no compiler that works.
     """
     return kept_peak(threads) or _measured_once(threads)
+
+
+def keeps_peaks() -> bool:
+    """Whether a peak that is measured is kept for later processes."""
+    return _path() is not None
 
 
 def kept_peak(threads: int) -> Peak | None:
@@ -86,7 +92,11 @@ def _read(data: dict[str, Any]) -> Peak:
 @cache
 def _measured_once(threads: int) -> Peak:
     """Measure a peak, and keep it if that is possible."""
-    peak, path = measured_peak(threads), _path()
+    path = _path()
+    if path is not None:
+        told = "measuring what this machine can do at most, once, for some seconds"
+        print(f"morello: {told} ({VARIABLE}=off: do not keep it) ...", file=sys.stderr, flush=True)
+    peak = measured_peak(threads)
     if path is not None:
         known: dict[str, Any] = {}
         with suppress(OSError, ValueError, KeyError):

@@ -11,8 +11,8 @@ def kernel_bounds(compiled: CompiledGraph, peak: Peak) -> list[Bound]:
     """The bound of each kernel, in the order in which they run.
 
     A call reads all constants of the graph, so that each of them has to stay in a cache with all
-    others until the next call. What kernels hand over is taken to be in the nearest cache that holds
-    what one of them reads and writes.
+    others until the next call. What kernels hand over is taken to be in the nearest cache that
+    holds what one of them reads and writes.
     """
     packed = {
         id(place.base): place.base.nbytes

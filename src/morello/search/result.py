@@ -41,6 +41,11 @@ class SearchStatistics:
         """No program is cheaper under the cost model, but those before it if it was chosen."""
         return self.gap == 0.0
 
+    @property
+    def of_bound(self) -> float:
+        """The lower bound of the cost, as a part of the program's cost: 1 if it is the cheapest."""
+        return 1 / (1 + self.gap)
+
     def share(self, count: int) -> SearchStatistics:
         """An equal share of the work of a search that was for so many goals."""
         return replace(
