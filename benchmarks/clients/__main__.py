@@ -1,10 +1,10 @@
 """How fast real models are through the doors, against the frameworks that they are written in.
 
     python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S]
-        [--json PATH] [--markdown PATH]
+        [--kernels] [--json PATH] [--markdown PATH]
 
 Each model is compiled in a process with an empty cache, then again in a second one, which also
-compares the results and times both in turns.
+compares the results and times both in turns. With --kernels, it then times each kernel.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CLIENTS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0, help="of calls, of each")
+    parser.add_argument("--kernels", action="store_true", help="and what each kernel takes")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the results to a file")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="and as a table for a page")
     options = parser.parse_args(arguments)
@@ -47,17 +48,23 @@ def main(arguments: list[str] | None = None) -> int:
             console.print(f"{client.name}: skipped, as {', '.join(absent)} is not installed")
             continue
         try:
-            result = measured(client, options.threads, options.seconds)
+            result = measured(client, options.threads, options.seconds, kernels=options.kernels)
         except (MorelloError, AssertionError) as error:
             console.print(f"[red]{client.name}: {error}[/]", highlight=False)
             failed += 1
             continue
         results.append(result)
         console.print(sentence(result), highlight=False)
+        if options.kernels:
+            print(kernel_times(result))
     if results:
         console.print(table(results))
     if options.json:
-        rows = [asdict(result) | {"ratio": result.ratio} for result in results]
+        rows = [
+            asdict(result)
+            | {name: getattr(result, name) for name in ("ratio", "kernels", "segments")}
+            for result in results
+        ]
         write_text(options.json, json.dumps(rows, indent=2) + "\n")
     if options.markdown:
         write_text(options.markdown, markdown(results))
@@ -71,6 +78,14 @@ def sentence(result: Measured) -> str:
         f"{result.client}: {result.ours_s * 1e3:.2f} ms, {client.rival} "
         f"{result.theirs_s * 1e3:.2f} ms: {result.ratio:.2f} times as fast; {result.agreement}"
     )
+
+
+def kernel_times(result: Measured) -> str:
+    """The times of the kernels of each program, and of their calls beside that of the model."""
+    calls = sum(program.call or 0.0 for program in result.programs)
+    outside = f"{result.ours_s * 1e3:.2f} ms, calls of kernels {calls * 1e3:.2f} ms"
+    told = f"a call of {result.client}: {outside} if each program runs once"
+    return "\n".join([*map(str, result.programs), told])
 
 
 def table(results: Iterable[Measured]) -> Table:

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello.models.reporting import ProgramReport
+
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Fast:
-    """A compiled model: calls without arguments, and what its report says."""
+    """A compiled model: calls without arguments, and the reports of its programs."""
 
     call: Callable[[], Any]
-    kernels: int
-    segments: int
-    """How many calls of C run the kernels."""
+    programs: tuple[ProgramReport, ...]
     left: int
     """How many nodes the framework computes."""
 

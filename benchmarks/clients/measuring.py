@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
 from benchmarks.clients.client import Client, Contest, Fast
 from benchmarks.process import environment, pinned
 from morello.base.workers import Worker
+from morello.models.reporting import ProgramReport
 
 CLIENTS = {
     client.name: client
@@ -25,7 +26,11 @@ LEAST_CALLS = 5
 
 @dataclass(frozen=True)
 class Measured:
-    """A client on this machine; times in seconds, of calls the medians."""
+    """A client on this machine; times in seconds, of calls the medians.
+
+    `programs` are the reports of what was compiled, with the times of kernels if they were asked
+    for.
+    """
 
     client: str
     threads: int
@@ -34,10 +39,19 @@ class Measured:
     ours_s: float
     theirs_s: float
     calls: int
-    kernels: int
-    segments: int
+    programs: tuple[ProgramReport, ...]
     left: int
     agreement: str
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels the programs have."""
+        return sum(program.kernel_count for program in self.programs)
+
+    @property
+    def segments(self) -> int:
+        """How many calls of C run them."""
+        return sum(program.segments for program in self.programs)
 
     @property
     def ratio(self) -> float:
@@ -45,8 +59,11 @@ class Measured:
         return self.theirs_s / self.ours_s
 
 
-def measured(client: Client, threads: int, seconds: float) -> Measured:
-    """Compile a client's model in two processes, and time it in the second one."""
+def measured(client: Client, threads: int, seconds: float, *, kernels: bool = False) -> Measured:
+    """Compile a client's model in two processes, and time it in the second one.
+
+    With `kernels`, each of its kernels is then timed for as long.
+    """
     with tempfile.TemporaryDirectory(prefix="morello-clients-") as cache:
         variables = environment(os.environ, threads) | {
             "MORELLO_CACHE": cache,
@@ -56,7 +73,7 @@ def measured(client: Client, threads: int, seconds: float) -> Measured:
         with Worker(environment=variables) as worker:
             first = worker.run(compile_seconds, client.name, threads, seconds=LIMIT_S)
         with pinned(threads), Worker(environment=variables) as worker:
-            return worker.run(timed, client.name, threads, seconds, first, seconds=LIMIT_S)
+            return worker.run(timed, client.name, threads, seconds, first, kernels, seconds=LIMIT_S)
 
 
 def compile_seconds(name: str, threads: int) -> float:
@@ -72,8 +89,8 @@ def _compiled(contest: Contest) -> tuple[Fast, float]:
     return fast, time.perf_counter() - begin
 
 
-def timed(name: str, threads: int, seconds: float, first: float) -> Measured:
-    """Compile, compare the results, and time both in turns."""
+def timed(name: str, threads: int, seconds: float, first: float, kernels: bool) -> Measured:
+    """Compile, compare the results, and time both in turns, and then the kernels if asked."""
     contest = CLIENTS[name].contest(threads)
     expected = contest.theirs()
     fast, second = _compiled(contest)
@@ -85,7 +102,8 @@ def timed(name: str, threads: int, seconds: float, first: float) -> Measured:
             call()
             those.append(time.perf_counter() - begin)
     ours, theirs = map(median, times)
+    programs = [program.measured(seconds) if kernels else program for program in fast.programs]
+    portable = tuple(replace(program, compiled=None) for program in programs)
     return Measured(
-        name, threads, first, second, ours, theirs, len(times[0]),
-        fast.kernels, fast.segments, fast.left, agreement,
-    )  # fmt: skip
+        name, threads, first, second, ours, theirs, len(times[0]), portable, fast.left, agreement
+    )

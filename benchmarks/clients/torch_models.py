@@ -26,13 +26,9 @@ def _fast(call: Callable[[], Any]) -> Fast:
     import morello.torch
 
     call()
-    programs = [p for graph in morello.torch.report().graphs for p in graph.programs.values()]
-    return Fast(
-        call,
-        sum(program.kernel_count for program in programs),
-        sum(program.segments for program in programs),
-        sum(len(program.left) for program in programs),
-    )
+    graphs = morello.torch.report().graphs
+    programs = tuple(program for graph in graphs for program in graph.programs.values())
+    return Fast(call, programs, sum(len(program.left) for program in programs))
 
 
 def _threads(number: int) -> None:

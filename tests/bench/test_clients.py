@@ -3,9 +3,21 @@
 import numpy as np
 import pytest
 
-from benchmarks.clients.__main__ import main, markdown, table
+from benchmarks.clients.__main__ import kernel_times, main, markdown, table
 from benchmarks.clients.client import same_directions, same_values
 from benchmarks.clients.measuring import CLIENTS, Measured
+from morello.measure.bounds import Bound
+from morello.models.reporting import KernelReport, ProgramReport
+
+ROWS = (
+    KernelReport("f32[8,8] @ f32[8,8]", 59, 1e-3, 1.5e-3, Bound(0.75e-3, "products")),
+    KernelReport("relu(f32[8])", 1, 2e-4, 1e-4, Bound(1e-5, "L1")),
+)
+PROGRAM = ProgramReport("torch", ("f32[8,8]",), ROWS, 2, by_rule=1.2e-3, call=1.9e-3)
+
+
+def measured(name: str) -> Measured:
+    return Measured(name, 1, 9.0, 0.5, 0.002, 0.003, 7, (PROGRAM,), 3, "error 1e-07")
 
 
 def test_values_are_compared_with_the_largest_element() -> None:
@@ -26,15 +38,27 @@ def test_directions_are_compared_for_each_vector() -> None:
 
 def test_the_table_has_the_ratio_and_the_bar_of_each_client() -> None:
     name = next(iter(CLIENTS))
-    made = table([Measured(name, 1, 9.0, 0.5, 0.002, 0.003, 7, 60, 2, 3, "error 1e-07")])
+    made = table([measured(name)])
     cells = [next(iter(column.cells)) for column in made.columns]
     assert cells == [name, "2.00", "3.00", "1.50", "1.0", "9.0", "0.5", "60", "2", "3"]
 
 
 def test_the_table_of_the_page_has_a_row_for_each_client() -> None:
-    rows = markdown([Measured("magika", 1, 9.0, 0.5, 0.002, 0.003, 7, 60, 2, 3, "")]).splitlines()
+    rows = markdown([measured("magika")]).splitlines()
     assert rows[0].count("|") == rows[1].count("|") == rows[2].count("|")
     assert rows[2] == "| Magika, types of files | ONNX Runtime | 2 | 3 | 1.50 |"
+
+
+def test_the_times_of_kernels_add_up_to_those_of_a_call() -> None:
+    assert kernel_times(measured("magika")).splitlines()[1:] == [
+        "  share  runs  measured  predicted  bound  of it  by        in microseconds",
+        "   79 %    59      1500       1000    750   50 %  products  f32[8,8] @ f32[8,8]",
+        "    5 %     1       100        200     10   10 %  L1        relu(f32[8])",
+        "   84 %    60      1600       1200    760   48 %            all kernels",
+        "   16 %            300                                     between kernels",
+        "                   1900                                     a call",
+        "a call of magika: 2.00 ms, calls of kernels 1.90 ms if each program runs once",
+    ]
 
 
 def test_unknown_clients_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a program: kernels with their times and bounds, and what is left, with reasons."""
+"""What becomes of a program: its kernels, with times and bounds, and what is left, with reasons."""
 
 from __future__ import annotations
 
