@@ -60,11 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     if results:
         console.print(table(results))
     if options.json:
-        rows = [
-            asdict(result)
-            | {name: getattr(result, name) for name in ("ratio", "kernels", "segments")}
-            for result in results
-        ]
+        counted = ("ratio", "kernels", "segments")
+        rows = [asdict(each) | {name: getattr(each, name) for name in counted} for each in results]
         write_text(options.json, json.dumps(rows, indent=2) + "\n")
     if options.markdown:
         write_text(options.markdown, markdown(results))

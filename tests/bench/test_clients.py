@@ -55,7 +55,7 @@ def test_the_times_of_kernels_add_up_to_those_of_a_call() -> None:
         "   79 %    59      1500       1000    750   50 %  products  f32[8,8] @ f32[8,8]",
         "    5 %     1       100        200     10   10 %  L1        relu(f32[8])",
         "   84 %    60      1600       1200    760   48 %            all kernels",
-        "   16 %            300                                     between kernels",
+        "   16 %             300                                     between kernels",
         "                   1900                                     a call",
         "a call of magika: 2.00 ms, calls of kernels 1.90 ms if each program runs once",
     ]

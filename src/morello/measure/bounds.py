@@ -75,7 +75,7 @@ def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int
     """
     flops = product_flops(spec)
     products = sum(peak.product_seconds(flops[dtype], dtype) for dtype in flops)
-    sizes = {name: _touched(spec, operand) for name, operand in spec.arrays.items()}
+    sizes = moved_bytes(spec)
     weights = sum(sizes[name] for name in constants)
     others = sum(sizes.values()) - weights
     times = [Bound(products, PRODUCTS)]
@@ -108,8 +108,12 @@ def _rate(dtypes: Sequence[DType]) -> str:
     return F32.name if wider is F16 else wider.name
 
 
-def _touched(spec: Spec, operand: int) -> int:
-    """The bytes of an operand that a call has to read or write: of a table, the rows it takes."""
+def moved_bytes(spec: Spec) -> dict[str, int]:
+    """The bytes that a call has to read or write of each array: of a table, the rows it takes."""
+    return {name: _moved(spec, operand) for name, operand in spec.arrays.items()}
+
+
+def _moved(spec: Spec, operand: int) -> int:
     whole: int = spec.tensor(operand).bytes
     readers = [part for part in spec.parts if operand in part.inputs]
     if not readers or not all(_looks_up(part, operand) for part in readers):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from morello.measure.bounds import Bound, Peak, bound
+from collections.abc import Iterator
+
+from morello.kernel import Kernel
+from morello.measure.bounds import Bound, Peak, bound, moved_bytes
 from morello.models.compiling import CompiledGraph
-from morello.models.segment import Place, Segment
+from morello.models.segment import Place
 
 
 def kernel_bounds(compiled: CompiledGraph, peak: Peak) -> list[Bound]:
@@ -14,26 +17,24 @@ def kernel_bounds(compiled: CompiledGraph, peak: Peak) -> list[Bound]:
     others until the next call. What kernels hand over is taken to be in the nearest cache that
     holds what one of them reads and writes.
     """
-    packed = {
-        id(place.base): place.base.nbytes
-        for segment in compiled.segments
-        for places in segment.places
-        for place in places
-        if not isinstance(place.base, int)
-    }
-    resident = sum(packed.values())
+    constants: list[list[str]] = []
+    sizes: dict[int, int] = {}
+    calls = [*_calls(compiled)]
+    for kernel, places in calls:
+        moved, names = moved_bytes(kernel.spec), []
+        for name, place in zip(moved, places, strict=True):
+            if not isinstance(place.base, int):
+                names.append(name)
+                sizes[id(place.base)] = max(moved[name], sizes.get(id(place.base), 0))
+        constants.append(names)
+    resident = sum(sizes.values())
     return [
-        bound(kernel.spec, peak, _constants(segment, number), resident)
-        for segment in compiled.segments
-        for number, kernel in enumerate(segment.kernels)
+        bound(kernel.spec, peak, names, resident)
+        for (kernel, _), names in zip(calls, constants, strict=True)
     ]
 
 
-def _constants(segment: Segment, number: int) -> list[str]:
-    """The names of the arrays of a kernel that are constants of the graph."""
-    names, places = segment.kernels[number].spec.arrays, segment.places[number]
-    return [name for name, place in zip(names, places, strict=True) if _is_constant(place)]
-
-
-def _is_constant(place: Place) -> bool:
-    return not isinstance(place.base, int)
+def _calls(compiled: CompiledGraph) -> Iterator[tuple[Kernel, tuple[Place, ...]]]:
+    """Each kernel with the places of its arrays."""
+    for segment in compiled.segments:
+        yield from zip(segment.kernels, segment.places, strict=True)

@@ -95,12 +95,9 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def shortened(text: str, taken: int) -> str:
-    """The text, shortened in the middle to fit in a line beside so many other characters."""
+    """The text, cut to fit in a line beside so many other characters."""
     room = max(LEAST, WIDTH - taken)
-    if len(text) <= room:
-        return text
-    end = room // 4
-    return f"{text[: room - end - 3]}...{text[-end:]}"
+    return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def text_of(seconds: float) -> str:
