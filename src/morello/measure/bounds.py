@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from morello.ir.dtype import BF16, F16, F32, I8, U8, DType
-from morello.ir.operation import Operation
+from morello.ir.primitives.quantized import QUANTIZED_MATMUL
 from morello.ir.spec import Spec, SpecPart
 
 PRODUCTS = "products"
@@ -90,14 +90,9 @@ def product_flops(spec: Spec) -> Counter[str]:
     """The operations of its sums of products, by the dtype of `Peak.gops` that they run at."""
     flops: Counter[str] = Counter()
     for part in spec.parts:
-        if multiplies(part.operation):
+        if part.operation.is_product or part.operation.primitive is QUANTIZED_MATMUL:
             flops[_rate(part.dtypes[:2])] += part.flops
     return flops
-
-
-def multiplies(operation: Operation) -> bool:
-    """Whether it is a primitive that multiplies and adds."""
-    return operation.primitive is not None and operation.primitive.flops > 1
 
 
 def _rate(dtypes: Sequence[DType]) -> str:

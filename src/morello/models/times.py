@@ -33,12 +33,15 @@ def kernel_table(kernels: Sequence[Timed], call: float | None) -> list[str]:
     """A line for each expression, and their sum; with what is lost between kernels in a `call`.
 
     Times are in microseconds, of all kernels with the expression. Columns that nothing is known of
-    are left out.
+    are left out. There are no lines if there are no kernels.
     """
+    if not kernels:
+        return []
     whole = call or sum(kernel.taken for kernel in kernels)
     timed, bounded = call is not None, all(kernel.bound for kernel in kernels)
     rows = [_row(kernel, whole, kernel.expression) for kernel in kernels]
-    rows.append(_row(_Sum(kernels), whole, "all kernels"))
+    if len(rows) > 1 or timed:
+        rows.append(_row(_Sum(kernels), whole, "all kernels"))
     if call is not None:
         between = call - sum(kernel.taken for kernel in kernels)
         rows.append([_percent(between / whole), "", _us(between), *[""] * 4, "between kernels"])
