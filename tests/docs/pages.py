@@ -25,6 +25,7 @@ FIGURES = {
     "ratio": r"\d+\.\d\dx\b",
     "cycles": r"\d[\d.]*[kMG]? cycles\b",
     "count": r"\d[\d,]* Specs\b",
+    "share": r"\b\d+ %",
     "rate": r"\b\d+\.\d\b",
     "machine": r"^\S.*\bcosts of .*$",
 }

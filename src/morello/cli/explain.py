@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(prediction_text(predicted))
     reached = bounds_text(statistics, predicted_roofline(impl))
     if reached:
-        console.print(f"It is predicted to reach {reached}.", soft_wrap=True)
+        console.print(f"It reaches {reached}.", soft_wrap=True)
 
 
 def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> str:

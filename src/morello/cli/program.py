@@ -215,7 +215,7 @@ def bounds_text(statistics: SearchStatistics | None, roofline: Roofline | None) 
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.3g} %"
+    return f"{round(100 * part)} %"
 
 
 def prediction_text(predicted_us: dict[str, float]) -> str:

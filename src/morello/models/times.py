@@ -115,4 +115,4 @@ def _us(seconds: float) -> str:
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"
+    return f"{round(100 * part)} %"
