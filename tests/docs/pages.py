@@ -26,6 +26,7 @@ FIGURES = {
     "cycles": r"\d[\d.]*[kMG]? cycles\b",
     "count": r"\d[\d,]* Specs\b",
     "share": r"\b\d+ %",
+    "time": r"(?<= {2})\d+\.\d+(?= {2}\S)",
     "rate": r"\b\d+\.\d\b",
     "machine": r"^\S.*\bcosts of .*$",
 }

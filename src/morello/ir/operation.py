@@ -45,6 +45,8 @@ class Primitive:
     """The dimensions that add none: each is another one, counted in larger units."""
     is_product: bool = False
     """Whether it sums products, and so reads its inputs many times: their layouts matter."""
+    in_bytes: bool = False
+    """Whether it sums products of numbers that it rounds to bytes, which lie as it wants them."""
     contracts: str = ""
     """The dimension along which kernels multiply and add, one step after the other, if any."""
     lowers_to: Primitive | None = None

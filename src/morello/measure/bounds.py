@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from math import prod
 
 from morello.ir.dtype import BF16, F16, F32, I8, U8, DType
-from morello.ir.primitives.quantized import QUANTIZED_MATMUL
 from morello.ir.spec import Spec, SpecPart
 
 PRODUCTS = "products"
@@ -90,7 +89,11 @@ def product_flops(spec: Spec) -> Counter[str]:
     """The operations of its sums of products, by the dtype of `Peak.gops` that they run at."""
     flops: Counter[str] = Counter()
     for part in spec.parts:
-        if part.operation.is_product or part.operation.primitive is QUANTIZED_MATMUL:
+        primitive = part.operation.primitive
+        assert primitive is not None
+        if primitive.in_bytes:
+            flops[U8.name] += part.flops
+        elif primitive.is_product:
             flops[_rate(part.dtypes[:2])] += part.flops
     return flops
 

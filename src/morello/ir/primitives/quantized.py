@@ -125,5 +125,6 @@ QUANTIZED_MATMUL = Primitive(
     bound=_bound,
     text=called("quantized_matmul"),
     flops=2,
+    in_bytes=True,
     idle=("j", "g"),
 )
