@@ -34,7 +34,7 @@ from morello.targets.x86 import TILES
 VERSION = 1
 """Of the file that peaks are kept in."""
 
-READ_KIB = (16, 32, 64, 256, 512, 1024, 4096, 16384, 32768, 65536, 262144)
+READ_KIB = (16, 32, 64, 256, 512, 1024, 2048, 4096, 16384, 32768, 65536, 262144)
 Rounds = Callable[[int], int]
 """Does something this many times, and returns the nanoseconds it took."""
 
