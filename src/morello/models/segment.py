@@ -122,16 +122,16 @@ class Segment:
         )
         self._arenas.append(memory)
 
-    def step_seconds(self, addresses: Sequence[int]) -> list[float]:
-        """Run as `run` does, and return the seconds that each kernel took."""
+    def timed_run(self, addresses: Sequence[int]) -> tuple[list[float], float]:
+        """Run as `run` does, and return the seconds that each kernel took, and those of all."""
         threads, memory = self.threads, self._memory()
         pointers = (ctypes.c_void_p * self._count)(*addresses)
         times = (ctypes.c_int64 * self._struct.count)()
-        _profiler(find_compiler()).segment_times(
+        whole = _profiler(find_compiler()).segment_times(
             self._struct, memory.address, pointers, threads.address, threads.handle, times
         )
         self._arenas.append(memory)
-        return [nanoseconds * 1e-9 for nanoseconds in times]
+        return [nanoseconds * 1e-9 for nanoseconds in times], whole * 1e-9
 
     def _memory(self) -> _Memory:
         """An arena that no other call uses."""
@@ -291,5 +291,5 @@ def _profiler(compiler: Compiler) -> ctypes.CDLL:
     profiler = own_library(folder / "profiling.c", "profiler", compiler, before=runner)
     pointer = ctypes.c_void_p
     profiler.segment_times.argtypes = [ctypes.POINTER(_Segment), *[pointer] * 5]
-    profiler.segment_times.restype = None
+    profiler.segment_times.restype = ctypes.c_int64
     return profiler
