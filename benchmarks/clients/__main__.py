@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CLIENTS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0, help="of calls, of each")
-    parser.add_argument("--kernels", action="store_true", help="and the time and bound of each kernel")
+    parser.add_argument(
+        "--kernels", action="store_true", help="and the time and bound of each kernel"
+    )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the results to a file")
     parser.add_argument("--markdown", type=Path, metavar="PATH", help="and as a table for a page")
     options = parser.parse_args(arguments)

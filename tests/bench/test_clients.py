@@ -7,7 +7,8 @@ from benchmarks.clients.__main__ import kernel_times, main, markdown, table
 from benchmarks.clients.client import same_directions, same_values
 from benchmarks.clients.measuring import CLIENTS, Measured
 from morello.measure.bounds import Bound
-from morello.models.reporting import KernelReport, ProgramReport
+from morello.models.reporting import ProgramReport
+from morello.models.times import KernelReport
 
 ROWS = (
     KernelReport("f32[8,8] @ f32[8,8]", 59, 1e-3, 1.5e-3, Bound(0.75e-3, "products")),

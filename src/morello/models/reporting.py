@@ -18,30 +18,9 @@ from morello.models.bounding import kernel_bounds
 from morello.models.compiling import CompiledGraph
 from morello.models.light import CLOCK_HZ
 from morello.models.profiling import timed
-from morello.models.times import kernel_table, shortened, text_of
+from morello.models.times import KernelReport, kernel_table, shortened, text_of
 
 NOT_WORTH = "a kernel would save less than its call takes"
-
-
-@dataclass(frozen=True)
-class KernelReport:
-    """An expression that kernels compute so many times, and the seconds of all of them.
-
-    `seconds` are predicted by the affine cost, in cycles of 4 GHz, and `measured` on this machine,
-    if they were timed. `bound` is the sum of their rooflines, and what takes most of it, if the
-    peak of this machine is known.
-    """
-
-    expression: str
-    times: int
-    seconds: float
-    measured: float | None = None
-    bound: Bound | None = None
-
-    @property
-    def taken(self) -> float:
-        """The seconds that were measured, or else predicted."""
-        return self.seconds if self.measured is None else self.measured
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,39 @@
-"""The times of kernels as a table of text, no wider than a terminal or a page."""
+"""The times of kernels as a table of text, no wider than a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from morello.measure.bounds import Bound
 
 WIDTH = 100
 LEAST = 20
-"""The least width that an expression is shortened to."""
+"""The least width that a text is cut to."""
 
 
-class Timed(Protocol):
-    """An expression that kernels compute so many times: their predicted and measured seconds."""
+@dataclass(frozen=True)
+class KernelReport:
+    """An expression that kernels compute so many times, and the seconds of all of them.
+
+    `seconds` are predicted by the affine cost, in cycles of 4 GHz, and `measured` on this machine,
+    if they were timed. `bound` is the sum of their rooflines, and what takes most of it, if the
+    peak of this machine is known.
+    """
+
+    expression: str
+    times: int
+    seconds: float
+    measured: float | None = None
+    bound: Bound | None = None
 
     @property
-    def expression(self) -> str: ...
-    @property
-    def times(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def measured(self) -> float | None: ...
-    @property
-    def taken(self) -> float: ...
-    @property
-    def bound(self) -> Bound | None: ...
+    def taken(self) -> float:
+        """The seconds that were measured, or else predicted."""
+        return self.seconds if self.measured is None else self.measured
 
 
-def kernel_table(kernels: Sequence[Timed], call: float | None) -> list[str]:
+def kernel_table(kernels: Sequence[KernelReport], call: float | None) -> list[str]:
     """A line for each expression, and their sum; with what is lost between kernels in a `call`.
 
     Times are in microseconds, of all kernels with the expression. Columns that nothing is known of
@@ -37,14 +41,15 @@ def kernel_table(kernels: Sequence[Timed], call: float | None) -> list[str]:
     """
     if not kernels:
         return []
-    whole = call or sum(kernel.taken for kernel in kernels)
     timed, bounded = call is not None, all(kernel.bound for kernel in kernels)
-    rows = [_row(kernel, whole, kernel.expression) for kernel in kernels]
+    total = _sum(kernels, timed)
+    whole = total.taken if call is None else call
+    rows = [_row(kernel, whole) for kernel in kernels]
     if len(rows) > 1 or timed:
-        rows.append(_row(_Sum(kernels), whole, "all kernels"))
+        rows.append(_row(total, whole))
     if call is not None:
-        between = call - sum(kernel.taken for kernel in kernels)
-        rows.append([_percent(between / whole), "", _us(between), *[""] * 4, "between kernels"])
+        lost = call - total.taken
+        rows.append([_percent(lost / whole), "", _us(lost), *[""] * 4, "between kernels"])
         rows.append(["", "", _us(call), *[""] * 4, "a call"])
     titles = ["share", "runs", "measured", "predicted", "bound", "of it", "by", "in microseconds"]
     shown = [True, True, timed, True, bounded, bounded and timed, bounded, True]
@@ -54,21 +59,18 @@ def kernel_table(kernels: Sequence[Timed], call: float | None) -> list[str]:
     return _aligned(table)
 
 
-class _Sum:
-    """The sums of several rows."""
-
-    expression = ""
-
-    def __init__(self, kernels: Sequence[Timed]) -> None:
-        self.times = sum(kernel.times for kernel in kernels)
-        self.seconds = sum(kernel.seconds for kernel in kernels)
-        self.taken = sum(kernel.taken for kernel in kernels)
-        self.measured = self.taken
-        bounds = [kernel.bound.seconds for kernel in kernels if kernel.bound]
-        self.bound = Bound(sum(bounds), "") if bounds else None
+def _sum(kernels: Sequence[KernelReport], timed: bool) -> KernelReport:
+    bounds = [kernel.bound.seconds for kernel in kernels if kernel.bound]
+    return KernelReport(
+        "all kernels",
+        sum(kernel.times for kernel in kernels),
+        sum(kernel.seconds for kernel in kernels),
+        sum(kernel.taken for kernel in kernels) if timed else None,
+        Bound(sum(bounds), "") if bounds else None,
+    )
 
 
-def _row(kernel: Timed, whole: float, what: str) -> list[str]:
+def _row(kernel: KernelReport, whole: float) -> list[str]:
     bound, measured = kernel.bound, kernel.measured
     return [
         _percent(kernel.taken / whole),
@@ -78,19 +80,18 @@ def _row(kernel: Timed, whole: float, what: str) -> list[str]:
         "" if bound is None else _us(bound.seconds),
         "" if bound is None else _percent(bound.share(kernel.taken)),
         "" if bound is None else bound.by,
-        what,
+        kernel.expression,
     ]
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """The columns to the right, but for the last two, which are words; the last is shortened."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)][:-1]
-    words = len(widths) - 1 if table[0][-2] == "by" else len(widths)
+    """The columns with numbers to the right; the last is words, cut to the width that is left."""
+    *widths, _ = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
     for row in table:
         cells = [
-            cell.ljust(width) if number == words else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=False))
+            cell.ljust(width) if title == "by" else cell.rjust(width)
+            for title, cell, width in zip(table[0], row, widths, strict=False)
         ]
         begun = "  ".join(["", *cells, ""])
         lines.append((begun + shortened(row[-1], len(begun))).rstrip())
