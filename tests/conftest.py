@@ -35,6 +35,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _few_peaks() -> Iterator[None]:
+    """What this machine can do at most is measured in a fraction of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("morello.measure.peaks.READ_KIB", (16, 4096))
+        yield
+
+
 # ---- kinds
 
 

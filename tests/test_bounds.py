@@ -1,8 +1,11 @@
 """The rooflines of Specs: what has to be computed and moved, and from where."""
 
+from pathlib import Path
+
 import pytest
 
 from morello.frontends.text import parse
+from morello.measure import peaks
 from morello.measure.bounds import Bound, Peak, bound, moved_bytes, product_flops
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -56,3 +59,15 @@ def test_constants_come_from_where_all_of_a_model_fit() -> None:
     weights = next(name for name, size in moved_bytes(small).items() if size == 64 * 256 * 4)
     near, far = bound(small, PEAK), bound(small, PEAK, [weights], 100 * MIB)
     assert near.by == "L2" and same(far, 64 * 256 * 4 / 10e9, "memory")
+
+
+def test_a_peak_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peaks, "measured_peak", lambda threads: PEAK)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert peaks.kept_peak(3) is None and not peaks.keeps_peaks()  # as $MORELLO_CALIBRATION is set
+    monkeypatch.delenv("MORELLO_CALIBRATION")
+    assert peaks.host_peak(3) == PEAK == peaks.kept_peak(3)
+    assert peaks.kept_peak(1) is None
+    (path,) = tmp_path.rglob("*.peaks.json")
+    path.write_text("{")
+    assert peaks.kept_peak(3) is None

@@ -20,9 +20,9 @@ from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
 from morello.cli.output import print_json, progress, readable
 from morello.cli.program import (
-    Roofline,
     bounds_text,
     described,
+    measured_roofline,
     prediction_text,
     requested,
     saved_impl,
@@ -35,8 +35,6 @@ from morello.impl.tree import cycles
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
-from morello.measure.bounds import bound
-from morello.measure.peaks import host_peak
 from morello.measure.timing import (
     Runner,
     Timing,
@@ -86,9 +84,9 @@ def run(arguments: argparse.Namespace) -> None:
         with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
             timings = _race(contest, arguments.seconds, pin)
     ours = timings["morello"]
-    roofline = Roofline(bound(kernel.spec, host_peak(threads)), ours.median_s)
+    roofline = measured_roofline(kernel.spec, threads, ours.median_s)
     result = described(kernel.impl, kernel.statistics) | {
-        "roofline": roofline.data(),
+        "roofline": roofline and roofline.data(),
         "cpu": host_cpu().name,
         "costs": costs_of(kernel.impl.target),
         "compiler": str(kernel.compiler),
@@ -107,8 +105,9 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(result)
     else:
         _print_race(arguments.expression, result, timings, kernel)
-        console = Console(highlight=False)
-        console.print(f"reached {bounds_text(kernel.statistics, roofline)}", soft_wrap=True)
+        reached = bounds_text(kernel.statistics, roofline)
+        if reached:
+            Console(highlight=False).print(f"reached {reached}", soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.measure.bounds import Bound, bound
+from morello.ir.spec import Spec
+from morello.measure.bounds import Bound, Peak, bound
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.peaks import host_peak, keeps_peaks
 from morello.memo.program_table import ProgramTable
@@ -195,13 +196,26 @@ def predicted_roofline(impl: Impl) -> Roofline | None:
     """
     if impl.target.name != "native" or not keeps_peaks():
         return None
-    try:
-        peak = host_peak(impl.target.cores if impl.spec.parallel else 1)
-    except BuildError:
+    peak = _peak(impl.target.cores if impl.spec.parallel else 1)
+    if peak is None:
         return None
     predicted = predicted_us(impl)
     seconds = 1e-6 * predicted["seconds"] if predicted else impl.cost / peak.hertz
     return Roofline(bound(impl.spec, peak), seconds)
+
+
+def measured_roofline(spec: Spec, threads: int, seconds: float) -> Roofline | None:
+    """The roofline of a program that took so many seconds on so many threads of this machine."""
+    peak = _peak(threads)
+    return None if peak is None else Roofline(bound(spec, peak), seconds)
+
+
+def _peak(threads: int) -> Peak | None:
+    """The peak of this machine; None if no compiler is found to measure it."""
+    try:
+        return host_peak(threads)
+    except BuildError:
+        return None
 
 
 def bounds_text(statistics: SearchStatistics | None, roofline: Roofline | None) -> str:
