@@ -100,8 +100,14 @@ int64_t bf16_tiles(int64_t rounds) {
         uint8_t rows[16];
     } tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
     _tile_loadconfig(&tiles);
-    _tile_zero(0), _tile_zero(1), _tile_zero(2), _tile_zero(3);
-    _tile_zero(4), _tile_zero(5), _tile_zero(6), _tile_zero(7);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
     int64_t began = now();
     for (int64_t i = 0; i < rounds; i++) {
         _tile_dpbf16ps(0, 4, 6);
