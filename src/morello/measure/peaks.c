@@ -27,6 +27,9 @@ static int64_t now(void) {
 #define ALL(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) \
     step(10) step(11)
 
+/* Keeps a compiler from seeing that accumulators are equal. */
+#define APART(i) __asm__ volatile("" : "+x"(s##i));
+
 typedef float Floats __attribute__((vector_size(BYTES)));
 typedef int64_t Words __attribute__((vector_size(BYTES)));
 typedef Words Unaligned __attribute__((aligned(8)));
@@ -38,6 +41,7 @@ int64_t f32(int64_t rounds) {
            s10 = x, s11 = x;
     x += 0.5f;
     __asm__ volatile("" : "+x"(x));
+    ALL(APART)
     int64_t began = now();
     for (int64_t i = 0; i < rounds; i++) {
 #define STEP(i) s##i = s##i * x + x;
@@ -57,6 +61,7 @@ int64_t f32(int64_t rounds) {
         __asm__ volatile("" : "+x"(x));                                                           \
         Vector s0 = (Vector)_mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0,  \
                s6 = s0, s7 = s0, s8 = s0, s9 = s0, s10 = s0, s11 = s0;                            \
+        ALL(APART)                                                                                \
         int64_t began = now();                                                                    \
         for (int64_t i = 0; i < rounds; i++) {                                                    \
             ALL(instruction)                                                                      \
