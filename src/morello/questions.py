@@ -113,9 +113,12 @@ def _digest(text: str | None) -> str | None:
 
 
 def _machine() -> Iterator[str]:
-    """This CPU, and the files of what was measured on it."""
+    """This CPU, and the files of what was measured on it.
+
+    How many of its cores the process may use is not asked for: threads are given as a number.
+    """
     cpu = host_cpu()
-    yield repr(replace(cpu, features=frozenset()))
+    yield repr(replace(cpu, features=frozenset(), cores=0))
     yield from sorted(cpu.features)
     named = os.environ.get("MORELLO_CALIBRATION", OFF)
     yield from stamps([named] if named != OFF else [])
