@@ -308,12 +308,17 @@ def test_a_question_is_all_that_the_answer_depends_on(
     asked.append(question(GOAL, options))
     (tmp_path / "bin").mkdir()  # where a compiler may be now
     asked.append(question(GOAL, options))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "ziglang").mkdir()
+    asked.append(question(GOAL, options))
     cpu = replace(host_cpu(), features=frozenset({"another"}))
     monkeypatch.setattr(questions, "host_cpu", lambda: cpu)
     asked.append(question(GOAL, options))
     monkeypatch.setattr(questions, "_code", lambda: "another version")
     asked.append(question(GOAL, options))
     assert None not in asked and len({*asked}) == len(asked)
+    monkeypatch.setattr(questions, "host_cpu", lambda: replace(cpu, cores=cpu.cores + 1))
+    (tmp_path / "another").mkdir()  # in a folder of packages
     assert question(GOAL, options) == asked[-1]
 
 

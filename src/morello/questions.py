@@ -127,12 +127,13 @@ def _machine() -> Iterator[str]:
 
 
 def _toolchain() -> Iterator[str]:
-    """The variables and folders that compilers are looked up in.
+    """The variables and folders that compilers are looked up in, and the wheel that may have one.
 
     The time of a folder changes when a compiler is installed there, or replaced.
     """
     yield from (f"{name}={os.environ.get(name)}" for name in VARIABLES)
-    yield from stamps([*os.environ.get("PATH", "").split(os.pathsep), *sys.path[1:]])
+    yield from stamps(os.environ.get("PATH", "").split(os.pathsep))
+    yield from stamps([os.path.join(folder, "ziglang") for folder in sys.path])
 
 
 @cache
