@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import resource
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from threading import Thread
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -60,6 +62,21 @@ def move_to_large_pages(address: int, count: int) -> None:
     advise = getattr(ctypes.CDLL(None), "madvise", None)
     if advise is not None and sys.platform == "linux" and first < end:
         advise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), _COLLAPSE)
+
+
+def move_later(blocks: Iterable[tuple[int, int]]) -> None:
+    """Move blocks of memory, by address and size, to large pages, in a thread of its own.
+
+    They may be freed meanwhile: what is at their addresses then keeps its contents, too.
+    """
+    waiting = [*blocks]
+
+    def move() -> None:
+        for address, count in waiting:
+            move_to_large_pages(address, count)
+
+    if waiting:
+        Thread(target=move, name="morello-pages", daemon=True).start()
 
 
 def gib(count: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import CallError
-from morello.base.memory import move_to_large_pages
+from morello.base.memory import move_later
 from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant
 from morello.graph.views import View
@@ -101,6 +101,7 @@ class Segment:
             )
             for call, kernel in zip(stage.calls, kernels, strict=True)
         )
+        move_later(placing.unpacked)
         self._struct = _compiled(self.kernels, self.places)
         threads = max((kernel.threads for kernel in self.kernels), default=1)
         self.threads = pool(threads) if threads > 1 else CALLER
@@ -196,13 +197,17 @@ class _Placing:
         self._arena = arena
         self._numbers = {node: number for number, node in enumerate(given, start=1)}
         self._packed: dict[object, Array] = {}
+        self.unpacked: set[tuple[int, int]] = set()
+        """The addresses and sizes of constants that kernels take as they are."""
 
     def place(self, view: View, kernel: Kernel, number: int) -> Place:
         """Where the kernel's argument of this number lies."""
         if isinstance(view.base.operator, Constant):
             key = view, kernel.arguments[number], kernel.spec.placements
             if key not in self._packed:
-                self._packed[key] = packed(view, kernel, number)
+                constant = self._packed[key] = packed(view, kernel, number)
+                if np.may_share_memory(constant, view.base.operator.array):
+                    self.unpacked.add((constant.ctypes.data, constant.nbytes))
             return Place(self._packed[key])
         offset = view.offset * view.base.dtype.itemsize
         assert offset + kernel.arguments[number].extent <= view.base.type.bytes, view
@@ -225,9 +230,7 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(tensor.shape)
     laid_out = values.shape == argument.shape and same_strides(argument, values.strides)
-    if laid_out:
-        move_to_large_pages(values.ctypes.data, argument.extent)
-    else:  # NumPy asks for large pages where there are any
+    if not laid_out:  # NumPy asks for large pages where there are any
         values = kernel.pack(argument.name, values.view(argument.dtype.np))
     size = argument.extent // array.itemsize
     return np.lib.stride_tricks.as_strided(values, (size,), (values.itemsize,))
