@@ -18,7 +18,7 @@ from morello.recall import remember
 from morello.request import Request, answer, recalled
 from morello.request.alike import carried_over, kind
 from morello.request.goal import check_callable, spec_of
-from morello.request.request import Answer
+from morello.request.request import Answer, Program
 from morello.request.warning import warn
 from morello.runtime.argument import Array
 from morello.runtime.packing import lay_out, plain
@@ -26,9 +26,6 @@ from morello.runtime.verified import mark_verified, verified_error
 from morello.runtime.verify import check_verifiable
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
-from morello.search.result import SearchStatistics
-
-_Program = tuple[Impl, SearchStatistics | None]
 
 
 def compile_anew(
@@ -76,7 +73,7 @@ def build_together(
         except MorelloError as error:
             known.append(error)
     kinds = [kind(request) for request in requests]
-    programs: dict[Hashable, _Program] = {
+    programs: dict[Hashable, Program] = {
         alike: each for alike, each in zip(kinds, known, strict=True) if isinstance(each, tuple)
     }
     new = {kinds[n]: n for n, each in enumerate(known) if not each and kinds[n] not in programs}
@@ -90,7 +87,7 @@ def build_together(
         try:
             if isinstance(each, MorelloError):
                 raise each
-            program: _Program | None = each
+            program: Program | None = each
             if program is None and alike in programs:
                 program = carried_over(programs[alike], request)
             program = program or answer(request)
@@ -114,7 +111,7 @@ def _checked(request: Request, verify: bool) -> Answer | None:
     return known
 
 
-def _built(request: Request, program: _Program, verify: bool) -> Kernel:
+def _built(request: Request, program: Program, verify: bool) -> Kernel:
     """The kernel of a program, verified."""
     kernel = compiled(*program, find_compiler(request.compiler))
     if verify:

@@ -10,12 +10,11 @@ from dataclasses import replace
 from functools import cache
 
 from morello.base.errors import RewriteError
-from morello.impl.tree import Impl, replay
+from morello.impl.tree import replay
 from morello.ir.operation import Operation, operation
 from morello.ir.spec import Spec
 from morello.request.remembering import Interrupts, remembered
-from morello.request.request import Answer, Request
-from morello.search.result import SearchStatistics
+from morello.request.request import Answer, Program, Request
 
 
 def kind(request: Request) -> Hashable:
@@ -26,7 +25,7 @@ def kind(request: Request) -> Hashable:
     return replace(goal, operation=_without_constants(goal.operation))
 
 
-def carried_over(answer: tuple[Impl, SearchStatistics | None], request: Request) -> Answer | None:
+def carried_over(answer: Program, request: Request) -> Answer | None:
     """The answer to a request that is like the answered one, by the same decisions.
 
     The table keeps it. None if there is none: a search has to find it.

@@ -13,12 +13,12 @@ from morello.ir.spec import Spec
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.request.goal import check_callable
-from morello.request.request import Answer, Request
+from morello.request.request import Answer, Program, Request
 from morello.search.budget import BudgetError, Progress
 from morello.search.result import SearchStatistics
 
 
-def answer(request: Request) -> tuple[Impl, SearchStatistics | None]:
+def answer(request: Request) -> Program:
     """The program that is requested, and the search's statistics: None for a schedule.
 
     Raises `MorelloError` (see `morello.errors`).

@@ -27,6 +27,9 @@ MOST_CHOICES = 1000
 Answer = tuple[Impl, SearchStatistics]
 """A program, and the statistics of the search for it."""
 
+Program = tuple[Impl, SearchStatistics | None]
+"""The same, or a program that was scheduled by hand, without statistics."""
+
 
 @dataclass(frozen=True)
 class Ranking:
