@@ -25,7 +25,8 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     """The numbers of requests, in groups that one search should answer, for so many processes.
 
     The goals of a group are of a family, and of the same products, or else of the same operation.
-    Requests that are alike are of one group.
+    Requests that are alike are of one group. Those that take longest come first, as far as their
+    compositions tell, so that all processes end at about the same time.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, request in enumerate(requests):
@@ -34,11 +35,15 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     for numbers in alike.values():
         common = _in_common(requests[numbers[0]])
         kin.setdefault(numbers[0] if common is None else common, []).append(numbers)
-    return [
-        [number for numbers in part for number in numbers]
-        for kinds in kin.values()
-        for part in _parts_of(kinds, processes)
-    ]
+    parts = [part for kinds in kin.values() for part in _parts_of(kinds, processes)]
+    firsts = [[requests[numbers[0]] for numbers in part] for part in parts]
+    order = sorted(range(len(parts)), key=lambda n: -sum(map(_steps, firsts[n])))
+    return [[number for numbers in parts[n] for number in numbers] for n in order]
+
+
+def _steps(request: Request) -> int:
+    """The primitives of a goal."""
+    return len(request.goal.operation.components) or 1 if isinstance(request.goal, Spec) else 0
 
 
 def _parts_of(kinds: Sequence[list[int]], processes: int) -> Iterator[Sequence[list[int]]]:
