@@ -12,6 +12,7 @@ from morello.base.errors import SearchError
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
+from morello.search import together
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.growing_graph import GrowingGraph
 from morello.search.prepacking import with_layouts
@@ -69,6 +70,11 @@ def agrees(goals: list[Spec], target: Target) -> None:
         assert result is not None and result.goal == goal and result.statistics.proven
         assert result.cost == pytest.approx(alone.cost, rel=1e-12)
         assert reconstruct(goal, target, result.decisions).cost == pytest.approx(result.cost)
+
+
+def test_a_search_ends_early_without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "FIRST", 0.0)
+    assert search_together([(goal,) for goal in FEW], AVX2, Budget(60.0)) == [None, None]
 
 
 def test_each_goal_may_have_its_layouts() -> None:

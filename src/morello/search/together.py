@@ -16,11 +16,21 @@ from morello.search.saved_traces import TRACE_FILE
 from morello.space.space import Goal
 from morello.targets.target import Target
 
+FIRST = 0.25
+"""The share of the time after the bound in which each goal has to have a program.
+
+Without programs little is pruned: a search that finds none so far finds none later, and each goal
+is better searched alone.
+"""
+
 
 def search_together(
     goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
 ) -> list[SearchResult | None]:
     """The cheapest program of each goal; None if there is none, or none was found in the budget.
+
+    If the search ends before its time, as a goal has no program yet, the others are those that are
+    near enough to the cheapest.
 
     The goals are of one family (see `Family`), so that each has the programs that it has alone. The
     statistics of each are an equal share of the whole search's, with the goal's own gap. Raises
@@ -35,13 +45,14 @@ def search_together(
             bound = space.bound(watch.part(BOUND))
         except (BudgetError, MemoryError):
             return [None] * len(goals)
-        incumbents = BestFirst(space.space, bound, watch).run()
+        incumbents = BestFirst(space.space, bound, watch, watch.part(FIRST)).run()
     TRACE_FILE.write()
+    early = any(each.undecided for each in incumbents) and not watch.over
     seconds = time.perf_counter() - began
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):
         result = None
-        if incumbent.found:
+        if incumbent.found and (not early or incumbent.gap <= budget.gap):
             spec, decisions = spec_and_decisions(goal, incumbent.decisions)
             statistics = incumbent.statistics(seconds).share(len(goals))
             result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
