@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -226,6 +227,18 @@ def test_a_transformer_layer_in_bf16() -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).bfloat16().eval()
     x = torch.randn(2, 5, 32).bfloat16()
     assert error(compiled(layer)(x), layer.float()(x.float())) < 0.02
+
+
+def test_a_mistake_of_the_compiler_leaves_the_graph_to_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(sys.modules["morello.torch.backend"], "compile_graph", failing)
+    model, x = perceptron(), torch.randn(8, 32)
+    assert torch.equal(compiled(model)(x), model(x))
+    assert last().by_torch == "the compiler failed with KeyError('lost')"
 
 
 def test_wrong_options_are_refused() -> None:

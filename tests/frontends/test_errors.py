@@ -183,6 +183,8 @@ MAPS = [
     ("i8[4] * 0.5", "use a whole number from -128 to 127", 6),
     ("u8[4] + 256", "256 is no u8", 6),
     ("f32[4] * 1e39", "more than f32 holds", 7),
+    ("f32[4] + inf", "more than f32 holds", 7),
+    ("where(i32[4], inf, i32[4])", "inf is no i32", 0),
     ("f32[4] / 0", "a division by 0", 7),
     ("f32[4] / 1e-99", "a division by 0", 7),
     ("divide_vec(f32[4], f32[4,4])", "the shapes [4] and [4,4] differ", 19),

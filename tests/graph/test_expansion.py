@@ -5,7 +5,7 @@ import pytest
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Input, Pooling
+from morello.graph.operators import Attention, Gather, Input, Pooling
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten
 
@@ -41,3 +41,21 @@ def test_means_of_windows_at_borders_are_those_of_the_image() -> None:
     expanded = rewritten(graph, EXPANSIONS)
     assert len(expanded.nodes) == 4
     np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-6)
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((9,), 0), ((3, 7), 1), ((1, 7, 5), 1), ((4, 6, 5, 3), 2), ((4, 3, 2), 0)]
+)
+def test_what_is_taken_along_an_axis_is_rows(shape: tuple[int, ...], axis: int) -> None:
+    x, numbers = (
+        apply(Input(TensorType(shape, F32))),
+        apply(Input(TensorType((2, 3), np.dtype(np.int64)))),
+    )
+    graph = Graph((x, numbers), (apply(Gather(axis), x, numbers),))
+    expanded = rewritten(graph, EXPANSIONS)
+    (rows,) = [node for node in expanded.nodes if isinstance(node.operator, Gather)]
+    assert rows.operator == Gather(0)
+    assert rows.inputs[0].type.rank == 2
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(-1, 1, shape), generator.integers(-4, 5, (2, 3))]
+    np.testing.assert_array_equal(evaluate(expanded, arrays)[0], evaluate(graph, arrays)[0])

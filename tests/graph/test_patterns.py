@@ -8,14 +8,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from morello.graph.graph import Graph, Node, TensorType, apply, check
+from morello.graph.graph import Graph, Node, Operator, TensorType, apply, check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
+    ArgReduce,
     Broadcast,
     Cast,
     Concat,
     Constant,
     Conv,
+    Cumulate,
     Dot,
     Gather,
     Input,
@@ -172,6 +174,14 @@ def test_a_known_condition_chooses() -> None:
     assert after(apply(Where(), condition, x, nan)) is x
     unknown = apply(Where(), f("greater", x, y), x, y)
     assert names(after(unknown)) == ["greater", "where"]
+
+
+@pytest.mark.parametrize(
+    "operator", [Softmax(1), Reduce("sum", (1,)), ArgReduce("max", 1, np.dtype(int)), Cumulate(1)]
+)
+def test_nothing_is_combined_along_a_dimension_of_one_element(operator: Operator) -> None:
+    result = after(apply(operator, given(4, 1, 6)))
+    assert not any(node.operator.heavy for node in Graph((), (result,)).nodes)
 
 
 def test_equal_nodes_become_one() -> None:

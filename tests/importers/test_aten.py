@@ -221,3 +221,13 @@ def test_what_graphs_lack_is_foreign() -> None:
     kinds = operators(result.graph)
     assert kinds.count(Foreign) == 1 and kinds.count(Map) == 2
     assert result.left == {"sort": "graphs have no such operation."}
+
+
+def test_empty_parts_are_left_out() -> None:
+    """As of a rotary embedding of all dimensions, which passes the rest on."""
+    compared(lambda x: torch.cat([x[..., :8].exp(), x[..., 8:]], -1), random(*BATCH))
+
+
+def test_parts_of_constants_may_be_numbers() -> None:
+    sizes = torch.tensor([2.0, 3.0])
+    compared(lambda x: x * sizes[1], random(*BATCH))

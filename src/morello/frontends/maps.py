@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -234,10 +235,12 @@ def _constant(name: str, value: float, dtype: DType) -> float:
         lowest, highest = (
             (0, 2**bits - 1) if _unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         )
-        if value != int(value) or not lowest <= value <= highest:
+        if not lowest <= value <= highest or value != int(value):
             fix = f"use a whole number from {lowest} to {highest}"
             raise MisuseError(f"{value:g} is no {dtype}", fix)
-    elif abs(value) > float(np.finfo(np.float32).max):
+    elif abs(value) > float(np.finfo(np.float32).max) and not (
+        math.isinf(value) and name == "where"  # it is chosen, and nothing computes with it
+    ):
         raise MisuseError(f"{value:g} is more than f32 holds", "use a smaller number")
     elif name == "divide" and np.float32(value) == 0:
         raise MisuseError("a division by 0", "divide by another number")

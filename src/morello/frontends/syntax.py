@@ -7,7 +7,7 @@
     expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     sum        = term {("+" | "-") term}
     term       = factor {("@" | "*" | "/") factor}
-    factor     = "-" factor | "(" expression ")" | call | type | name | number
+    factor     = "-" factor | "(" expression ")" | call | type | name | number | "inf"
     call       = function "(" [argument {"," argument}] ")"
     argument   = expression | quoted text | option "=" (number | name | "[" number {"," number} "]")
     type       = dtype "[" size {"," size} "]" [layout] ["S(" stride {"," stride} ")"]
@@ -18,6 +18,7 @@ are in elements, one for each dimension: `f32[64,64]S(100,1)`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -263,7 +264,11 @@ class _Parser:
             self._depth -= 1
             return inner
         if number := self.accept("number"):
-            return Literal(float(number.text), number.at)
+            value = float(number.text)
+            if math.isinf(value):
+                fix = "use a smaller one"
+                raise error_at(self.text, number.at, "this number is too large", fix)
+            return Literal(value, number.at)
         if quoted := self.accept("quoted"):
             return Quoted(quoted.text[1:-1], quoted.at)
         if self.next.kind == "name":
@@ -272,7 +277,8 @@ class _Parser:
                 return self.call()
             if after != "[":
                 name = self.expect("name", "a tensor")
-                return Name(name.text, name.at)
+                infinite = name.text == "inf"
+                return Literal(math.inf, name.at) if infinite else Name(name.text, name.at)
         return self.type()
 
     def call(self) -> FunctionCall:

@@ -161,8 +161,6 @@ class _Evaluator:
     def of(self, node: Expression) -> Value | float:
         """The value of an expression, a tensor or a number; raises `SpecError`."""
         if isinstance(node, Literal):
-            if abs(node.value) == float("inf"):
-                raise error_at(self.text, node.at, "this number is too large", "use a smaller one")
             return node.value
         if isinstance(node, TypeLiteral):
             return self._input(node, "")

@@ -56,12 +56,13 @@ def _windows(
     """
     before, after = padding
     spread = f" with dilation {dilation}" if dilation > 1 else ""
-    if max(padding) >= pixels:
-        fix = f"use less than the {of}'s {pixels} {what}"
+    spanned = dilation * (pixels - 1) + 1
+    if max(padding) >= spanned:
+        fix = f"use less than the {of}'s {spanned} {what}{spread}"
         raise MisuseError(
             f"with {max(padding)} {what} of padding, a window can be all padding", fix, at="padding"
         )
-    room = size + before + after - (dilation * (pixels - 1) + 1)
+    room = size + before + after - spanned
     if room < 0:
         there = f"{size} {what}" + (f" and {before + after} of padding" if before + after else "")
         fix = f"use a {of} of at most {(size + before + after - 1) // dilation + 1}"

@@ -92,7 +92,7 @@ def split(call: AtenCall) -> tuple[Node, ...]:
 
 
 def concatenated(call: AtenCall) -> Node:
-    tensors = [call.cast(each) for each in call["tensors"] if each.shape != (0,)]
+    tensors = [call.cast(each) for each in call["tensors"] if each.type.size]
     if not tensors:
         raise call.refuse("of nothing")
     axis = call.axis(rank=call.type.rank)

@@ -77,7 +77,7 @@ class GraphBuilder:
             if isinstance(node.operator, VIEWS) and node.inputs[0] in self._weights:
                 return node
             arrays = [n.operator.evaluate() for n in node.inputs]
-            return self.constant(np.ascontiguousarray(node.operator.evaluate(*arrays)))
+            return self.constant(np.asarray(node.operator.evaluate(*arrays), order="C"))
         if sum(source.type.size for source in node.inputs) > MOST_FOLDED:
             return node
         (value,) = evaluate(Graph((), (node,)), [])

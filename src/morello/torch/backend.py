@@ -166,6 +166,9 @@ class _Graph:
         except (GraphError, SearchError, SpecError) as error:
             self.report.by_torch = str(error).rstrip(".")
             return None
+        except Exception as error:  # a mistake of this package is no reason for a model to fail
+            self.report.by_torch = f"the compiler failed with {error!r}"
+            return None
         self._programs[sizes] = compiled
         self.report.programs[sizes] = compiled.program.report
         return compiled

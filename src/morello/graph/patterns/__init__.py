@@ -13,11 +13,12 @@ from morello.graph.patterns import (
     norms,
     rotary,
     softmax,
+    units,
     views,
 )
 from morello.graph.patterns.matching import Rule
 
-_FAMILIES = folding, views, functions, softmax, norms, attention, rotary, embedding
+_FAMILIES = folding, units, views, functions, softmax, norms, attention, rotary, embedding
 
 
 def _collected() -> Mapping[type[Operator], tuple[Rule, ...]]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from morello.graph.graph import Node, Operator, apply
-from morello.graph.operators import Attention, Dot, Pooling, Reshape, Softmax
+from morello.graph.operators import Attention, Dot, Gather, Pooling, Reshape, Softmax
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
+from morello.graph.patterns.rows import taken_rows
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -77,6 +78,7 @@ def counted_windows(node: Node) -> Node | None:
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (causal_mask, grouped_heads),
+    Gather: (taken_rows,),
     Pooling: (counted_windows,),
 }
 """The rules for what no single kernel computes."""
