@@ -5,7 +5,8 @@ import pytest
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Gather, Input, Pooling
+from morello.graph.lowering import lowered
+from morello.graph.operators import Attention, Conv, Gather, Input, Pooling, Transpose
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten
 
@@ -59,3 +60,14 @@ def test_what_is_taken_along_an_axis_is_rows(shape: tuple[int, ...], axis: int) 
     generator = np.random.default_rng(0)
     arrays = [generator.uniform(-1, 1, shape), generator.integers(-4, 5, (2, 3))]
     np.testing.assert_array_equal(evaluate(expanded, arrays)[0], evaluate(graph, arrays)[0])
+
+
+def test_a_result_in_another_order_keeps_its_dimensions_of_size_1() -> None:
+    """As that of a convolution of one image whose channels are last."""
+    image, filters = (
+        apply(Input(TensorType(shape, F32))) for shape in ((1, 4, 6, 5), (8, 4, 1, 1))
+    )
+    none, one = (0, 0), (1, 1)
+    result = apply(Conv(one, none, none, one), image, filters)
+    spec = lowered((result, apply(Transpose((0, 2, 3, 1)), result))).spec
+    assert spec.placements[-1].layout.order == (0, 2, 3, 1)

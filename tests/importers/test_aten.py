@@ -231,3 +231,38 @@ def test_empty_parts_are_left_out() -> None:
 def test_parts_of_constants_may_be_numbers() -> None:
     sizes = torch.tensor([2.0, 3.0])
     compared(lambda x: x * sizes[1], random(*BATCH))
+
+
+@pytest.mark.parametrize("kernel, stride, cut, more, groups", [
+    (3, 2, 1, 1, 1), (2, 2, 0, 0, 2), (5, 3, 2, 0, 1), (4, 2, 1, 0, 1), (3, 1, 1, 0, 2),
+])  # fmt: skip
+def test_transposed_convolutions_are_convolutions(
+    kernel: int, stride: int, cut: int, more: int, groups: int
+) -> None:
+    """Of phases, so that nothing is multiplied by the zeros between the elements."""
+    layer = nn.ConvTranspose2d(4, 6, kernel, stride, cut, more, groups)
+    kinds = operators(compared(layer, random(2, 4, 5, 6)))
+    assert kinds.count(Conv) == 1
+
+
+LAYERS: dict[str, Any] = {
+    "a cell of an LSTM": nn.LSTMCell(8, 6),
+    "a cell of a GRU": nn.GRUCell(8, 6),
+    "a plain cell": nn.RNNCell(8, 6),
+    "parts that are exchanged": lambda x: x.roll((1, -3), (0, 1)) + x.roll(5),
+    "repeated elements": lambda x: x.repeat_interleave(2, 0) * x.repeat_interleave(3).sum(),
+    "slopes": nn.PReLU(8),
+    "elements along a dimension": lambda x: x.gather(1, torch.tensor([[7, 0], [3, 2], [1, 1]])),
+    "the largest place of all": lambda x: x * x.argmax(),
+}
+
+
+@pytest.mark.parametrize("program", LAYERS.values(), ids=list(LAYERS))
+def test_layers_are_several_operators(program: Any) -> None:
+    compared(program, random(*BATCH))
+
+
+def test_images_are_enlarged_and_normalized() -> None:
+    compared(nn.Upsample(scale_factor=2), random(1, 2, 3, 4))
+    compared(nn.InstanceNorm2d(2, affine=True), random(1, 2, 3, 4))
+    compared(lambda x: functional.batch_norm(x, None, None, training=True), random(3, 2, 3, 4))

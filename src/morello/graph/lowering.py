@@ -48,8 +48,8 @@ def lowered(nodes: Sequence[Node], stored: Collection[Node] = ()) -> LoweredGrou
     last = computing[-1]
     result = _result(last, lowering.values[last])
     if last is not turn and isinstance(turn.operator, Transpose):
-        long = [d for d, size in enumerate(last.shape) if size > 1]
-        order = [long.index(d) for d in turn.operator.order if d in long]
+        kept = [d for d, axis in enumerate(lowering.values[last].axes) if axis != NEW_AXIS]
+        order = [kept.index(d) for d in turn.operator.order if d in kept]
         result = replace(result, layout=Layout(tuple(order)))
     computed = computation(result)
     if len(computed.arrays) > MAX_INPUTS:

@@ -21,11 +21,14 @@ from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.aten_calls import AtenCall, Handler, array_of, tensor_of, type_of
 from morello.importers.aten_elementwise import ELEMENTWISE
 from morello.importers.aten_fused import FUSED
+from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
 from morello.importers.building import MOST_FOLDED, GraphBuilder
 
-HANDLERS: dict[str, Handler] = {**ELEMENTWISE, **FUSED, **MOVEMENT, **NETWORKS}
+HANDLERS: dict[str, Handler] = {
+    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS
+}  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 
 _WITHOUT_RESULT = {

@@ -12,7 +12,7 @@ import torch
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType
-from morello.graph.operators import Broadcast, Reduce, Reshape, Transpose
+from morello.graph.operators import Broadcast, Concat, Reduce, Reshape, Transpose
 from morello.importers.building import GraphBuilder
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -112,6 +112,9 @@ class AtenCall:
 
     def transpose(self, node: Node, order: tuple[int, ...]) -> Node:
         return node if order == (*range(len(order)),) else self.apply(Transpose(order), node)
+
+    def join(self, axis: int, *nodes: Node) -> Node:
+        return nodes[0] if len(nodes) == 1 else self.apply(Concat(axis), *nodes)
 
     def reduce(self, kind: str, node: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:
         """A reduction; without axes, nothing is reduced."""

@@ -229,7 +229,9 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
     **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),
     **dict.fromkeys(("_to_copy", "to", "type_as"), cast),
-    **dict.fromkeys(("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy"), same),
+    **dict.fromkeys(
+        ("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "real"), same
+    ),
     **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), dropout),
     **dict.fromkeys(("tril", "triu"), triangle),
     **dict.fromkeys(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Constant, Gather, Pad, Slice
+from morello.graph.operators import Constant, Gather, Pad, Slice
 from morello.importers.aten_calls import AtenCall, Handler
 
 
@@ -96,24 +96,35 @@ def concatenated(call: AtenCall) -> Node:
     if not tensors:
         raise call.refuse("of nothing")
     axis = call.axis(rank=call.type.rank)
-    return tensors[0] if len(tensors) == 1 else call.apply(Concat(axis), *tensors)
+    return call.join(axis, *tensors)
 
 
 def stacked(call: AtenCall) -> Node:
     axis = call.axis(rank=call.type.rank)
     shape = (*call.type.shape[:axis], 1, *call.type.shape[axis + 1 :])
-    return call.apply(Concat(axis), *(call.reshape(call.cast(e), shape) for e in call["tensors"]))
+    return call.join(axis, *(call.reshape(call.cast(each), shape) for each in call["tensors"]))
 
 
 def repeated(call: AtenCall) -> Node:
     """Each dimension that is repeated is a new one before it, broadcast, and joined with it."""
     times = call["repeats"]
-    if isinstance(times, Node | int):
-        raise call.refuse("of elements")
     shape = (1,) * (len(times) - call.x.type.rank) + call.x.shape
     apart = tuple(n for size in shape for n in (1, size))
     wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
     return call.reshape(call.broadcast(call.reshape(call.x, apart), wide), call.type.shape)
+
+
+def repeated_elements(call: AtenCall) -> Node:
+    """Each element so many times, one after the other, along a dimension or of all."""
+    times, x = call["repeats"], call.x
+    if not isinstance(times, int):
+        raise call.refuse("by numbers that are not known")
+    if call["dim"] is None:
+        x = call.reshape(x, (x.type.size,))
+    axis = 0 if call["dim"] is None else call.axis()
+    apart = call.reshape(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
+    wide = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
+    return call.reshape(call.broadcast(apart, wide), call.type.shape)
 
 
 def padded(call: AtenCall) -> Node:
@@ -189,6 +200,7 @@ MOVEMENT: dict[str, Handler] = {
     "numpy_T": permuted,
     "permute": permuted,
     "repeat": repeated,
+    "repeat_interleave": repeated_elements,
     "select": selected,
     "slice": sliced,
     "stack": stacked,

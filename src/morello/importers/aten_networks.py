@@ -100,13 +100,13 @@ def convolution(call: AtenCall) -> Node:
     rank = weight.type.rank - 2
     if call["transposed"] or image.type.rank != rank + 2:
         raise call.refuse("transposed or without a batch")
-    strides, dilations = _several(call["stride"], rank), _several(call["dilation"], rank)
+    strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
     before, after = _padding(call["padding"], weight.shape[2:], dilations)
     conv = Conv(strides, before, after, dilations, call["groups"])
     return _biased(call, call.apply(conv, image, weight), _per_channel(call, call["bias"], rank))
 
 
-def _several(given: Any, rank: int) -> tuple[int, ...]:
+def several(given: Any, rank: int) -> tuple[int, ...]:
     """A number for each spatial dimension; one alone is for all."""
     every = (given,) if isinstance(given, int) else tuple(given)
     return every * rank if len(every) == 1 else every
@@ -122,7 +122,7 @@ def _padding(
     if given == "same":
         total = [(k - 1) * step for k, step in zip(taps, dilations, strict=True)]
         return tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
-    return _several(given, rank), _several(given, rank)
+    return several(given, rank), several(given, rank)
 
 
 def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
@@ -135,10 +135,10 @@ def pooling(call: AtenCall) -> Node:
     rank = int(call.name[-2])
     if call["ceil_mode"] or call["divisor_override"] or call.x.type.rank != rank + 2:
         raise call.refuse("with ceil_mode, a divisor, or without a batch")
-    window = _several(call["kernel_size"], rank)
-    strides = _several(call["stride"], rank) if call["stride"] else window
-    around = _several(call["padding"], rank)
-    dilations = _several(call["dilation"] or 1, rank)
+    window = several(call["kernel_size"], rank)
+    strides = several(call["stride"], rank) if call["stride"] else window
+    around = several(call["padding"], rank)
+    dilations = several(call["dilation"] or 1, rank)
     counts = bool(call["count_include_pad"]) and any(around)
     return call.apply(Pooling(kind, window, strides, around, around, dilations, counts), call.x)
 
@@ -271,11 +271,16 @@ def group_norm(call: AtenCall) -> Node:
 
 
 def batch_norm(call: AtenCall) -> Node:
-    """By means and variances that are known: a product and a sum."""
+    """By means and variances that are known, or those of the batch: a product and a sum."""
     mean, variance = call["running_mean"], call["running_var"]
-    if call["training"] or mean is None:
-        raise call.refuse("in training")
     rank = call.x.type.rank - 2
+    if mean is None:
+        axes = (0, *range(2, 2 + rank))
+        mean = call.reduce("mean", call.x, axes)
+        centred = call.map("subtract", call.x, _images(call, mean, rank))
+        variance = call.reduce("mean", call.map("square", centred), axes)
+    elif call["training"]:
+        raise call.refuse("in training")
     factor = call.map("rsqrt", call.map("add", call.cast(variance), call["eps"]))
     if call["weight"] is not None:
         factor = call.map("multiply", factor, call.cast(call["weight"]))

@@ -7,8 +7,22 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._decomp import decomposition_table
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+
+_APART = {
+    "addcdiv", "addcmul", "celu", "channel_shuffle", "glu", "hardshrink", "hinge_embedding_loss",
+    "logsumexp", "mse_loss", "native_group_norm", "native_layer_norm", "pixel_shuffle",
+    "pixel_unshuffle", "selu", "smooth_l1_loss", "softshrink", "threshold",
+}  # fmt: skip
+"""Operations that torch takes apart into simpler ones, all of which graphs have."""
+
+_TABLE = {
+    operation: function
+    for operation, function in decomposition_table.items()
+    if getattr(operation, "overloadpacket", operation).__name__ in _APART
+}
 
 
 def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
@@ -31,5 +45,5 @@ def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
             if isinstance(a, torch.Tensor)
         ]
     with torch._guards.tracing(None), torch.no_grad():
-        trace: fx.GraphModule = make_fx(run, pre_dispatch=True)(*fresh)
+        trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
     return trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as functional
 
@@ -99,7 +100,7 @@ def _by_numpy(node: Node) -> Callable[..., torch.Tensor]:
 
     def compute(*tensors: Any) -> torch.Tensor:
         result = node.operator.evaluate(*(widened(array_of(each)) for each in tensors))
-        return tensor_of(result.astype(node.dtype))
+        return tensor_of(np.asarray(result).astype(node.dtype))
 
     return compute
 

@@ -1,0 +1,153 @@
+"""ATen operations that are several operators: layers, and cells of recurrent networks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Dot, Gather, LayerNorm, Where
+from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.aten_movement import part
+from morello.importers.aten_networks import several
+from morello.importers.gaps import transposed_convolution
+
+
+def transposed(call: AtenCall) -> Node:
+    """conv_transpose1d, conv_transpose2d and conv_transpose3d."""
+    weight = call["weight"]
+    rank = weight.type.rank - 2
+    if call.x.type.rank != rank + 2:
+        raise call.refuse("without a batch")
+    cut, less = several(call["padding"], rank), several(call["output_padding"], rank)
+    ends = [n - more for n, more in zip(cut, less, strict=True)]
+    strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
+    result = transposed_convolution(call.x, weight, strides, cut, ends, dilations, call["groups"])
+    bias = call["bias"]
+    if bias is None:
+        return result
+    return call.map("add", result, call.reshape(bias, (*bias.shape, *(1,) * rank)))
+
+
+def instance_norm(call: AtenCall) -> Node:
+    """A norm of each channel of each image, then a scale and a shift a channel."""
+    x = call.x
+    if not call["use_input_stats"]:
+        raise call.refuse("by running statistics")
+    size = math.prod(x.shape[2:])
+    apart = call.reshape(x, (x.shape[0] * x.shape[1], size))
+    norm = LayerNorm(call["eps"])
+    result = call.apply(norm, apart, call.full(1, (size,)), call.full(0, (size,)))
+    result = call.reshape(result, x.shape)
+    for name, vector in (("multiply", call["weight"]), ("add", call["bias"])):
+        if vector is not None:
+            wide = call.reshape(vector, (*vector.shape, *(1,) * (x.type.rank - 2)))
+            result = call.map(name, result, call.cast(wide))
+    return result
+
+
+def prelu(call: AtenCall) -> Node:
+    slope = call["weight"]
+    if slope.type.size > 1:
+        slope = call.reshape(slope, (*slope.shape, *(1,) * (call.x.type.rank - 2)))
+    scaled = call.map("multiply", call.x, slope)
+    return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
+
+
+def rolled(call: AtenCall) -> Node:
+    """Along each dimension, two parts that are exchanged; without dimensions, of all elements."""
+    x, shifts = call.x, call["shifts"]
+    if not call["dims"]:
+        x = call.reshape(x, (x.type.size,))
+    axes = [d % x.type.rank for d in call["dims"] or [0]]
+    for axis, shift in zip(axes, shifts, strict=True):
+        size = x.shape[axis]
+        place = -shift % size
+        if place:
+            parts = (part(call, x, axis, place, size), part(call, x, axis, 0, place))
+            x = call.join(axis, *parts)
+    return call.reshape(x, call.type.shape)
+
+
+def nearest(call: AtenCall) -> Node:
+    """Images that are enlarged by whole factors repeat their elements."""
+    x, shape = call.x, call.type.shape
+    sizes = [*zip(x.shape[2:], shape[2:], strict=True)]
+    if any(large % small for small, large in sizes):
+        raise call.refuse("by factors that are not whole")
+    apart = [n for small, _ in sizes for n in (small, 1)]
+    wide = [n for small, large in sizes for n in (small, large // small)]
+    spread = call.broadcast(call.reshape(x, (*x.shape[:2], *apart)), (*x.shape[:2], *wide))
+    return call.reshape(spread, shape)
+
+
+def taken_along(call: AtenCall) -> Node:
+    """x[i, index[i, j]] along one dimension, as elements of a single one."""
+    x, index, axis = call.x, call["index"], call.axis()
+    if not x.type.rank:
+        return x
+    numbers = call.build.cast(index, np.dtype(np.int32))
+    strides = [math.prod(x.shape[d + 1 :]) for d in range(x.type.rank)]
+    places = np.zeros((1,) * x.type.rank, np.int32)
+    for d, size in enumerate(index.shape):
+        if d != axis:
+            along = [1] * x.type.rank
+            along[d] = size
+            places = places + np.arange(size, dtype=np.int32).reshape(along) * strides[d]
+    if strides[axis] > 1:
+        numbers = call.map("multiply", numbers, strides[axis])
+    if places.any():
+        numbers = call.map("add", numbers, call.build.constant(places.astype(np.int32)))
+    return call.apply(Gather(0), call.reshape(x, (x.type.size,)), numbers)
+
+
+def lstm_cell(call: AtenCall) -> tuple[Node, ...]:
+    """The next hidden state and the next cell, by four gates."""
+    x, (hidden, cell) = call["input"], call["hx"]
+    gates = call.map("add", _linear(call, x, "ih"), _linear(call, hidden, "hh"))
+    size = hidden.shape[1]
+    i, f, g, o = (part(call, gates, 1, n * size, (n + 1) * size) for n in range(4))
+    kept = call.map("multiply", call.map("sigmoid", f), cell)
+    added = call.map("multiply", call.map("sigmoid", i), call.map("tanh", g))
+    after = call.map("add", kept, added)
+    return call.map("multiply", call.map("sigmoid", o), call.map("tanh", after)), after
+
+
+def gru_cell(call: AtenCall) -> Node:
+    """The next hidden state, by two gates."""
+    x, hidden = call["input"], call["hx"]
+    size = hidden.shape[1]
+    given, known = _linear(call, x, "ih"), _linear(call, hidden, "hh")
+    (r, z, n), (rh, zh, nh) = (
+        [part(call, each, 1, k * size, (k + 1) * size) for k in range(3)] for each in (given, known)
+    )
+    reset = call.map("sigmoid", call.map("add", r, rh))
+    update = call.map("sigmoid", call.map("add", z, zh))
+    new = call.map("tanh", call.map("add", n, call.map("multiply", reset, nh)))
+    return call.map("add", new, call.map("multiply", update, call.map("subtract", hidden, new)))
+
+
+def plain_cell(call: AtenCall) -> Node:
+    """rnn_tanh_cell and rnn_relu_cell."""
+    total = call.map("add", _linear(call, call["input"], "ih"), _linear(call, call["hx"], "hh"))
+    return call.map("tanh" if "tanh" in call.name else "relu", total)
+
+
+def _linear(call: AtenCall, x: Node, name: str) -> Node:
+    product = call.apply(Dot((), ((1, 1),)), x, call[f"w_{name}"])
+    bias = call[f"b_{name}"]
+    return product if bias is None else call.map("add", product, bias)
+
+
+LAYERS: dict[str, Handler] = {
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), transposed),
+    **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
+    **dict.fromkeys(("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"), nearest),
+    "gather": taken_along,
+    "gru_cell": gru_cell,
+    "instance_norm": instance_norm,
+    "lstm_cell": lstm_cell,
+    "prelu": prelu,
+    "roll": rolled,
+}
