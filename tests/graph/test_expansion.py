@@ -6,7 +6,18 @@ import pytest
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.lowering import lowered
-from morello.graph.operators import Attention, Conv, Gather, Input, Pooling, Transpose
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Concat,
+    Constant,
+    Conv,
+    Gather,
+    Input,
+    Pad,
+    Pooling,
+    Transpose,
+)
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten
 
@@ -71,3 +82,24 @@ def test_a_result_in_another_order_keeps_its_dimensions_of_size_1() -> None:
     result = apply(Conv(one, none, none, one), image, filters)
     spec = lowered((result, apply(Transpose((0, 2, 3, 1)), result))).spec
     assert spec.placements[-1].layout.order == (0, 2, 3, 1)
+
+
+def test_a_padded_tensor_is_joined_with_constants() -> None:
+    x, two = apply(Input(TensorType((2, 3), F32))), apply(Constant(np.array(2, F32)))
+    graph = Graph((x,), (apply(Pad((1, 0), (0, 2)), x, two),))
+    array = np.random.default_rng(0).uniform(-1, 1, x.shape)
+    expanded = rewritten(graph, EXPANSIONS)
+    assert sum(isinstance(node.operator, Concat) for node in expanded.nodes) == 2
+    np.testing.assert_array_equal(evaluate(expanded, [array])[0], evaluate(graph, [array])[0])
+
+
+def test_heads_that_share_keys_read_them_once() -> None:
+    shapes = (2, 6, 5, 4), (2, 1, 9, 4), (2, 1, 9, 3)
+    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
+    q, k, v = inputs
+    repeated = (apply(Broadcast((2, 6, *x.shape[2:])), x) for x in (k, v))
+    graph = Graph(inputs, (apply(Attention(0.5), q, *repeated),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(isinstance(node.operator, Broadcast) for node in expanded.nodes)
+    arrays = [np.random.default_rng(0).uniform(-1, 1, shape) for shape in shapes]
+    np.testing.assert_allclose(evaluate(expanded, arrays)[0], evaluate(graph, arrays)[0], 1e-9)

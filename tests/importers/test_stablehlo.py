@@ -151,6 +151,11 @@ CONVOLUTIONS: dict[str, dict[str, Any]] = {
     "same": {"dimension_numbers": ("NHWC", "HWIO", "NCHW"), "window_strides": (2, 1)},
     "dilated": {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "rhs_dilation": (1, 2)},
     "grouped": {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": 2},
+    "gaps": {
+        "dimension_numbers": ("NHWC", "HWIO", "NHWC"),
+        "lhs_dilation": (2, 3),
+        "padding": ((1, 2), (3, 0)),
+    },
     "turned": {"dimension_numbers": ("HNCW", "OIHW", "CNWH"), "padding": ((2, 0), (0, 3))},
 }
 
@@ -245,7 +250,7 @@ def test_a_function_computes_what_jax_does(name: str) -> None:
 LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
     "atan2": (lax.atan2, (X, Y), ["atan2"]),
     "base_dilation": (
-        lambda x, k: lax.conv_general_dilated(x, k, (1, 1), [(1, 1)] * 2, (2, 1)),
+        lambda x, k: lax.conv_general_dilated(x, k, (2, 1), [(1, 1)] * 2, (2, 1)),
         (random(1, 2, 5, 5), random(3, 2, 3, 3)), ["convolution"],
     ),
     "complex": (lambda x: lax.complex(x, x) * 2, (X,), ["complex", "constant", "broadcast_in_dim",

@@ -15,7 +15,7 @@ import jax
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
-from morello.base.errors import GraphError
+from morello.base.errors import GraphError, MorelloError
 from morello.frameworks.jax_operators import check_known, computed
 from morello.frameworks.xla import SegmentCall
 from morello.graph.frameworks import JAX
@@ -52,10 +52,16 @@ class JaxProgram:
             for node in model.left:
                 check_known(node)
         except GraphError as error:
-            self.reports.append(ProgramReport(JAX.name, arguments, note=str(error)))
-            return None
+            return self._left(arguments, str(error))
+        except MorelloError:  # of wrong options, or without a C compiler
+            raise
+        except Exception as error:  # a mistake of this package is no reason for a function to fail
+            return self._left(arguments, f"the compiler failed with {error!r}")
         self.reports.append(report)
         return None if report.note else model
+
+    def _left(self, arguments: tuple[str, ...], why: str) -> None:
+        self.reports.append(ProgramReport(JAX.name, arguments, note=why))
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, as one operation of JAX, whose derivatives are those of the function."""

@@ -11,6 +11,7 @@ from jaxlib.mlir.dialects import stablehlo
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import ArgReduce, Constant, Conv, Cumulate, Iota, Map, Pooling, Reduce
+from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
 from morello.importers.stablehlo_rules import (
     Results,
@@ -179,7 +180,9 @@ def _convolution(operation: Any, x: Node, filters: Node) -> Results:
     flips = operation.attributes
     if number(operation, "batch_group_count") != 1 or x.dtype != filters.dtype or not rank:
         return None
-    if {*numbers(operation, "lhs_dilation", units)} != {1} or min(map(min, padding)) < 0:
+    gaps = numbers(operation, "lhs_dilation", units)
+    strides = numbers(operation, "window_strides", units)
+    if (max(gaps) == 1 and min(map(min, padding)) < 0) or max(gaps) > 1 < max(strides):
         return None
     if "window_reversal" in flips and any(flips["window_reversal"]):
         return None
@@ -196,20 +199,20 @@ def _convolution(operation: Any, x: Node, filters: Node) -> Results:
         ),
     )
     dtype = type_of(operation.results[0]).dtype
-    conv = Conv(
-        numbers(operation, "window_strides", units),
-        tuple(low for low, _ in padding),
-        tuple(high for _, high in padding),
-        numbers(operation, "rhs_dilation", units),
-        number(operation, "feature_group_count"),
-        None if dtype == x.dtype else dtype,
-    )
+    before, after = tuple(low for low, _ in padding), tuple(high for _, high in padding)
+    dilations = numbers(operation, "rhs_dilation", units)
+    groups = number(operation, "feature_group_count")
+    if max(gaps) > 1:
+        result = convolution_with_gaps(image, taps, gaps, before, after, dilations, groups)
+    else:
+        wide = None if dtype == x.dtype else dtype
+        result = apply(Conv(strides, before, after, dilations, groups, wide), image, taps)
     order = (
         said.output_batch_dimension,
         said.output_feature_dimension,
         *said.output_spatial_dimensions,
     )
-    return (transposed(apply(conv, image, taps), inverse(order)),)
+    return (transposed(result, inverse(order)),)
 
 
 WINDOW_RULES: Mapping[str, Rule] = {

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from morello.graph.graph import Node, Operator, apply
-from morello.graph.operators import Attention, Dot, Gather, Pooling, Reshape, Softmax
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Concat,
+    Constant,
+    Dot,
+    Gather,
+    Pad,
+    Pooling,
+    Reshape,
+    Softmax,
+)
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
 from morello.graph.patterns.rows import taken_rows
 
@@ -48,6 +60,19 @@ def grouped_heads(node: Node) -> Node | None:
     return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
 
 
+def shared_heads(node: Node) -> Node | None:
+    """Attention(q, broadcast(k), broadcast(v)) over heads -> Attention(q, k, v)."""
+    q, *shared = node.inputs[:3]
+    if q.type.rank < 3 or not all(isinstance(x.operator, Broadcast) for x in shared):
+        return None
+    k, v = (x.inputs[0] for x in shared)
+    for source, x in zip((k, v), shared, strict=True):
+        outer, inner = x.shape[:-3], x.shape[-2:]
+        if source.shape != (*outer, 1, *inner):
+            return None
+    return apply(node.operator, q, k, v, *node.inputs[3:])
+
+
 def _for_groups(mask: Node, shared: int) -> Node:
     """A mask [..., heads, rows, columns], or one for all heads, as one for groups of heads."""
     if mask.type.rank < 3:
@@ -76,9 +101,28 @@ def counted_windows(node: Node) -> Node | None:
     return mapped("multiply", apply(counting, x), constant(1 / shares, x.dtype))
 
 
+def padded(node: Node) -> Node | None:
+    """pad(x) by a known number -> concatenations of x with constants."""
+    x, filler = node.inputs
+    pad = node.operator
+    assert isinstance(pad, Pad)
+    if not isinstance(filler.operator, Constant):
+        return None
+    for axis, widths in enumerate(zip(pad.before, pad.after, strict=True)):
+        if any(widths):
+            shapes = [(*x.shape[:axis], width, *x.shape[axis + 1 :]) for width in widths]
+            low, high = (
+                [constant(np.full(shape, filler.operator.array), x.dtype)] if prod(shape) else []
+                for shape in shapes
+            )
+            x = apply(Concat(axis), *low, x, *high)
+    return x
+
+
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
-    Attention: (causal_mask, grouped_heads),
+    Attention: (shared_heads, causal_mask, grouped_heads),
     Gather: (taken_rows,),
+    Pad: (padded,),
     Pooling: (counted_windows,),
 }
 """The rules for what no single kernel computes."""

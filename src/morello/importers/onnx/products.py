@@ -10,6 +10,7 @@ import numpy as np
 from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Node
 from morello.graph.operators import Broadcast, Conv, Dot, Transpose
+from morello.importers.gaps import transposed_convolution
 from morello.importers.onnx.call import (
     LeftError,
     OnnxCall,
@@ -81,6 +82,30 @@ def conv(call: OnnxCall) -> Node:
     strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
     before, after = padding(call, x.shape[2:], taps, strides, dilations)
     result = op(Conv(strides, before, after, dilations, call.attribute("group", 1)), x, w)
+    return result if bias is None else function("add", result, along(bias, 1, rank + 2))
+
+
+@translates("ConvTranspose")
+def transposed_conv(call: OnnxCall) -> Node:
+    call.floating()
+    x, w, bias = call[0], call[1], call.get(2)
+    one_type(x, w)
+    rank = x.type.rank - 2
+    if rank < 1 or w.type.rank != rank + 2:
+        raise GraphError(f"a transposed convolution of {x.type} and {w.type}.")
+    if "output_shape" in call.attributes or call.text("auto_pad", "NOTSET") not in (
+        "NOTSET", "VALID",
+    ):  # fmt: skip
+        raise LeftError("its padding follows from the shape of its result")
+    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
+    before, after = padding(call, x.shape[2:], w.shape[2:], strides, dilations)
+    more = map(int, call.attribute("output_padding", [0] * rank))
+    ends = [cut - n for cut, n in zip(after, more, strict=True)]
+    groups = call.attribute("group", 1)
+    try:
+        result = transposed_convolution(x, w, strides, before, ends, dilations, groups)
+    except GraphError as error:
+        raise LeftError(f"it is {str(error).removesuffix('.')}") from None
     return result if bias is None else function("add", result, along(bias, 1, rank + 2))
 
 
