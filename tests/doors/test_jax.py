@@ -196,6 +196,19 @@ def test_what_is_no_graph_is_left_to_jax_with_a_note(name: str) -> None:
     assert note in report
 
 
+def test_a_mistake_of_the_compiler_leaves_the_function_to_jax(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("morello.frameworks.jax_programs.compile_graph", failing)
+    function = jit(jnp.exp)
+    agree(function(X), np.exp(X))
+    (report,) = morello.jax.report(function)
+    assert report.note == "the compiler failed with KeyError('lost')"
+
+
 def test_arrays_of_the_function_around_are_read_by_jax() -> None:
     inner: list[Any] = []
 

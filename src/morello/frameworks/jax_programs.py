@@ -52,16 +52,16 @@ class JaxProgram:
             for node in model.left:
                 check_known(node)
         except GraphError as error:
-            return self._left(arguments, str(error))
+            note = str(error)
         except MorelloError:  # of wrong options, or without a C compiler
             raise
         except Exception as error:  # a mistake of this package is no reason for a function to fail
-            return self._left(arguments, f"the compiler failed with {error!r}")
-        self.reports.append(report)
-        return None if report.note else model
-
-    def _left(self, arguments: tuple[str, ...], why: str) -> None:
-        self.reports.append(ProgramReport(JAX.name, arguments, note=why))
+            note = f"the compiler failed with {error!r}"
+        else:
+            self.reports.append(report)
+            return None if report.note else model
+        self.reports.append(ProgramReport(JAX.name, arguments, note=note))
+        return None
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, as one operation of JAX, whose derivatives are those of the function."""
