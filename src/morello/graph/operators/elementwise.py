@@ -119,6 +119,8 @@ class Cast(Operator):
         return inputs[0].astype(np.float64)
 
     def value(self, *inputs: Value) -> Value:
+        if not isinstance(inputs[0], Value):
+            raise SpecError("a cast of a number computes nothing", "write the number")
         if self.dtype == bool:
             return truth(inputs[0])
         element = TensorType((), self.dtype).element

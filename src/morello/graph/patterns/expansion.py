@@ -11,15 +11,19 @@ from morello.graph.graph import Node, Operator, apply
 from morello.graph.operators import (
     Attention,
     Broadcast,
+    Cast,
     Concat,
     Constant,
     Dot,
     Gather,
+    Map,
     Pad,
     Pooling,
     Reshape,
     Softmax,
+    Where,
 )
+from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
 from morello.graph.patterns.rows import taken_rows
 
@@ -121,8 +125,11 @@ def padded(node: Node) -> Node | None:
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
+    Cast: (computed,),
     Gather: (taken_rows,),
+    Map: (computed,),
     Pad: (padded,),
     Pooling: (counted_windows,),
+    Where: (computed,),
 }
-"""The rules for what no single kernel computes."""
+"""The rules for what no single kernel computes, and for what is known of what they make."""
