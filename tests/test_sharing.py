@@ -46,7 +46,7 @@ def wrong(item: int) -> Done:
 
 def rather_slow(item: int) -> Done:
     """So slow that a worker has begun the next item."""
-    time.sleep(10)
+    time.sleep(4)
     return item, os.getpid()
 
 
@@ -138,7 +138,7 @@ def test_what_is_called_while_waiting_may_end_the_work() -> None:
 
 def test_an_interrupt_ends_the_workers() -> None:
     def interrupted(item: int) -> Done:
-        time.sleep(3)
+        time.sleep(1)
         raise KeyboardInterrupt
 
     began = time.monotonic()

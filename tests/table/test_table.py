@@ -378,7 +378,7 @@ class Unopened:
 def test_a_table_that_another_process_holds_is_waited_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("morello.memo.store.PATIENCE_S", 0.05)
+    monkeypatch.setattr(Table, "patience_s", 0.05)
     fill(path)
     with Table(path) as table, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
