@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,10 @@ from morello.native.headers import precompiled_headers
 from morello.native.toolchain import arch_flags, base_flags, find_compiler
 from morello.native.workspace import workspace
 from morello.rewrites import Parallel
+from morello.search import traced_rules
 from morello.search.result import SearchResult
 from morello.search.session import Session, search
+from morello.search.traces import MOST_KINDS, KindTrace
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
@@ -106,6 +108,11 @@ def solved(session: Session, *, everything: bool = False) -> SearchResult | None
             return session.solve(everything=everything)
         except SearchError:
             return None
+
+
+def forget_traces(patch: pytest.MonkeyPatch) -> None:
+    """Have kinds traced anew until the patch is undone, and keep these traces from other tests."""
+    patch.setattr(traced_rules, "trace_of", lru_cache(MOST_KINDS)(KindTrace))
 
 
 def in_parallel(spec: Spec, target: Target, **sizes: int) -> Impl:

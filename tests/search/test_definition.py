@@ -24,13 +24,12 @@ from tests.search.definition import (
     in_order,
     scratch,
 )
-from tests.support import searched
+from tests.support import forget_traces, searched
 
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Decompose, Divide, Move, SizedOverlap, ToAccumulate
-from morello.search.traces import trace_of
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
@@ -107,7 +106,7 @@ def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts])
     ],
 )
 def test_a_rule_that_is_missing_is_told_apart(
-    lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fewer(kind: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
         return [
@@ -116,8 +115,7 @@ def test_a_rule_that_is_missing_is_told_apart(
         ]
 
     monkeypatch.setattr("morello.space.family.rules", fewer)
-    trace_of.cache_clear()
-    request.addfinalizer(trace_of.cache_clear)
+    forget_traces(monkeypatch)
     solution = searched(spec, toy(ENOUGH))
     wanted = Definition(1).cheapest(task_of(spec), ENOUGH)
     assert wanted < (solution.cost if solution else inf)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
-from tests.support import solved, with_capacities
+from tests.support import forget_traces, solved, with_capacities
 
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
@@ -49,7 +49,6 @@ from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
 from morello.search.solved_graph import solve_graph
-from morello.search.traces import trace_of
 from morello.space.encoding import SpecEncoding
 from morello.space.guards import Rules
 from morello.space.kind import Kind
@@ -198,7 +197,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), NEEDED, ids=lambda one: getattr(one, "__name__", one))
 def test_a_search_without_a_rewrite_is_told_apart(
-    name: str, kind: type, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    name: str, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else goals would not test what they are here for."""
 
@@ -209,8 +208,7 @@ def test_a_search_without_a_rewrite_is_told_apart(
         ]
 
     monkeypatch.setattr("morello.space.family.rules", fewer)
-    trace_of.cache_clear()
-    request.addfinalizer(trace_of.cache_clear)
+    forget_traces(monkeypatch)
     spec, target = GOALS[name]
     for everything in (True, False):
         found = cheapest(Session(spec, target), everything=everything)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import forget_traces
 
 from morello.frontends.text import parse
 from morello.memo.program_table import in_cache
@@ -15,7 +15,7 @@ from morello.memo.store import VERSION
 from morello.search import saved_traces, traces
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.session import search
-from morello.search.traces import KIND_NUMBERS, trace_of
+from morello.search.traces import KIND_NUMBERS
 from morello.space.family import Family
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -24,7 +24,7 @@ GOAL = "relu(f32[6,8] + f32[8])"
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[object]]:
+def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     """What is traced, with a file of its own for what was traced before."""
     kinds: list[object] = []
     begin = traces._Tracing.__init__
@@ -37,16 +37,15 @@ def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[obj
     monkeypatch.setattr(saved_traces, "in_cache", in_cache)
     monkeypatch.setattr(saved_traces, "_stamps", lambda: saved_traces._STAMPS)
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
-    trace_of.cache_clear()
-    yield kinds
-    trace_of.cache_clear()
+    return kinds
 
 
 def found(target: Target) -> tuple[object, ...]:
     """A program, as a process finds it that has traced nothing so far."""
-    trace_of.cache_clear()
     saved_traces._opened.cache_clear()
-    result = search(parse(GOAL), target)
+    with pytest.MonkeyPatch.context() as patch:
+        forget_traces(patch)
+        result = search(parse(GOAL), target)
     return result.cost, result.decisions, result.statistics.specs, result.statistics.rewrites
 
 

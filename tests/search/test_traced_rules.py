@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import forget_traces
 
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.placements import Ints
+from morello.search import traced_rules
 from morello.search.session import Session
 from morello.search.traced_rules import TracedRules
-from morello.search.traces import trace_of
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
@@ -144,26 +145,31 @@ def alone() -> dict[tuple[str, int], tuple[Any, ...]]:
     """The answers of searches for which nothing was traced before."""
     answers = {}
     for goal in TOGETHER:
-        trace_of.cache_clear()
-        answers[goal] = answer(*goal)
+        with pytest.MonkeyPatch.context() as patch:
+            forget_traces(patch)
+            answers[goal] = answer(*goal)
     return answers
 
 
 @pytest.mark.parametrize("seed", [None, 1])
 def test_goals_that_share_traces_are_solved_as_alone(
-    seed: int | None, alone: dict[tuple[str, int], tuple[Any, ...]]
+    seed: int | None,
+    alone: dict[tuple[str, int], tuple[Any, ...]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     goals = list(TOGETHER)
     if seed is not None:
         Random(seed).shuffle(goals)
-    trace_of.cache_clear()
+    forget_traces(monkeypatch)
     for goal in goals:
         assert answer(*goal) == alone[goal], goal
-    assert trace_of.cache_info().hits > len(goals)
+    assert traced_rules.trace_of.cache_info().hits > len(goals)
 
 
-def test_threads_share_traces(alone: dict[tuple[str, int], tuple[Any, ...]]) -> None:
-    trace_of.cache_clear()
+def test_threads_share_traces(
+    alone: dict[tuple[str, int], tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_traces(monkeypatch)
     with ThreadPoolExecutor(3) as pool:
         found = pool.map(lambda goal: answer(*goal), TOGETHER)
         for goal, one in zip(TOGETHER, found, strict=True):
@@ -171,8 +177,10 @@ def test_threads_share_traces(alone: dict[tuple[str, int], tuple[Any, ...]]) -> 
 
 
 @pytest.mark.parametrize(("last", "relaxed"), [(0, True), (5, False)])
-def test_trace_of_other_goals_leave_the_edges_that_numpy_does(last: int, relaxed: bool) -> None:
-    trace_of.cache_clear()
+def test_trace_of_other_goals_leave_the_edges_that_numpy_does(
+    last: int, relaxed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_traces(monkeypatch)
     compared = 0
     for text, cores in (*TOGETHER[last + 1 :], *TOGETHER[: last + 1]):
         goal, target = on_cores(parse(text), find_target("x86-64-v4"), cores)
@@ -186,7 +194,6 @@ def test_trace_of_other_goals_leave_the_edges_that_numpy_does(last: int, relaxed
 
 def test_edges_come_in_the_same_order_whatever_rows_are_ideal() -> None:
     """Specs with and without ideal placements are found in one relaxed space, and mixed."""
-    trace_of.cache_clear()
     goal, target = on_cores(parse("softmax(f32[3,8] @ f32[8,32])"), find_target("x86-64-v4"))
     space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=True)
     mixed = 0
