@@ -56,6 +56,14 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000)  # searches make many objects and few cycles
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()  # what the module leaves behind, in caches and of packages that it imported
+
+
 class _Compilers:
     """Fails tests that start a compiler, or any other command, but are of a kind that does not."""
 

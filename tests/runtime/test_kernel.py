@@ -186,22 +186,17 @@ def test_no_reference_leaks(matmul: CompiledKernel, a: Array, b: Array, out: Arr
         lambda: refused(matmul, a),
         lambda: refused(matmul, a, b, out=out, x=1),
     )
-    gc.collect()
-    gc.freeze()  # what other tests left is not gone through at every collection
-    try:
-        for call in calls:
+    for call in calls:
+        call()
+        gc.collect()
+        before = [sys.getrefcount(thing) for thing in objects]
+        blocks = sys.getallocatedblocks()
+        for _ in range(200):
             call()
-            gc.collect()
-            before = [sys.getrefcount(thing) for thing in objects]
-            blocks = sys.getallocatedblocks()
-            for _ in range(200):
-                call()
-            gc.collect()
-            grown = [sys.getrefcount(t) - n for t, n in zip(objects, before, strict=True)]
-            assert all(abs(n) < 20 for n in grown), grown
-            assert sys.getallocatedblocks() - blocks < 150
-    finally:
-        gc.unfreeze()
+        gc.collect()
+        grown = [sys.getrefcount(t) - n for t, n in zip(objects, before, strict=True)]
+        assert all(abs(n) < 20 for n in grown), grown
+        assert sys.getallocatedblocks() - blocks < 150
 
 
 def test_buffers_are_released(matmul: CompiledKernel, a: Array) -> None:

@@ -142,7 +142,6 @@ def calls_for(run: Runner, minimum_ns: int) -> int:
 def quiet(pin: bool) -> Iterator[None]:
     """Within it, there is no garbage collection, and with `pin` no migration to another CPU."""
     collecting = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         if pin and hasattr(os, "sched_setaffinity"):
