@@ -172,7 +172,7 @@ EXPRESSIONS = {
 }
 
 
-BUDGET_S = 1.0
+BUDGET_S = 0.25
 """Compositions have many programs at any size; the best of those that are seen is checked."""
 
 

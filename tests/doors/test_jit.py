@@ -25,7 +25,7 @@ def random(*shape: int) -> Array:
 
 
 def jit(function: Any) -> Any:
-    return morello.jit(function, gap=0.3)
+    return morello.jit(function, gap=1.0)
 
 
 def agrees(function: Any, *args: Any, **keywords: Any) -> Any:
@@ -209,12 +209,12 @@ def test_other_kinds_of_arrays_are_left_to_numpy() -> None:
 
 
 def test_methods_and_functions_of_functions() -> None:
-    @morello.jit(gap=0.3)
+    @morello.jit(gap=1.0)
     def double(x: Array) -> Any:
         return x * 2
 
     class Model:
-        @morello.jit(gap=0.3)
+        @morello.jit(gap=1.0)
         def apply(self, x: Array) -> Any:
             return double(x) + 1
 

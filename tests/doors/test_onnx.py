@@ -65,7 +65,7 @@ def weights(model: Any, *tensors: tuple[str, tuple[int, ...]]) -> Any:
 def converted(model: Any, folder: Path, **options: Any) -> Conversion:
     """Convert a model, and check that it computes the same."""
     onnx.save(model, folder / "model.onnx")
-    conversion = convert(folder / "model.onnx", folder / "fast.onnx", gap=0.2, **options)
+    conversion = convert(folder / "model.onnx", folder / "fast.onnx", gap=1.0, **options)
     assert largest_error(folder / "model.onnx", conversion) < 1e-5
     return conversion
 
@@ -211,7 +211,7 @@ def test_a_quantized_model_is_the_same(tmp_path: Path) -> None:
     model = parsed("agraph (float[4, 16] x) => (float[4, 8] y) { y = MatMul (x, w) }")
     onnx.save(weights(model, ("w", (16, 8))), tmp_path / "wide.onnx")
     quantization.quantize_dynamic(tmp_path / "wide.onnx", tmp_path / "model.onnx")
-    conversion = convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", gap=0.2)
+    conversion = convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", gap=1.0)
     assert largest_error(tmp_path / "model.onnx", conversion) < 1e-2
 
 

@@ -14,13 +14,14 @@ import pytest
 
 import morello
 from morello.base.errors import CallError
+from morello.memo.program_table import ProgramTable
 
 torch = pytest.importorskip("torch")
 door = pytest.importorskip("morello.torch")
 nn, functional = torch.nn, torch.nn.functional
 
-OPTIONS = {"budget": 0.5, "gap": 0.2}
-"""Tests want any program, soon."""
+OPTIONS = {"budget": 0.5, "gap": 1.0, "table": ProgramTable(":memory:")}
+"""Tests want any program, soon, and one that was found before does again."""
 
 F32_TOLERANCE = 1e-5
 
@@ -254,7 +255,7 @@ def test_the_backend_has_a_name() -> None:
 
 def test_a_kernel_is_an_operation() -> None:
     """For tensors that lie as its arguments, or anyhow; torch.compile keeps it whole."""
-    kernel = morello.compile("relu(f32[4,8] @ f32[8,6]{0,1})", gap=0.2)
+    kernel = morello.compile("relu(f32[4,8] @ f32[8,6]{0,1})", gap=1.0)
     operation = door.call(kernel)
     assert door.call(kernel) is operation
     x, w = torch.randn(4, 8), torch.randn(6, 8)
@@ -269,7 +270,7 @@ def test_a_kernel_is_an_operation() -> None:
 
 
 def test_a_kernel_of_bf16_is_an_operation() -> None:
-    kernel = morello.compile("bf16[4,8] @ bf16[8,6] -> bf16[4,6]", gap=0.2)
+    kernel = morello.compile("bf16[4,8] @ bf16[8,6] -> bf16[4,6]", gap=1.0)
     x, w = torch.randn(4, 8).bfloat16(), torch.randn(8, 6).bfloat16()
     result = door.call(kernel)(x, w)
     assert result.dtype is torch.bfloat16

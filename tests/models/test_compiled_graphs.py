@@ -51,7 +51,7 @@ def constant(generator: np.random.Generator, *shape: int) -> Node:
 def agrees(graph: Graph, seed: int = 0) -> CompiledGraph:
     generator = np.random.default_rng(seed)
     arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in graph.inputs]
-    model = compile_graph(graph, gap=0.2)
+    model = compile_graph(graph, gap=1.0)
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_allclose(got, expected, 1e-4, 1e-4)
     return model
@@ -115,7 +115,7 @@ def test_buffers_that_are_needed_at_once_do_not_overlap() -> None:
 
 def test_many_threads_may_run_a_segment() -> None:
     graph = block(np.random.default_rng(2))
-    model = compile_graph(graph, gap=0.2)
+    model = compile_graph(graph, gap=1.0)
     generator = np.random.default_rng(3)
     every = [generator.uniform(-1, 1, (1, 16, 64)).astype(F32) for _ in range(32)]
     with ThreadPoolExecutor(4) as pool:
@@ -125,7 +125,7 @@ def test_many_threads_may_run_a_segment() -> None:
 
 
 def test_arrays_of_other_types_are_refused() -> None:
-    (segment,) = compile_graph(block(np.random.default_rng(4)), gap=0.2).segments
+    (segment,) = compile_graph(block(np.random.default_rng(4)), gap=1.0).segments
     with pytest.raises(CallError, match=r"array 0 is float64\[1, 16, 64\]; it should be f32"):
         segment(np.zeros((1, 16, 64)))
     with pytest.raises(CallError, match="2 arrays are given"):
@@ -146,7 +146,7 @@ def test_truth_selects() -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in (x, y)]
     arrays.append(generator.integers(0, 2, 16).astype(bool))
-    model = compile_graph(graph, gap=0.2)
+    model = compile_graph(graph, gap=1.0)
     assert not model.left
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -204,7 +204,7 @@ def test_an_embedding_is_a_kernel_that_reads_no_row_outside() -> None:
     table, more = constant(np.random.default_rng(0), 10, 8), given(2, 5, 8)
     ids = apply(Input(TensorType((2, 5), np.dtype(np.int64))))
     graph = Graph((ids, more), (apply(Map("add"), apply(Gather(0), table, ids), more),))
-    model = compile_graph(graph, gap=0.2)
+    model = compile_graph(graph, gap=1.0)
     assert not model.left and len(model.partition.groups) == 1
     numbers = np.array([[0, 9, -1, -10, 3], [10, -11, 2**40, -(2**40), 2**32 + 1]])
     arrays = [numbers, np.random.default_rng(1).random((2, 5, 8), np.float32)]
@@ -222,7 +222,7 @@ def test_a_mask_is_made_of_integers_and_reduced() -> None:
     graph = Graph(
         (shown,), (apply(Map("add"), mask, apply(Constant(np.ones((2, 3, 4, 6), F32)))), some, seen)
     )
-    model = compile_graph(graph, gap=0.2)
+    model = compile_graph(graph, gap=1.0)
     assert not model.left
     arrays = [np.array([[2**32, 0, -1, 1, 0, 0], [0] * 6])]
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
@@ -246,4 +246,4 @@ def test_places_of_maxima_and_sums_up_to_each_element() -> None:
     special = np.array([[[0, 5, 5, 0, 0, 0, 0, 5], [1, np.nan, 2, np.nan, 9, 0, 0, 0]]] * 2, F32)
     short = apply(Input(TensorType((2, 2, 8), F32)))
     graph = Graph((short,), (apply(ArgReduce("max", 2, i64), short),))
-    assert compile_graph(graph, gap=0.2)(special)[0].tolist() == [[1, 1]] * 2
+    assert compile_graph(graph, gap=1.0)(special)[0].tolist() == [[1, 1]] * 2

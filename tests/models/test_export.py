@@ -37,7 +37,7 @@ def checked(folder: Path) -> str:
 @needs_cmake
 def test_the_project_of_a_block_checks_itself(tmp_path: Path) -> None:
     graph = block(np.random.default_rng(0))
-    write_project(exported(compile_graph(graph, gap=0.2), "block"), tmp_path)
+    write_project(exported(compile_graph(graph, gap=1.0), "block"), tmp_path)
     assert "us a call" in checked(tmp_path)
     data = bytearray((tmp_path / "check.bin").read_bytes())
     data[-1] ^= 0x40  # another result is expected
@@ -53,7 +53,7 @@ def test_constants_keep_their_layouts(tmp_path: Path) -> None:
     x = apply(Input(TensorType((4, 16), np.dtype(np.uint8))))
     weights = apply(Constant(random.integers(-100, 100, (8, 16)).astype(np.int8)))
     product = apply(Dot((), ((1, 1),), np.dtype(np.int32)), x, weights)
-    model = compile_graph(Graph((x,), (product,)), gap=0.2)
+    model = compile_graph(Graph((x,), (product,)), gap=1.0)
     write_project(exported(model, "m"), tmp_path)
     assert "largest error: 0.0e+00" in checked(tmp_path)
 
