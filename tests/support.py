@@ -32,6 +32,7 @@ from morello.native.workspace import workspace
 from morello.rewrites import Parallel
 from morello.search import traced_rules
 from morello.search.result import SearchResult
+from morello.search.saved_traces import TRACE_FILE
 from morello.search.session import Session, search
 from morello.search.traces import MOST_KINDS, KindTrace
 from morello.targets.cpu import host_cpu
@@ -111,8 +112,13 @@ def solved(session: Session, *, everything: bool = False) -> SearchResult | None
 
 
 def forget_traces(patch: pytest.MonkeyPatch) -> None:
-    """Have kinds traced anew until the patch is undone, and keep these traces from other tests."""
+    """Have kinds traced anew until the patch is undone, and keep these traces from other tests.
+
+    What changes rules needs it, as all tests of a run share their traces.
+    """
     patch.setattr(traced_rules, "trace_of", lru_cache(MOST_KINDS)(KindTrace))
+    patch.setattr(TRACE_FILE, "load", lambda *_: None)
+    patch.setattr(TRACE_FILE, "keep", lambda *_: None)
 
 
 def in_parallel(spec: Spec, target: Target, **sizes: int) -> Impl:

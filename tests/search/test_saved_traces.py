@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from tests.support import forget_traces
 
 from morello.frontends.text import parse
-from morello.memo.program_table import in_cache
 from morello.memo.store import VERSION
-from morello.search import saved_traces, traces
+from morello.search import saved_traces, traced_rules, traces
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.session import search
-from morello.search.traces import KIND_NUMBERS
+from morello.search.traces import KIND_NUMBERS, KindTrace
 from morello.space.family import Family
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -34,7 +33,6 @@ def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
         begin(self, family, kind, ideal)  # type: ignore[arg-type]
 
     monkeypatch.setattr(traces._Tracing, "__init__", counted)
-    monkeypatch.setattr(saved_traces, "in_cache", in_cache)
     monkeypatch.setattr(saved_traces, "_stamps", lambda: saved_traces._STAMPS)
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
     return kinds
@@ -44,7 +42,7 @@ def found(target: Target) -> tuple[object, ...]:
     """A program, as a process finds it that has traced nothing so far."""
     saved_traces._opened.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
-        forget_traces(patch)
+        patch.setattr(traced_rules, "trace_of", lru_cache(None)(KindTrace))
         result = search(parse(GOAL), target)
     return result.cost, result.decisions, result.statistics.specs, result.statistics.rewrites
 
