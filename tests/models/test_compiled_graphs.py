@@ -69,9 +69,13 @@ def block(generator: np.random.Generator) -> Graph:
     return Graph((x,), (apply(LayerNorm(1e-6), out, gamma, beta),))
 
 
-def test_a_block_of_a_transformer_is_one_call() -> None:
-    graph = block(np.random.default_rng(0))
-    model = agrees(graph)
+@pytest.fixture(scope="module")
+def compiled_block() -> CompiledGraph:
+    return agrees(block(np.random.default_rng(0)))
+
+
+def test_a_block_of_a_transformer_is_one_call(compiled_block: CompiledGraph) -> None:
+    model = compiled_block
     (segment,) = model.segments
     assert not model.left
     assert len(segment.kernels) == 4  # the transpose back is how attention stores its result
@@ -113,9 +117,8 @@ def test_buffers_that_are_needed_at_once_do_not_overlap() -> None:
             assert begin + size <= after
 
 
-def test_many_threads_may_run_a_segment() -> None:
-    graph = block(np.random.default_rng(2))
-    model = compile_graph(graph, gap=1.0)
+def test_many_threads_may_run_a_segment(compiled_block: CompiledGraph) -> None:
+    graph, model = block(np.random.default_rng(0)), compiled_block
     generator = np.random.default_rng(3)
     every = [generator.uniform(-1, 1, (1, 16, 64)).astype(F32) for _ in range(32)]
     with ThreadPoolExecutor(4) as pool:
@@ -124,8 +127,8 @@ def test_many_threads_may_run_a_segment() -> None:
         np.testing.assert_allclose(result, evaluate(graph, [x])[0], 1e-4, 1e-4)
 
 
-def test_arrays_of_other_types_are_refused() -> None:
-    (segment,) = compile_graph(block(np.random.default_rng(4)), gap=1.0).segments
+def test_arrays_of_other_types_are_refused(compiled_block: CompiledGraph) -> None:
+    (segment,) = compiled_block.segments
     with pytest.raises(CallError, match=r"array 0 is float64\[1, 16, 64\]; it should be f32"):
         segment(np.zeros((1, 16, 64)))
     with pytest.raises(CallError, match="2 arrays are given"):
