@@ -263,10 +263,10 @@ def with_cores(target: Target) -> Target:
 
 
 @cache
-def few_programs(target: Target, count: int = FEW) -> list[Impl]:
+def few_programs(target: Target) -> list[Impl]:
     """Programs of random goals of every kind, for all tests that need any."""
     programs = Programs(target, Random(1))
-    return [programs.of(goal) for goal in random_goals(Random(1), count)]
+    return [programs.of(goal) for goal in random_goals(Random(1), FEW)]
 
 
 class Programs:
