@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import _lru_cache_wrapper, cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -111,14 +111,16 @@ def solved(session: Session, *, everything: bool = False) -> SearchResult | None
             return None
 
 
-def forget_traces(patch: pytest.MonkeyPatch) -> None:
+def forget_traces(patch: pytest.MonkeyPatch) -> _lru_cache_wrapper[KindTrace]:
     """Have kinds traced anew until the patch is undone, and keep these traces from other tests.
 
-    What changes rules needs it, as all tests of a run share their traces.
+    What changes rules needs it, as all tests of a run share their traces. Returns the new ones.
     """
-    patch.setattr(traced_rules, "trace_of", lru_cache(MOST_KINDS)(KindTrace))
+    traces = lru_cache(MOST_KINDS)(KindTrace)
+    patch.setattr(traced_rules, "trace_of", traces)
     patch.setattr(TRACE_FILE, "load", lambda *_: None)
     patch.setattr(TRACE_FILE, "keep", lambda *_: None)
+    return traces
 
 
 def in_parallel(spec: Spec, target: Target, **sizes: int) -> Impl:
