@@ -20,6 +20,13 @@ from morello.targets.helpers.vectors import (
 ROWS = 4
 """The most rows of x that are multiplied by weights at once."""
 
+STREAMS = 4
+"""The most rows of weights that are read at once.
+
+They lie far apart, in as many equal parts of the matrix. Memory gives several streams twice the
+bandwidth of a single one, as the hardware prefetches each.
+"""
+
 WEIGHTS = {"u8": BLOCK // 2, "i8": BLOCK}
 """The bytes of a block of weights, by their dtype: those of u8 are two numbers each."""
 SCALES = ("f32", "f16", "bf16")
@@ -83,7 +90,7 @@ def _dot_of_words(isa: str, weights: str, scales: str) -> dict[str, str]:
     size = WEIGHTS[weights]
     lines, places = [], []
     for at in range(0, size, length):
-        lines.append(f"w = load_{words}_{weights}(weights + {size} * b + {at});")
+        lines.append(f"w = load_{words}_{weights}(from + {at});")
         if weights == "u8":
             lines.append(f"const {words} y{at} = (w & 15) - {ZERO}, z{at} = (w >> 4) - {ZERO};")
             places += [(f"y{at}", at), (f"z{at}", at + size)]
@@ -94,33 +101,38 @@ def _dot_of_words(isa: str, weights: str, scales: str) -> dict[str, str]:
         f"t = madd_{sums}(t, ({pairs}){name}, ({pairs})load_{words}(at + {place}));"
         for name, place in places
     ]
-    unpack, add = "\n    ".join(lines), "\n      ".join(adds)
-    scale = "scales[b >> shift]"
+    unpack, add = "\n      ".join(lines), "\n        ".join(adds)
+    scale = "scales[n * s_n + (b >> shift)]"
     scale = scale if scales == "f32" else f"cast_f32_{scales}({scale})"
     if scales != "f32":
         helpers |= conversion_helpers(isa, scales, "f32", half)
     name = f"dot_words_{weights}_{scales}"
     helpers[name] = f"""\
-static inline __attribute__((always_inline)) void {name}(const int rows, const int16_t *x,
-    const float *units, long k, const {scalar(weights)} *weights, const {scalar(scales)} *scales,
-    int shift, float *out, long out_m) {{
-  {floats} s[{ROWS}] = {{{{0}}}};
+static inline __attribute__((always_inline)) void {name}(const int rows, const int streams,
+    const int16_t *x, const float *units, long k, const {scalar(weights)} *weights, long w_n,
+    const {scalar(scales)} *scales, long s_n, int shift, float *out, long out_m, long out_n) {{
+  {floats} s[{STREAMS}][{ROWS}] = {{{{{{0}}}}}};
   {words} w;
   for (long b = 0; b < k / {BLOCK}; ++b) {{
-    __builtin_prefetch(weights + {size} * b + {AHEAD_BYTES});
-    {unpack}
-    const float scale = {scale};
-    for (int r = 0; r < rows; ++r) {{
-      const int16_t *at = x + r * k + {BLOCK} * b;
-      {sums} t = {{0}};
-      {add}
-      s[r] += __builtin_convertvector(t, {floats}) * (scale * units[r * k / {BLOCK} + b]);
+    for (int n = 0; n < streams; ++n) {{
+      const {scalar(weights)} *from = weights + n * w_n + {size} * b;
+      __builtin_prefetch(from + {AHEAD_BYTES});
+      {unpack}
+      const float scale = {scale};
+      for (int r = 0; r < rows; ++r) {{
+        const int16_t *at = x + r * k + {BLOCK} * b;
+        {sums} t = {{0}};
+        {add}
+        s[n][r] += __builtin_convertvector(t, {floats}) * (scale * units[r * k / {BLOCK} + b]);
+      }}
     }}
   }}
-  for (int r = 0; r < rows; ++r) {{
-    float sum = 0;
-    for (int i = 0; i < {half}; ++i) sum += s[r][i];
-    out[r * out_m] = sum;
+  for (int n = 0; n < streams; ++n) {{
+    for (int r = 0; r < rows; ++r) {{
+      float sum = 0;
+      for (int i = 0; i < {half}; ++i) sum += s[n][r][i];
+      out[r * out_m + n * out_n] = sum;
+    }}
   }}
 }}"""
     return helpers
@@ -129,56 +141,51 @@ static inline __attribute__((always_inline)) void {name}(const int rows, const i
 def _product(weights: str, scales: str, bytewise: bool) -> dict[str, str]:
     """Rounds rows of x, and multiplies them by all rows of weights."""
     name = f"quantized_{weights}_{scales}"
-    kind = f"{weights}_{scales}"
-    head = f"""\
-static inline void {name}(const float *x, long x_m, const {scalar(weights)} *weights, long w_n,
-    const {scalar(scales)} *scales, long s_n, float *out, long out_m, long out_n, long m, long n,
-    long k, long g) {{"""
-    shift = f"const int shift = __builtin_ctzl(k / g / {BLOCK});"
-    if not bytewise:
-        calls = "\n".join(
-            f"    if (m == {rows}) dot_words_{kind}({rows}, to, units, k, weights + i * w_n,"
-            f"\n        scales + i * s_n, shift, out + i * out_n, out_m);"
-            for rows in range(1, ROWS + 1)
-        )
-        text = f"""\
-{head}
-  int16_t to[{LONGEST}] __attribute__((aligned(64)));
-  float units[{LONGEST // BLOCK}];
-  {shift}
-  for (long r = 0; r < m; ++r) round_words(x + r * x_m, k, to + r * k, units + r * k / {BLOCK});
-  for (long i = 0; i < n; ++i) {{
-{calls}
-  }}
-}}"""
-        return {name: text}
-    chunk = 64 * BLOCK // WEIGHTS[weights]
-    calls = "\n".join(
-        f"    if (m == {rows}) dot_bytes_{kind}({rows}, to, constants, units, chunks,"
-        f"\n        weights + i * w_n, scales + i * s_n, bytes, g, places, period,"
-        f"\n        out + i * out_n, out_m);"
-        for rows in range(1, ROWS + 1)
-    )
-    count = 64 // WEIGHTS[weights]
-    text = f"""\
-{head}
+    if bytewise:
+        chunk = 64 * BLOCK // WEIGHTS[weights]
+        count = 64 // WEIGHTS[weights]
+        dot, given, group = "dot_bytes", "to, constants, units, chunks", "bytes, g, places, period"
+        head = f"""\
   int8_t to[{2 * (LONGEST + ROWS * chunk)}] __attribute__((aligned(64)));
   int32_t constants[{(LONGEST // chunk + ROWS) * 16}] __attribute__((aligned(64)));
   float units[{(LONGEST // chunk + ROWS) * 16}] __attribute__((aligned(64)));
   int32_t places[{LONGEST // BLOCK // count * 16}] __attribute__((aligned(64)));
   const long chunks = (k + {chunk - 1}) / {chunk}, bytes = k / {BLOCK // WEIGHTS[weights]};
-  {shift}
+  const int shift = __builtin_ctzl(k / g / {BLOCK});
   const long period = {16 // count}l << shift; // the chunks that 16 groups are
   for (long i = 0; i < 16 * period && i < 16 * chunks; ++i) places[i] = i / {16 // count} >> shift;
   for (long r = 0; r < m; ++r) {{
     round_bytes_{weights}(x + r * x_m, k, to + r * chunks * {2 * chunk},
         constants + r * chunks * 16, units + r * chunks * 16);
-  }}
-  for (long i = 0; i < n; ++i) {{
-{calls}
-  }}
-}}"""
-    return {name: text}
+  }}"""
+    else:
+        dot, given, group = "dot_words", "to, units, k", "shift"
+        head = f"""\
+  int16_t to[{LONGEST}] __attribute__((aligned(64)));
+  float units[{LONGEST // BLOCK}];
+  const int shift = __builtin_ctzl(k / g / {BLOCK});
+  for (long r = 0; r < m; ++r) round_words(x + r * x_m, k, to + r * k, units + r * k / {BLOCK});"""
+    cases = []
+    for rows in range(1, ROWS + 1):
+        streams = STREAMS if bytewise else STREAMS // rows  # there are but 16 registers
+        parts = [(streams, "0", f"n / {streams}"), (1, f"n - n % {streams}", "n")]
+        loops = [
+            f"""\
+    for (long i = {first}; i < {end}; ++i) {{
+      {dot}_{weights}_{scales}({rows}, {count}, {given}, weights + i * w_n, n / {streams} * w_n,
+          scales + i * s_n, n / {streams} * s_n, {group},
+          out + i * out_n, out_m, n / {streams} * out_n);
+    }}"""
+            for count, first, end in parts[: 1 + (streams > 1)]
+        ]
+        cases.append("\n".join([f"  if (m == {rows}) {{", *loops, "  }"]))
+    text = f"""\
+static inline void {name}(const float *x, long x_m, const {scalar(weights)} *weights, long w_n,
+    const {scalar(scales)} *scales, long s_n, float *out, long out_m, long out_n, long m, long n,
+    long k, long g) {{
+{head}
+"""
+    return {name: text + "\n".join([*cases, "}"])}
 
 
 def _bytes_rounded(weights: str) -> dict[str, str]:
@@ -238,37 +245,46 @@ def _dot_of_bytes(isa: str, weights: str, scales: str) -> dict[str, str]:
     ]
     load = "load_part_f32x16" if scales == "f32" else f"load_part_f32x16_{scales}"
     helpers[name] = Template("""\
-static inline __attribute__((always_inline)) void $name(const int rows, const int8_t *x,
-    const int32_t *constants, const float *units, long chunks, const $weights *weights,
-    const $scales *scales, long bytes, long g, const int32_t *places, long period, float *out,
-    long out_m) {
-  f32x16 s[$rows] = {{0}};
+static inline __attribute__((always_inline)) void $name(const int rows, const int streams,
+    const int8_t *x, const int32_t *constants, const float *units, long chunks,
+    const $weights *weights, long w_n, const $scales *scales, long s_n, long bytes, long g,
+    const int32_t *places, long period, float *out, long out_m, long out_n) {
+  f32x16 s[$streams][$rows] = {{{0}}};
   for (long first = 0, c = 0; first < g; first += 16) {
-    const f32x16 factors = $load(scales + first, g - first < 16 ? g - first : 16);
+    f32x16 factors[$streams];
+    for (int n = 0; n < streams; ++n) {
+      factors[n] = $load(scales + n * s_n + first, g - first < 16 ? g - first : 16);
+    }
     for (long p = 0; p < period && c < chunks; ++p, ++c) {
       const long left = bytes - 64 * c;
-      const $weights *from = weights + 64 * c;
-      __builtin_prefetch(from + $ahead);
-      const u8x64 w = (u8x64)(left < 64 ? load_part_$kind(from, left) : load_$kind(from));
-      $unpack
       const __m512i place = (__m512i)load_i32x16(places + 16 * p);
-      const f32x16 scale = (f32x16)_mm512_permutexvar_ps(place, (__m512)factors);
-      for (int r = 0; r < rows; ++r) {
-        const long row = r * chunks + c;
-        const int8_t *at = x + row * $chunk;
-        i32x16 high = {0}, low = load_i32x16(constants + 16 * row);
-        $adds
-        low += high << 8;
-        s[r] += __builtin_convertvector(low, f32x16) * (scale * load_f32x16(units + 16 * row));
+      for (int n = 0; n < streams; ++n) {
+        const $weights *from = weights + n * w_n + 64 * c;
+        __builtin_prefetch(from + $ahead);
+        const u8x64 w = (u8x64)(left < 64 ? load_part_$kind(from, left) : load_$kind(from));
+        $unpack
+        const f32x16 scale = (f32x16)_mm512_permutexvar_ps(place, (__m512)factors[n]);
+        for (int r = 0; r < rows; ++r) {
+          const long row = r * chunks + c;
+          const int8_t *at = x + row * $chunk;
+          i32x16 high = {0}, low = load_i32x16(constants + 16 * row);
+          $adds
+          low += high << 8;
+          s[n][r] += __builtin_convertvector(low, f32x16)
+              * (scale * load_f32x16(units + 16 * row));
+        }
       }
     }
   }
-  for (int r = 0; r < rows; ++r) {
-    out[r * out_m] = total_f32x16(s[r], (f32x16){0}, (f32x16){0}, (f32x16){0});
+  for (int n = 0; n < streams; ++n) {
+    for (int r = 0; r < rows; ++r) {
+      out[r * out_m + n * out_n] =
+          total_f32x16(s[n][r], (f32x16){0}, (f32x16){0}, (f32x16){0});
+    }
   }
 }""").substitute(
-        name=name, rows=ROWS, load=load, kind=f"{weights}x64", chunk=128 * parts,
+        name=name, rows=ROWS, streams=STREAMS, load=load, kind=f"{weights}x64", chunk=128 * parts,
         weights=scalar(weights), scales=scalar(scales), ahead=AHEAD_BYTES,
-        unpack="\n      ".join(unpack), adds="\n        ".join(adds),
+        unpack="\n        ".join(unpack), adds="\n          ".join(adds),
     )  # fmt: skip
     return helpers
