@@ -12,7 +12,7 @@ import pytest
 from morello.base.errors import GraphError, MorelloError
 from morello.graph.graph import Array
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Concat, Conv, Dot, Foreign, Pooling
+from morello.graph.operators import Concat, Conv, Dot, Foreign, Pooling, PrimitiveOperator, Reshape
 from morello.graph.partition import by_rule
 
 onnx = pytest.importorskip("onnx")
@@ -29,7 +29,10 @@ def parsed(body: str, version: int = 17, extra: str = "") -> Any:
 
 
 def agrees(
-    model: Any, shapes: Mapping[str, Sequence[int]] | None = None, seed: int = 0
+    model: Any,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    seed: int = 0,
+    tolerance: float = 1e-4,
 ) -> list[Array]:
     """Check that a graph computes what ONNX Runtime does, on random numbers."""
     program = import_model(model, shapes)
@@ -45,7 +48,7 @@ def agrees(
     results = list(evaluate(program.graph, arrays))
     for result, wanted, node in zip(results, expected, program.graph.outputs, strict=True):
         assert (result.shape, node.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(result, wanted, 1e-4, 1e-4)
+        np.testing.assert_allclose(result, wanted, tolerance, tolerance)
     return results
 
 
@@ -285,22 +288,49 @@ def test_what_onnx_runtime_adds_is_known(nodes: str) -> None:
     agrees(model)
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-def test_weights_in_fewer_bits_are_those_of_onnx_runtime(bits: int) -> None:
-    node = f"MatMulNBits <K = 128, N = 6, block_size = 64, bits = {bits}> (x, w, s, , , b)"
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize(("bits", "zeros"), [(4, ""), (4, "z"), (4, "f"), (8, ""), (8, "z")])
+def test_weights_in_fewer_bits_are_those_of_onnx_runtime(bits: int, zeros: str, dtype: Any) -> None:
+    node = f"MatMulNBits <K = 96, N = 6, block_size = 32, bits = {bits}> (x, w, s, {zeros}, , b)"
+    kind = {np.float32: "float", np.float16: "float16"}[dtype]
     model = parsed(
-        f"agraph (float[2,3,128] x) => (float[a,c,d] y) {{ y = com.microsoft.{node} }}",
+        f"agraph ({kind}[2,3,96] x) => ({kind}[a,c,d] y) {{ y = com.microsoft.{node} }}",
         extra=', "com.microsoft": 1',
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
     generator = np.random.default_rng(1)
-    weights = generator.integers(0, 256, (6, 2, 8 * bits), np.uint8)
-    scales = generator.uniform(0, 0.1, (6, 2)).astype(np.float32)
-    bias = generator.uniform(-1, 1, 6).astype(np.float32)
-    for name, array in {"w": weights, "s": scales, "b": bias}.items():
-        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    arrays = {
+        "w": generator.integers(0, 256, (6, 3, 4 * bits), np.uint8),
+        "s": generator.uniform(0, 0.1, (6, 3)).astype(dtype),
+        "b": generator.uniform(-1, 1, 6).astype(dtype),
+        "z": generator.integers(0, 256, (6, -(-3 * bits // 8)), np.uint8),
+        "f": generator.uniform(0, 16, (6, 3)).astype(dtype),
+    }
+    for name in ("w", "s", "b", *zeros):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(arrays[name], name))
     assert not import_model(model).left
-    agrees(model)
+    agrees(model, tolerance=1e-4 if dtype is np.float32 else 0.05)
+
+
+def test_zero_points_in_the_middle_are_left_out() -> None:
+    node = "MatMulNBits <K = 64, N = 2, block_size = 32> (x, w, s, z, g)"
+    model = parsed(
+        f"agraph (float[1,64] x) => (float[1,2] y) {{ y = com.microsoft.{node} }}",
+        extra=', "com.microsoft": 1',
+    )
+    arrays = {
+        "w": np.zeros((2, 2, 16), np.uint8),
+        "s": np.ones((2, 2), np.float32),
+        "z": np.full((2, 1), 0x88, np.uint8),
+        "g": np.repeat(np.arange(2, dtype=np.int32), 32),
+    }
+    for name, array in arrays.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    (result,) = import_model(model).graph.outputs
+    assert isinstance(result.operator, PrimitiveOperator | Reshape)
+    model.graph.initializer[3].CopyFrom(onnx.numpy_helper.from_array(np.arange(64, dtype=np.int32), "g"))
+    (left,) = import_model(model).left
+    assert "not of neighbours" in str(left)
 
 
 ROTARY = {

@@ -8,12 +8,14 @@ from math import prod
 import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Node, TensorType
-from morello.graph.operators import PrimitiveOperator, Transpose
+from morello.graph.graph import Array, Node, TensorType
+from morello.graph.operators import PrimitiveOperator, Reduce, Transpose
 from morello.importers.onnx.call import (
     FLOAT32,
+    FLOATS,
     LeftError,
     OnnxCall,
+    cast,
     constant,
     function,
     number,
@@ -129,24 +131,46 @@ def matmul_n_bits(call: OnnxCall) -> Node:
         call.attribute(name, default)
         for name, default in (("K", 0), ("N", 0), ("bits", 4), ("block_size", 0))
     )
-    if call.get(3) is not None or call.get(4) is not None:
-        raise LeftError("it has zero points, or the groups of rows")
-    if x.dtype != FLOAT32 or scales.dtype.name not in ("float32", "float16"):
+    if call.get(4) is not None and (call.static(4) != np.arange(size) // group).any():
+        raise LeftError("its groups are not of neighbours")
+    if x.dtype not in _SCALES or scales.dtype not in _SCALES:
         raise LeftError(f"it is of {x.type}, with scales of {scales.dtype}")
     if bits not in (4, 8) or not is_grouped(size, group) or size > LONGEST:
         raise LeftError(f"it has {bits} bits, and groups of {group} of {size} numbers")
-    rows = weights.reshape(columns, -1)
-    if bits == 4:  # neighbours are in a byte
-        neighbours = np.stack([rows & 15, rows >> 4], -1).reshape(columns, size)
-        laid = packed(neighbours.astype(np.int8) - ZERO)
+    groups, rows = size // group, weights.reshape(columns, -1)
+    if bits == 4:
+        laid = packed(_nibbles(rows, size).astype(np.int8) - ZERO)
     else:
         laid = (rows ^ 128).view(np.int8)
     count = prod(x.shape[:-1])
-    flat = reshaped(x, (count, size))
-    sizes = (count, columns, size, laid.shape[1], size // group)
+    flat = reshaped(cast(x, FLOAT32), (count, size))
+    sizes = (count, columns, size, laid.shape[1], groups)
     kind = TensorType((count, columns), FLOAT32)
     product_of_groups = PrimitiveOperator(quantized_matmul(), sizes, kind)
-    scales = scales.reshape(columns, size // group)
+    scales = scales.reshape(columns, groups)
     result = op(product_of_groups, flat, constant(laid), constant(scales))
-    result = reshaped(result, (*x.shape[:-1], columns))
+    if call.get(3) is not None:
+        zeros = _zero_points(call.static(3), columns, groups, bits)
+        offsets = scales.astype(np.float32) * (2.0 ** (bits - 1) - zeros)
+        if offsets.any():
+            sums = op(Reduce("sum", (2,)), reshaped(flat, (count, groups, group)))
+            by_offsets = product(reshaped(sums, (count, groups)), constant(offsets.T))
+            result = function("add", by_offsets, result)
+    result = cast(reshaped(result, (*x.shape[:-1], columns)), x.dtype)
     return result if bias is None else function("add", result, bias)
+
+
+_SCALES = FLOATS - {np.dtype(np.float64)}
+
+
+def _nibbles(rows: Array, size: int) -> Array:
+    """The first `size` numbers of each row, of bytes with two neighbours each."""
+    return np.stack([rows & 15, rows >> 4], -1).reshape(len(rows), -1)[:, :size]
+
+
+def _zero_points(zeros: Array, columns: int, groups: int, bits: int) -> Array:
+    """Those of each group, which are floats, or integers packed as the weights are."""
+    if zeros.dtype.kind != "u":
+        return zeros.reshape(columns, groups).astype(np.float32)
+    rows = zeros.reshape(columns, -1)
+    return (_nibbles(rows, groups) if bits == 4 else rows).astype(np.float32)
