@@ -27,6 +27,39 @@ def test_a_product_with_quantized_weights(bits: int, kind: str, off: float) -> N
     assert np.isnan(kernel(x, weights, scales)[1]).all()
 
 
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_in_groups_are_an_operand(bits: int) -> None:
+    random = np.random.default_rng(3)
+    x, w, b = (random.standard_normal(s, np.float32) for s in ((2, 128), (128, 21), (21,)))
+    kept = morello.quantize(w, bits=bits, group=64)
+    text = f"relu(f32[2,128] @ i{bits}g64[128,21] * 0.5 + f32[21])"
+    spec = morello.parse(text)
+    assert spec == morello.parse("relu(x @ w * 0.5 + b)", x=x, w=kept, b=b)
+    rows = dequantized(kept.weights, kept.scales.astype(np.float64), 128)
+    wanted = np.maximum(x @ rows.T * 0.5 + b, 0)
+    result = morello.compile(spec)(x, *kept, b)
+    np.testing.assert_allclose(result, wanted, atol=1e-4 * wanted.max())
+
+
+def test_blocks_of_gguf() -> None:
+    random = np.random.default_rng(3)
+    scales = random.standard_normal((3, 2, 1)).astype(np.float16)
+    numbers = random.integers(-8, 8, (3, 2, 32), np.int8)
+    halves = (numbers + 8).astype(np.uint8)
+    for kind, bits in (
+        ("Q8_0", numbers.view(np.uint8)),
+        ("Q4_0", halves[..., :16] | halves[..., 16:] << 4),
+    ):
+        rows = np.concatenate([scales.view(np.uint8).reshape(3, 2, 2), bits], -1).reshape(3, -1)
+        kept = morello.from_gguf(rows, kind)
+        wanted = (numbers * scales).reshape(3, 64)
+        np.testing.assert_array_equal(dequantized(*kept, 64), wanted)
+        with pytest.raises(SpecError, match="give rows of u8 with blocks"):
+            morello.from_gguf(rows[:, 1:], kind)
+    with pytest.raises(SpecError, match="Q4_0 and Q8_0 are known"):
+        morello.from_gguf(rows, "Q5_K")
+
+
 def test_what_cannot_be_quantized_gets_a_sentence() -> None:
     for shape, options, said in (
         ((64,), {}, "give a matrix of floats"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from morello.api import schedule as schedule
     from morello.base.errors import MorelloError as MorelloError
     from morello.base.errors import SearchWarning as SearchWarning
+    from morello.frontends.quantizing import from_gguf as from_gguf
     from morello.frontends.quantizing import quantize as quantize
     from morello.frontends.text import parse as parse
     from morello.jitting import jit as jit
@@ -42,6 +43,7 @@ _DEFINED_IN = {
     "alternatives": "morello.api",
     "compile": "morello.api",
     "compile_all": "morello.several",
+    "from_gguf": "morello.frontends.quantizing",
     "implement": "morello.api",
     "jit": "morello.jitting",
     "matmul": "morello.api",

@@ -100,6 +100,18 @@ GOALS = [
     ("layer_norm(" * 8 + "f32[4,4]" + ", f32[4], f32[4])" * 8, "88 primitive operations", 0),
 ]
 
+GROUPS = [
+    ("f32[1,64] + i4g32[64,16]", "these are weights in groups", 12),
+    ("w = i4g32[64,16]; relu(w)", "only the second operand of @", 23),
+    ("relu(f32[4]) -> i4g32[64,16]", "only the second operand of @", 16),
+    ("f32[1,64] @ i3g32[64,16]", "give them 4 or 8", 12),
+    ("f32[1,64] @ i4g48[64,16]", "groups of 48 in 64 rows", 12),
+    ("f32[1,64] @ i4g32_f64[64,16]", "f16, bf16, f32 are known", 12),
+    ("f32[1,64] @ i4g32[64]", "give a matrix", 12),
+    ("f32[1,32] @ i8g32[64,16]", "do not fit 32 numbers", 12),
+    ("w_scales = f32[4]; w = i4g32[64,16]; f32[1,64] @ w", "call w by another name", 23),
+]
+
 MATMULS = [
     ("f32[4,5] @ f32[4,4]", "inner sizes 5 and 4 differ", 11),
     ("f32[2,4,4] @ f32[3,4,4]", "batch sizes [2] and [3] differ", 13),
@@ -248,7 +260,19 @@ INTO = [
     ("i32[4,8] /= i32[8]", "/= is for floating-point numbers", 12),
 ]
 
-ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *POOLS, *MAPS, *COPIES, *REDUCTIONS, *INTO]
+ALL = [
+    *SYNTAX,
+    *NAMES,
+    *GOALS,
+    *GROUPS,
+    *MATMULS,
+    *CONVOLUTIONS,
+    *POOLS,
+    *MAPS,
+    *COPIES,
+    *REDUCTIONS,
+    *INTO,
+]
 
 
 @pytest.mark.parametrize(("text", "said", "at"), ALL, ids=[text[:60] for text, _, _ in ALL])

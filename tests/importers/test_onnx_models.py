@@ -328,7 +328,9 @@ def test_zero_points_in_the_middle_are_left_out() -> None:
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     (result,) = import_model(model).graph.outputs
     assert isinstance(result.operator, PrimitiveOperator | Reshape)
-    model.graph.initializer[3].CopyFrom(onnx.numpy_helper.from_array(np.arange(64, dtype=np.int32), "g"))
+    model.graph.initializer[3].CopyFrom(
+        onnx.numpy_helper.from_array(np.arange(64, dtype=np.int32), "g")
+    )
     (left,) = import_model(model).left
     assert "not of neighbours" in str(left)
 

@@ -9,15 +9,30 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import SpecError, quoted
-from morello.frontends.syntax import read_type
+from morello.frontends.grouped import GroupedType
+from morello.frontends.quantizing import Quantized
+from morello.frontends.syntax import read_given, read_type
 from morello.frontends.tokens import MAX_NAME
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout
 from morello.ir.tensor import Placement, TensorSpec, canonical, gapless
 
-TensorLike = str | TensorSpec | npt.NDArray[Any]
-"""A text such as "f32[64,64]{0,1}", a tensor spec, or an array: each gives a tensor's type."""
+TensorLike = str | TensorSpec | npt.NDArray[Any] | Quantized
+"""A text such as "f32[64,64]{0,1}", a tensor spec, or an array: each gives a tensor's type.
+
+A text such as "i4g32[64,16]", or what `morello.quantize` returns, gives that of weights in groups.
+"""
+
+
+def given_type(name: str, value: object) -> Type | GroupedType:
+    """The type of a tensor, or of weights in groups, called `name`; raises `SpecError`."""
+    if isinstance(value, Quantized):
+        weights, scales = value
+        (columns, groups), bits = scales.shape, 8 if weights.dtype == np.int8 else 4
+        size = weights.shape[1] * 8 // bits
+        return GroupedType((size, columns), bits, size // groups, _from_array(name, scales).dtype)
+    return read_given(value) if isinstance(value, str) else type_of(name, value)
 
 
 def type_of(name: str, value: object) -> Type:

@@ -146,8 +146,9 @@ def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
     (rows, size), (columns, width), groups = x.shape, weights.shape, scales.shape[1]
     count = size if weights.dtype is I8 else size // 2
     if size % BLOCK or width != count:
-        what = f"rows of {width} {weights.dtype} are not {size} numbers in blocks of {BLOCK}"
-        raise MisuseError(what, "u8 has two numbers, i8 has one", at=1)
+        what = f"{columns} rows of {width} {weights.dtype} do not fit {size} numbers"
+        fix = f"u8 has two numbers, i8 has one, and rows have blocks of {BLOCK}"
+        raise MisuseError(what, fix, at=1)
     group = size // groups
     if group * groups != size or not is_grouped(size, group) or scales.shape[0] != columns:
         what = f"scales {format_list(scales.shape)} do not fit {columns} rows of {size} numbers"

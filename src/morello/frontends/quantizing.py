@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.errors import SpecError
+from morello.base.errors import SpecError, quoted
 from morello.ir.primitives.quantized import BLOCK, LONGEST, ZERO, is_grouped, packed
 
 Array = npt.NDArray[Any]
 
 
-def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> tuple[Array, Array]:
+class Quantized(NamedTuple):
+    """The weights and scales that `quantized_matmul` takes, and that a name in a text can be."""
+
+    weights: Array
+    scales: Array
+
+
+def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> Quantized:
     """The weights and scales, of f16, that `quantized_matmul` takes for x @ w.
 
     Each column of `w` is rounded in groups of so many numbers, as for GGUF's Q4_0 (with 4 bits) and
@@ -34,4 +41,27 @@ def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> tuple[Array, Arr
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = np.where(units == 0, 0, np.rint(groups / units)).clip(-most - 1, most)
     rows = numbers.astype(np.int8).reshape(columns, size)
-    return packed(rows) if bits == 4 else rows, units[..., 0].astype(np.float16)
+    return Quantized(packed(rows) if bits == 4 else rows, units[..., 0].astype(np.float16))
+
+
+GGUF = {"Q4_0": BLOCK // 2, "Q8_0": BLOCK}
+"""The bytes of a block's numbers in formats of GGUF, which come after a scale of f16."""
+
+
+def from_gguf(rows: Array, kind: str) -> Quantized:
+    """Weights of a GGUF file as kernels read them: rows of bytes, in the format "Q4_0" or "Q8_0".
+
+    Raises `SpecError`.
+    """
+    if kind not in GGUF:
+        raise SpecError(f"weights of {quoted(kind)}", f"{' and '.join(GGUF)} are known")
+    size = 2 + GGUF[kind]
+    if rows.ndim != 2 or rows.dtype != np.uint8 or rows.shape[1] % size:
+        what = f"{rows.dtype} with shape {rows.shape}"
+        raise SpecError(f"rows of {kind}: {what}", f"give rows of u8 with blocks of {size} bytes")
+    blocks = rows.reshape(len(rows), -1, size)
+    weights, scales = (np.ascontiguousarray(part) for part in (blocks[..., 2:], blocks[..., :2]))
+    weights = weights.reshape(len(rows), -1)
+    return Quantized(
+        weights.view(np.int8) if kind == "Q8_0" else weights, scales.view("<f2")[..., 0]
+    )

@@ -11,9 +11,11 @@
     call       = function "(" [argument {"," argument}] ")"
     argument   = expression | quoted text | option "=" (number | name | "[" number {"," number} "]")
     type       = dtype "[" size {"," size} "]" [layout] ["S(" stride {"," stride} ")"]
+               | grouped "[" size "," size "]"
 
 Layouts are written as XLA writes them, minor dimension first: `f32[2048,16384]{0,1}`. Strides
-are in elements, one for each dimension: `f32[64,64]S(100,1)`.
+are in elements, one for each dimension: `f32[64,64]S(100,1)`. A type of weights in groups, such as
+`i4g32[64,16]`, is an operand of `@` only.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from morello.base.errors import SpecError
+from morello.frontends.grouped import GroupedType, grouped_type, is_grouped_name
 from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype
@@ -78,6 +81,14 @@ class TypeLiteral:
 
 
 @dataclass(frozen=True)
+class GroupedLiteral:
+    """A type of weights in groups, and where it begins in the text."""
+
+    type: GroupedType
+    at: int
+
+
+@dataclass(frozen=True)
 class Option:
     """The value of a call's option, and where it begins in the text."""
 
@@ -95,7 +106,7 @@ class FunctionCall:
     options: tuple[tuple[Name, Option], ...] = ()
 
 
-Expression = TypeLiteral | Literal | Name | Quoted | FunctionCall
+Expression = TypeLiteral | GroupedLiteral | Literal | Name | Quoted | FunctionCall
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,14 @@ def read_type(text: str) -> Type:
     """The type that a text such as `f32[64,64]{0,1}` denotes; raises `SpecError`."""
     parser = _Parser(text)
     operand = parser.type()
+    parser.end("end the type before it")
+    return operand.type
+
+
+def read_given(text: str) -> Type | GroupedType:
+    """The type that a text such as `f32[64,64]` or `i4g32[64,16]` denotes; raises `SpecError`."""
+    parser = _Parser(text)
+    operand = parser.type_or_grouped()
     parser.end("end the type before it")
     return operand.type
 
@@ -279,7 +298,7 @@ class _Parser:
                 name = self.expect("name", "a tensor")
                 infinite = name.text == "inf"
                 return Literal(math.inf, name.at) if infinite else Name(name.text, name.at)
-        return self.type()
+        return self.type_or_grouped()
 
     def call(self) -> FunctionCall:
         name, opening = self.expect("name", "a function"), self.expect("(", "arguments")
@@ -325,15 +344,22 @@ class _Parser:
 
     # ---- types
 
+    def type_or_grouped(self) -> TypeLiteral | GroupedLiteral:
+        name = self.next
+        if name.kind != "name" or not is_grouped_name(name.text):
+            return self.type()
+        self._position += 1
+        shape = self._shape(name.text)
+        with errors_at(self.text, name.at):
+            return GroupedLiteral(grouped_type(name.text, shape), name.at)
+
     def type(self) -> TypeLiteral:
         if self.next.kind != "name":
             what = "a tensor is missing" if self.next.kind == "end" else f"{self.next} is no tensor"
             raise error_at(self.text, self.next.at, what, "write a type such as f32[4,4] here")
         name = self.expect("name", "a dtype")
         dtype = self._dtype(name)
-        self.expect("[", f"write the sizes, as in {dtype}[4,4]")
-        shape = tuple(self._listed(self.size))
-        self.expect("]", "separate sizes by commas, and close the bracket")
+        shape = self._shape(str(dtype))
         if len(shape) > MAX_RANK:
             many = f"{len(shape)} dimensions; a tensor has at most {MAX_RANK}"
             raise error_at(self.text, name.at, many, "flatten some of them into one")
@@ -346,6 +372,12 @@ class _Parser:
             self.expect(")", "separate strides by commas, and close the parenthesis")
         with errors_at(self.text, begin):
             return TypeLiteral(make_type(shape, dtype, layout, strides), name.at)
+
+    def _shape(self, dtype: str) -> tuple[int, ...]:
+        self.expect("[", f"write the sizes, as in {dtype}[4,4]")
+        shape = tuple(self._listed(self.size))
+        self.expect("]", "separate sizes by commas, and close the bracket")
+        return shape
 
     def size(self) -> int:
         minus = self.accept("-")
@@ -365,6 +397,9 @@ class _Parser:
         return int(digits)
 
     def _dtype(self, name: Token) -> DType:
+        if is_grouped_name(name.text):
+            what = f"{name.text} is of weights in groups"
+            raise error_at(self.text, name.at, what, "only the second operand of @ can be such")
         with errors_at(self.text, name.at):
             return parse_dtype(name.text)
 

@@ -14,11 +14,13 @@ from typing import Any, get_args
 from morello.base.errors import SpecError, quoted
 from morello.frontends.copies import cast, move
 from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
-from morello.frontends.inputs import TensorLike, type_of
+from morello.frontends.grouped import GroupedType
+from morello.frontends.inputs import TensorLike, given_type
 from morello.frontends.maps import divide_in_place
 from morello.frontends.syntax import (
     Expression,
     FunctionCall,
+    GroupedLiteral,
     Literal,
     Name,
     Option,
@@ -107,7 +109,7 @@ def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
 def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Evaluator, Expression, Tensor]:
     """The text's evaluator, its expression, and the tensor that the expression computes."""
     syntax = read(text)
-    evaluator = _Evaluator(text, {name: type_of(name, value) for name, value in tensors.items()})
+    evaluator = _Evaluator(text, {name: given_type(name, value) for name, value in tensors.items()})
     for name, node in syntax.lets:
         evaluator.bind(name, node)
     result = evaluator.result(syntax.expression, syntax.results)
@@ -123,7 +125,7 @@ def parse_type(text: str) -> TensorSpec:
 class _Evaluator:
     """Evaluates the expressions of a text, given the types of the tensors it may name."""
 
-    def __init__(self, text: str, given: Mapping[str, Type]) -> None:
+    def __init__(self, text: str, given: Mapping[str, Type | GroupedType]) -> None:
         self.text = text
         self.calls: list[NamedCall] = []
         self.into = ""
@@ -133,22 +135,41 @@ class _Evaluator:
         self._inputs: dict[Tensor, int] = {}
         self._used: set[str] = set()
         self._bound: dict[str, Expression] = {}
-        for name, tensor_type in given.items():
+        self._grouped: dict[str, tuple[Name, Name]] = {}
+        """Names of weights in groups, with those of the two tensors that hold them."""
+        for name, kind in given.items():
             if reserved := _reserved(name):
                 raise SpecError(f"{name} is {reserved}; call the tensor by another name.")
-            self._values[name] = value_of(input_of(tensor_type, name))
             self._places[name] = None
+            if isinstance(kind, GroupedType):
+                self._bind_grouped(name, GroupedLiteral(kind, 0))
+            else:
+                self._values[name] = value_of(input_of(kind, name))
 
     def bind(self, name: Name, node: Expression) -> None:
         """Bind a name to the value of an expression; raises `SpecError`."""
         if reserved := _reserved(name.name):
             raise error_at(self.text, name.at, f"{name.name} is {reserved}", "use another name")
-        if name.name in self._values:
+        if name.name in self._values or name.name in self._grouped:
             fix = "use another name"
             raise error_at(self.text, name.at, f"{name.name} stands for something already", fix)
+        self._places[name.name] = name.at
+        if isinstance(node, GroupedLiteral):
+            self._bind_grouped(name.name, node)
+            return
         value = self._input(node, name.name) if isinstance(node, TypeLiteral) else self.of(node)
-        self._values[name.name], self._places[name.name] = value, name.at
+        self._values[name.name] = value
         self._bound[name.name] = node
+
+    def _bind_grouped(self, name: str, node: GroupedLiteral) -> None:
+        """Bind a name to weights in groups, and two more to the tensors; raises `SpecError`."""
+        names = Name(f"{name}_weights", node.at), Name(f"{name}_scales", node.at)
+        for each, type in zip(names, (node.type.weights, node.type.scales), strict=True):
+            if each.name in self._values:
+                what = f"{each.name} stands for something already"
+                raise error_at(self.text, node.at, what, f"call {name} by another name")
+            self._values[each.name] = value_of(input_of(type, each.name))
+        self._grouped[name] = names
 
     def check_used(self) -> None:
         for name, at in self._places.items():
@@ -169,6 +190,9 @@ class _Evaluator:
         if isinstance(node, Quoted):
             fix = "write a tensor such as f32[4,4]"
             raise error_at(self.text, node.at, "a quoted text cannot stand here", fix)
+        if isinstance(node, GroupedLiteral) or node.name in self._grouped:
+            fix = "only the second operand of @ can be such, as in f32[1,64] @ i4g32[64,16]"
+            raise error_at(self.text, node.at, "these are weights in groups", fix)
         if node.name not in self._values:
             raise self._unknown(node)
         self._used.add(node.name)
@@ -203,6 +227,7 @@ class _Evaluator:
             fix = f"the functions are: {', '.join(SUGGESTED)}"
             fix = f"did you mean {near[0]}" if near else fix
             raise error_at(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
+        node = self._with_tensors(node)
         known = signature(node.function)
         if len(node.arguments) != len(known.arguments):
             wanted = len(known.arguments)
@@ -230,6 +255,20 @@ class _Evaluator:
             raise error_at(self.text, _place(node, error.at), error.what, error.fix) from None
         self.calls.append(NamedCall(node.function, tuple(arguments), options, result))
         return result
+
+    def _with_tensors(self, node: FunctionCall) -> FunctionCall:
+        """The call itself, or that of `quantized_matmul` for a product by weights in groups."""
+        if node.function != "matmul" or len(node.arguments) != 2:
+            return node
+        x, w = node.arguments
+        if isinstance(w, Name) and w.name in self._grouped:
+            self._used.add(w.name)
+            held: tuple[Expression, ...] = self._grouped[w.name]
+        elif isinstance(w, GroupedLiteral):
+            held = TypeLiteral(w.type.weights, w.at), TypeLiteral(w.type.scales, w.at)
+        else:
+            return node
+        return replace(node, function="quantized_matmul", arguments=(x, *held))
 
     def _argument(self, node: Expression, kind: Any) -> Value | float | str | DType:
         if kind is str:
