@@ -76,8 +76,8 @@ def packed(numbers: Array) -> Array:
 def dequantized(weights: Array, scales: Array, size: int) -> Array:
     """The rows of `size` numbers that these weights and scales stand for, in the scales' dtype."""
     numbers = unpacked(weights, weights.shape[-1] < size)
-    rows: Array = numbers * np.repeat(scales, size // scales.shape[-1], -1)
-    return rows
+    rows: Array = numbers.reshape(*scales.shape, -1) * scales[..., None]
+    return rows.reshape(*scales.shape[:-1], size)
 
 
 # ---- what it computes
@@ -100,22 +100,25 @@ def _in_order(operation: Operation, inputs: Sequence[Array]) -> list[Array]:
 
 def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     """That of a sum of products, with x rounded to integers block by block."""
-    (value,) = _evaluate(operation, [x.value for x in inputs])
     x, weights, scales = _in_order(operation, [each.value for each in inputs])
     rows, size = x.shape
-    magnitudes = np.abs(dequantized(weights, scales, size)).T
+    factors = dequantized(weights, scales, size).T
+    value = x @ factors
+    np.abs(factors, out=factors)
     blocks = np.abs(x).reshape(rows, -1, BLOCK).max(-1)
     units = np.maximum(blocks, SMALLEST) / LEVELS
-    error: Floats = np.repeat(units, BLOCK, 1) @ magnitudes * 0.51
-    error = error + EPSILON * (size**0.5 + ROUNDINGS) * (np.abs(x) @ magnitudes)
+    of_x: Floats = np.repeat(units, BLOCK, 1) * 0.51
+    of_x = of_x + EPSILON * (size**0.5 + ROUNDINGS) * np.abs(x)
     given, _, of_scales = inputs
     if given.error is not None:
-        error = error + _in_order(operation, [given.error])[0] @ magnitudes
+        of_x = of_x + _in_order(operation, [given.error])[0]
+    error = of_x @ factors
     if of_scales.error is not None:
         wide = np.zeros_like(scales) + of_scales.error
         error = error + np.abs(x) @ np.abs(dequantized(weights, wide, size)).T
-    turned = operation.operands[3].dims == ("n", "m")
-    return (Bounded(value, error.T if turned else error),)
+    if operation.operands[3].dims == ("n", "m"):
+        value, error = value.T, error.T
+    return (Bounded(value, error),)
 
 
 QUANTIZED_MATMUL = Primitive(
