@@ -76,8 +76,8 @@ def packed(numbers: Array) -> Array:
 def dequantized(weights: Array, scales: Array, size: int) -> Array:
     """The rows of `size` numbers that these weights and scales stand for, in the scales' dtype."""
     numbers = unpacked(weights, weights.shape[-1] < size)
-    rows: Array = numbers.reshape(*scales.shape, -1) * scales[..., None]
-    return rows.reshape(*scales.shape[:-1], size)
+    rows: Array = numbers * np.repeat(scales, size // scales.shape[-1], -1)
+    return rows
 
 
 # ---- what it computes
