@@ -89,6 +89,7 @@ def avx2(machine: Machine) -> Target:
     kernels = standard_kernels(
         (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset(),
         filters=FILTERS, l2_bytes=streaming_bytes(machine, 32) * passes(machine, 32),
+        l3_bytes=machine.l3_bytes,
         broadcast=BROADCAST_APART, in_order=True,
     )  # fmt: skip
     target = Target(
@@ -126,6 +127,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         (64,), True, transposes, kinds,
         filters=FILTERS if timed else (),
         l2_bytes=streaming_bytes(machine, 64) * passes(machine, 64),
+        l3_bytes=machine.l3_bytes,
         bf16_product=machine.bf16_product,
     )  # fmt: skip
     target = Target(

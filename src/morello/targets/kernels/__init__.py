@@ -88,6 +88,7 @@ def standard_kernels(
     *,
     filters: Sequence[int] = (),
     l2_bytes: float = LINE_BYTES,
+    l3_bytes: float = 12.8,
     broadcast: float = 0.0,
     bf16_product: float = 1.0,
     in_order: bool = False,
@@ -97,9 +98,9 @@ def standard_kernels(
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
     `features` names its special products ("bf16_products", "byte_products", "bf16_tiles"). L2
-    delivers `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add
-    that needs one, and sums of products of packed bf16 take `bf16_product` times as long. With
-    `in_order`, compilers do not move loads across multiply-adds.
+    delivers `l2_bytes` a cycle, and what is behind it `l3_bytes`. `broadcast` are the cycles of a
+    broadcast beside each multiply-add that needs one, and sums of products of packed bf16 take
+    `bf16_product` times as long. With `in_order`, compilers do not move loads across multiply-adds.
     """
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
@@ -132,7 +133,7 @@ def standard_kernels(
         kernels += [take_row(dtype, index) for index in INDICES]
     kernels += scans()
     kernels += _packed(widest, features, bf16_product)
-    kernels += _quantized(widest, features)
+    kernels += _quantized(widest, features, l3_bytes)
     return tuple(kernels)
 
 
@@ -226,12 +227,15 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     return kernels
 
 
-def _quantized(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
+def _quantized(vector_bytes: int, features: frozenset[str], streamed: float) -> list[LeafKernel]:
     """Products with weights of 8 bits, then 4."""
-    bytewise = "byte_products" in features
-    blocks = (1.9, 2.4) if bytewise else (1.7, 1.9)
+    if "byte_products" in features:
+        cycles = {U8: (0.65, 1.2), I8: (0.6, 2.0)}
+    else:  # with registers of up to 32 bytes
+        wide = max(1, 32 // vector_bytes)
+        cycles = {U8: (3.8 * wide, 2.6 * wide), I8: (2.45 * wide, 2.4 * wide)}
     return [
-        quantized_product(weights, scales, block if bytewise else block * 64 / vector_bytes)
-        for weights, block in zip((U8, I8), blocks, strict=True)
+        quantized_product(weights, scales, *cycles[weights], streamed)
+        for weights in (U8, I8)
         for scales in (F32, F16, BF16)
     ]

@@ -6,22 +6,26 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.primitives.quantized import BLOCK, LONGEST, dequantized
 from morello.targets.helpers.quantized import ROWS, WEIGHTS
 from morello.targets.target import Column, Condition, LeafKernel
 
-STREAMED = 5.0
-"""Cycles to bring a line of weights or scales from memory."""
 ROUNDED = 20.0
 """Cycles to round a block of x."""
 TOTAL = 16.0
 """Cycles of a row of weights beside its blocks, for each row of x."""
 
 
-def quantized_product(weights: DType, scales: DType, block: float) -> LeafKernel:
-    """A few rows of x times rows of weights. A block of either takes `block` cycles."""
+def quantized_product(
+    weights: DType, scales: DType, unpacked: float, multiplied: float, streamed: float
+) -> LeafKernel:
+    """A few rows of x times rows of weights.
+
+    A block of weights takes `unpacked` cycles, and `multiplied` more for each row of x. Weights and
+    scales come at `streamed` bytes a cycle.
+    """
 
     def applies(s: Batch) -> Iterator[Condition]:
         k, bytes_, groups = s.size("k"), s.size("j"), s.size("g")
@@ -43,7 +47,7 @@ def quantized_product(weights: DType, scales: DType, block: float) -> LeafKernel
     def cost(s: Batch) -> Column:
         m, blocks = s.size("m"), s.size("k") / BLOCK
         bytes_ = s.size("j") + s.size("g") * float(scales.bytes)
-        row = np.maximum(block * blocks * (1 + m) / 2, STREAMED * bytes_ / LINE_BYTES)
+        row = np.maximum((unpacked + multiplied * m) * blocks, bytes_ / streamed)
         cycles: Column = 100.0 + ROUNDED * m * blocks + s.size("n") * (row + TOTAL * m)
         return cycles
 
