@@ -6,11 +6,11 @@ NumPy works out shapes, strides and offsets, on an array whose memory is never t
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from morello.graph.graph import Array, Node
+from morello.graph.graph import Array, Node, apply
 from morello.graph.operators import Broadcast, Reshape, Slice, Transpose
 
 VIEWS = Broadcast, Reshape, Slice, Transpose
@@ -48,7 +48,7 @@ def view_of(node: Node, stored: Collection[Node] = ()) -> View:
     """Where a node's elements lie, if the bases of views are row-major and without gaps.
 
     A view of a node in `stored`, or of one that is no view, has it as its base; a reshape that
-    would have to copy is a base as well.
+    would have to copy is a base as well, and so is a dense slice.
     """
     chain = [node]
     while chain[-1] not in stored and isinstance(chain[-1].operator, VIEWS):
@@ -66,6 +66,15 @@ def view_of(node: Node, stored: Collection[Node] = ()) -> View:
     return View(base, array.shape, array.strides, array.ctypes.data - first)
 
 
+def copied_from(node: Node, stored: Collection[Node] = ()) -> View:
+    """Where the elements of a view are copied from, in order, if it is stored by itself."""
+    (source,) = node.inputs
+    if isinstance(node.operator, Slice):
+        return view_of(apply(replace(node.operator, dense=False), source), stored)
+    view = view_of(node, stored)
+    return view_of(source, stored) if view.base is node else view
+
+
 def _untouched(shape: tuple[int, ...]) -> Array:
     """An array of bytes in row-major order, most of which lie outside of its memory."""
     strides = np.cumprod((1, *shape[:0:-1]), dtype=np.int64)[::-1] if shape else ()
@@ -74,10 +83,12 @@ def _untouched(shape: tuple[int, ...]) -> Array:
 
 
 def _moved(view: Node, array: Array) -> Array | None:
-    """The view of an array that a node is; None if it has to copy."""
+    """The view of an array that a node is; None if it is a copy."""
     if isinstance(view.operator, Reshape):
         try:
             return np.reshape(array, view.shape, copy=False)
         except ValueError:
             return None
+    if isinstance(view.operator, Slice) and view.operator.dense:
+        return None
     return view.operator.evaluate(array)

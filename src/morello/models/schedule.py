@@ -11,7 +11,7 @@ from morello.graph.graph import Graph, Node
 from morello.graph.lowering import copied
 from morello.graph.operators import Concat, Constant, Input
 from morello.graph.partition import GraphPartition, Group
-from morello.graph.views import VIEWS, View, view_of
+from morello.graph.views import VIEWS, View, copied_from, view_of
 from morello.ir.spec import Spec
 from morello.runtime.argument import row_major_strides
 
@@ -146,7 +146,7 @@ class _Tasks:
     def _is_ours(self, node: Node) -> bool:
         """Whether the elements of a node are computed by kernels."""
         base = view_of(node, self._stored).base
-        if isinstance(base.operator, VIEWS) and base not in self._groups:  # a reshape that copies
+        if isinstance(base.operator, VIEWS) and base not in self._groups:  # one that copies
             return self._is_ours(base.inputs[0])
         return base in self._groups or isinstance(base.operator, Concat)
 
@@ -155,9 +155,7 @@ class _Tasks:
         return _Task(group.output, (call,), _bases([call]))
 
     def _copy(self, node: Node) -> _Task:
-        view = view_of(node, self._stored)
-        if view.base is node:  # a reshape that copies
-            view = view_of(node.inputs[0], self._stored)
+        view = copied_from(node, self._stored)
         lowered = copied(view)
         stored = View(node, view.shape, row_major_strides(view.shape, 1))
         call = StoredCall(lowered.spec, lowered.inputs, stored, copies=True)

@@ -91,11 +91,15 @@ class Broadcast(Operator):
 
 @dataclass(frozen=True)
 class Slice(Operator):
-    """Every `steps[d]`-th element of dimension d, from `starts[d]` up to before `stops[d]`."""
+    """Every `steps[d]`-th element of dimension d, from `starts[d]` up to before `stops[d]`.
+
+    A `dense` one is no view of its input: its elements are copied, to be neighbours.
+    """
 
     starts: tuple[int, ...]
     stops: tuple[int, ...]
     steps: tuple[int, ...]
+    dense: bool = False
 
     @property
     def slices(self) -> tuple[slice, ...]:
