@@ -15,8 +15,10 @@ from morello.codegen.loops import (
     emits_nothing,
     loops,
     over_registers,
+    with_size,
 )
 from morello.codegen.statements import (
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -29,10 +31,12 @@ from morello.codegen.statements import (
     Prefetchable,
     Registers,
     Statement,
+    walk,
 )
 from morello.codegen.views import (
     Address,
     MemoryView,
+    RegisterView,
     View,
     buffer_view,
     register_view,
@@ -67,6 +71,9 @@ from morello.targets.target import Target
 
 Soon = tuple[int, Due]
 """An operand, and when it is read or written."""
+
+UNROLLED = 3
+"""The most pixels of a row of a filter that are unrolled here if compilers do not unroll them."""
 
 
 class Emitter:
@@ -118,14 +125,25 @@ class Emitter:
     def _unrolled(self, node: ImplNode, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
         spec, dim = node.impl.spec, rewrite.dim
         lines: list[Statement] = []
-        start = 0
+        start, before = 0, set[str]()
         for branch, body in zip(node.impl.children, node.children, strict=True):
             inner = body.impl.spec
+            free = self._free_registers(spec, views) - body.impl.peak[-1]
             for _ in range(branch.times):
                 start = min(start, spec.size(dim) - inner.size(dim))
-                lines += self.emit(body, cut(spec, inner, views, dim, start))
+                step = self.emit(body, cut(spec, inner, views, dim, start))
+                loads = _loads(step)
+                if spec.operation.accumulates and len(before & loads) > max(free, 0):
+                    lines.append(Barrier())
+                lines += step
                 start += inner.size(dim)
+                before = loads
         return lines
+
+    def _free_registers(self, spec: Spec, views: Sequence[View]) -> int:
+        """The registers that these operands leave to what is computed with them."""
+        held = sum(view.count for view in views if isinstance(view, RegisterView))
+        return self.target.levels[self.target.registers].capacity - held
 
     # ---- convolutions
 
@@ -152,11 +170,25 @@ class Emitter:
             dim: self._name(dim) if spec.size(dim) > 1 else ""
             for dim in pixels_of(spec.operation).values()
         }
-        tiles = cut_each(spec, views, [(dim, 1) for dim in pixels], list(pixels.values()))
-        lines = self.emit(node.children[0], matmul_views(spec.operation, tiles))
-        for dim, variable in reversed(pixels.items()):
-            if variable:
-                lines = [For(variable, spec.size(dim), 1, lines, node=node.number)]
+        *around, (column, variable) = pixels.items()
+        tiles = cut_each(spec, views, [(dim, 1) for dim, _ in around], [v for _, v in around])
+        row = spec
+        for dim, _ in around:
+            row = replace(row, sizes=with_size(row, dim, 1))
+        pixel = replace(row, sizes=with_size(row, column, 1))
+
+        def at(number: int, variable: str = "") -> list[Statement]:
+            moved = cut(row, pixel, tiles, column, number, variable)
+            return self.emit(node.children[0], matmul_views(spec.operation, moved))
+
+        lines = at(0, variable)
+        if variable and spec.size(column) <= UNROLLED and _has_barrier(lines):
+            lines = [line for number in range(spec.size(column)) for line in at(number)]
+        elif variable:
+            lines = [For(variable, spec.size(column), 1, lines, node=node.number)]
+        for dim, name in reversed(around):
+            if name:
+                lines = [For(name, spec.size(dim), 1, lines, node=node.number)]
         return lines
 
     def _crop(self, node: ImplNode, rewrite: Crop, views: Sequence[View]) -> list[Statement]:
@@ -370,6 +402,21 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     Crop: Emitter._crop,
 }
 """The code generators of rewrites that are not just a sequence of steps."""
+
+
+def _has_barrier(statements: Sequence[Statement]) -> bool:
+    return any(isinstance(statement, Barrier) for statement in walk(statements))
+
+
+def _loads(statements: Sequence[Statement]) -> set[str]:
+    """The places in memory that the kernels of statements work on."""
+    return {
+        f"{view.pointer} {view.address}"
+        for call in walk(statements)
+        if isinstance(call, Call)
+        for view in call.views
+        if isinstance(view, MemoryView)
+    }
 
 
 def _padding(operation: Operation) -> list[int]:

@@ -8,6 +8,7 @@ from morello.codegen.calls import kernel_lines
 from morello.codegen.lines import Lines
 from morello.codegen.parallel import Region
 from morello.codegen.statements import (
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -57,6 +58,8 @@ class Printer:
                 view, name = statement.view, self._called[statement.name]
                 dims = "".join(f"[{count}]" for count in view.counts())
                 lines.append(f"{c_type(statement.dtype, view.width)} {name}{dims};")
+            elif isinstance(statement, Barrier):
+                lines.append('__asm__ volatile("" ::: "memory");')
             elif isinstance(statement, ItemIndex):
                 lines.append(f"const long {self._called[statement.name]} = {statement.value};")
             else:

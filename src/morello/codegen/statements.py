@@ -224,7 +224,12 @@ class Prefetch:
         return self.at_once / self.every
 
 
-Statement = Definition | For | Block | If | ParallelFor | Call | Prefetchable | Prefetch
+@dataclass(frozen=True)
+class Barrier:
+    """A place that no load is moved or kept across, whatever the compiler would do."""
+
+
+Statement = Definition | For | Block | If | ParallelFor | Call | Prefetchable | Prefetch | Barrier
 
 
 def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
