@@ -51,6 +51,16 @@ def test_the_chosen_micro_kernel_does_not_spill(target: str, goal: str, tmp_path
     check_that_nothing_spills(morello.implement(goal, target=target)[0], tmp_path)
 
 
+def test_scalars_are_loaded_again_where_all_registers_hold_sums(tmp_path: Path) -> None:
+    """28 sums, and two halves of a row of b, each with all of the seven scalars of a."""
+    tile = morello.schedule("f32[7,64] @ f32[64,64]", target="avx512").to_accumulate()
+    for operand in "abc":
+        tile = tile.move(operand, "L2").move(operand, "L1")
+    tile = tile.move("c", "registers", vector=16).split(k=1).tile(n=32)
+    tile = tile.move("b", "registers", vector=16).tile(m=1)
+    check_that_nothing_spills(tile.solve().impl, tmp_path)
+
+
 def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
     """The inner loop of most multiply-adds has all that it needs in registers."""
     source, assembly = directory / "kernel.c", directory / "kernel.s"

@@ -228,6 +228,19 @@ def test_windows_lose_dimensions_in_which_there_is_one() -> None:
     assert after(padded) is padded
 
 
+def test_pixels_that_are_apart_are_copied_for_many_filters() -> None:
+    """Of what is computed; a filter of more pixels needs those in between."""
+    x = apply(Map("relu"), given(1, 2, 5, 4))
+    conv = Conv((2, 3), (0, 0), (0, 0), (1, 1))
+    copied = after(apply(conv, x, given(128, 2, 1, 1)))
+    assert copied.operator == Conv((1, 1), (0, 0), (0, 0), (1, 1))
+    assert copied.inputs[0].operator == Slice((0, 0, 0, 0), (1, 2, 5, 4), (1, 1, 2, 3), dense=True)
+    for image, filters in (
+        (x, given(127, 2, 1, 1)), (x, given(128, 2, 2, 1)), (x.inputs[0], given(128, 2, 1, 1)),
+    ):  # fmt: skip
+        assert after(apply(conv, image, filters)).operator == conv
+
+
 def one_hot(ids: Node, table: Node, first: int = 0) -> Node:
     """A product as Keras and JAX have an embedding."""
     places = fixed(np.arange(first, first + table.shape[0]), ids.dtype)

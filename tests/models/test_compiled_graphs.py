@@ -174,6 +174,18 @@ def test_convolutions_and_pools_of_real_nets() -> None:
     assert not model.left
 
 
+def test_a_convolution_by_one_pixel_reads_a_copy_of_pixels_that_are_apart() -> None:
+    image = given(1, 2, 6, 5)
+    active = apply(Map("relu"), image)
+    filters = constant(np.random.default_rng(0), 128, 2, 1, 1)
+    conv = apply(Conv((2, 2), (0, 0), (0, 0), (1, 1)), active, filters)
+    (segment,) = agrees(Graph((image,), (conv, active))).segments
+    assert [kernel.spec.expression for kernel in segment.kernels] == [
+        "relu(f32[60])", "move(u32[2,3,3]{2,1,0}S(30,10,2))",
+        "conv(f32[1,2,3,3], f32[128,2,1,1])",
+    ]  # fmt: skip
+
+
 def test_an_image_of_width_1_is_a_sequence() -> None:
     """Also where an epilogue has the dimension still."""
     image, residual = given(1, 4, 19, 1), given(1, 8, 10, 1)

@@ -85,6 +85,7 @@ class Emitter:
         self._goal = goal
         self._numbers = count()
         self._in_use = 0
+        self._around: list[str] = []  # the variables of the loops that are being emitted
 
     def emit(self, node: ImplNode, views: Sequence[View]) -> list[Statement]:
         """The statements of a node of a complete Impl over these views of its operands."""
@@ -113,7 +114,9 @@ class Emitter:
             return self.emit(loop.body, loop.tiles(None))
         variable = self._name(loop.dim)
         tiles = loop.tiles(variable)
+        self._around.append(variable)
         body = self.emit(loop.body, tiles)
+        self._around.pop()
         reduction = loop.accumulates_in_registers
         return [
             For(
@@ -125,7 +128,7 @@ class Emitter:
     def _unrolled(self, node: ImplNode, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
         spec, dim = node.impl.spec, rewrite.dim
         lines: list[Statement] = []
-        start, before = 0, set[str]()
+        start, before = 0, dict[str, MemoryView]()
         for branch, body in zip(node.impl.children, node.children, strict=True):
             inner = body.impl.spec
             free = self._free_registers(spec, views) - body.impl.peak[-1]
@@ -133,12 +136,21 @@ class Emitter:
                 start = min(start, spec.size(dim) - inner.size(dim))
                 step = self.emit(body, cut(spec, inner, views, dim, start))
                 loads = _loads(step)
-                if spec.operation.accumulates and len(before & loads) > max(free, 0):
-                    lines.append(Barrier())
+                again = [view for place, view in loads.items() if place in before]
+                if spec.operation.accumulates and len(again) > max(free, 0):
+                    lines += self._barrier(again)
                 lines += step
                 start += inner.size(dim)
                 before = loads
         return lines
+
+    def _barrier(self, again: Sequence[MemoryView]) -> list[Statement]:
+        """What makes compilers load these again, in the innermost loop, instead of keeping them.
+
+        Sums leave no registers for them, so that sums would be stored and loaded instead.
+        """
+        variables = [v for v in self._around if all(v in view.address.terms for view in again)]
+        return [Barrier(variables[-1])] if variables else []
 
     def _free_registers(self, spec: Spec, views: Sequence[View]) -> int:
         """The registers that these operands leave to what is computed with them."""
@@ -181,13 +193,17 @@ class Emitter:
             moved = cut(row, pixel, tiles, column, number, variable)
             return self.emit(node.children[0], matmul_views(spec.operation, moved))
 
+        self._around += [name for name in pixels.values() if name]
         lines = at(0, variable)
+        if variable:
+            self._around.pop()
         if variable and spec.size(column) <= UNROLLED and _has_barrier(lines):
             lines = [line for number in range(spec.size(column)) for line in at(number)]
         elif variable:
             lines = [For(variable, spec.size(column), 1, lines, node=node.number)]
         for dim, name in reversed(around):
             if name:
+                self._around.pop()
                 lines = [For(name, spec.size(dim), 1, lines, node=node.number)]
         return lines
 
@@ -408,10 +424,10 @@ def _has_barrier(statements: Sequence[Statement]) -> bool:
     return any(isinstance(statement, Barrier) for statement in walk(statements))
 
 
-def _loads(statements: Sequence[Statement]) -> set[str]:
-    """The places in memory that the kernels of statements work on."""
+def _loads(statements: Sequence[Statement]) -> dict[str, MemoryView]:
+    """The tiles in memory that the kernels of statements work on, by their places."""
     return {
-        f"{view.pointer} {view.address}"
+        f"{view.pointer} {view.address}": view
         for call in walk(statements)
         if isinstance(call, Call)
         for view in call.views

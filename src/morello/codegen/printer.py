@@ -59,7 +59,8 @@ class Printer:
                 dims = "".join(f"[{count}]" for count in view.counts())
                 lines.append(f"{c_type(statement.dtype, view.width)} {name}{dims};")
             elif isinstance(statement, Barrier):
-                lines.append('__asm__ volatile("" ::: "memory");')
+                variable = self._called[statement.variable]
+                lines.append(f'__asm__ volatile("" : "+r"({variable}) : : "memory");')
             elif isinstance(statement, ItemIndex):
                 lines.append(f"const long {self._called[statement.name]} = {statement.value};")
             else:

@@ -226,7 +226,12 @@ class Prefetch:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A place that no load is moved or kept across, whatever the compiler would do."""
+    """A place that no load is moved or kept across, whatever the compiler would do.
+
+    What lies at addresses with this loop variable is loaded again after it.
+    """
+
+    variable: str
 
 
 Statement = Definition | For | Block | If | ParallelFor | Call | Prefetchable | Prefetch | Barrier
