@@ -111,7 +111,8 @@ def _dot_of_words(isa: str, weights: str, scales: str) -> dict[str, str]:
 static inline __attribute__((always_inline)) void {name}(const int rows, const int streams,
     const int16_t *x, const float *units, long k, const {scalar(weights)} *weights, long w_n,
     const {scalar(scales)} *scales, long s_n, int shift, float *out, long out_m, long out_n) {{
-  {floats} s[{STREAMS}][{ROWS}] = {{{{{{0}}}}}};
+  {floats} s[{STREAMS}][{ROWS}];
+  {_cleared(floats)}
   {words} w;
   for (long b = 0; b < k / {BLOCK}; ++b) {{
     for (int n = 0; n < streams; ++n) {{
@@ -136,6 +137,12 @@ static inline __attribute__((always_inline)) void {name}(const int rows, const i
   }}
 }}"""
     return helpers
+
+
+def _cleared(floats: str) -> str:
+    """Sets all sums s to 0 one by one: gcc calls memset for an initializer or a loop."""
+    places = (f"s[{n}][{r}] = " for n in range(STREAMS) for r in range(ROWS))
+    return f"{''.join(places)}({floats}){{0}};"
 
 
 def _product(weights: str, scales: str, bytewise: bool) -> dict[str, str]:
@@ -249,7 +256,8 @@ static inline __attribute__((always_inline)) void $name(const int rows, const in
     const int8_t *x, const int32_t *constants, const float *units, long chunks,
     const $weights *weights, long w_n, const $scales *scales, long s_n, long bytes, long g,
     const int32_t *places, long period, float *out, long out_m, long out_n) {
-  f32x16 s[$streams][$rows] = {{{0}}};
+  f32x16 s[$streams][$rows];
+  $cleared
   for (long first = 0, c = 0; first < g; first += 16) {
     f32x16 factors[$streams];
     for (int n = 0; n < streams; ++n) {
@@ -283,8 +291,9 @@ static inline __attribute__((always_inline)) void $name(const int rows, const in
     }
   }
 }""").substitute(
-        name=name, rows=ROWS, streams=STREAMS, load=load, kind=f"{weights}x64", chunk=128 * parts,
-        weights=scalar(weights), scales=scalar(scales), ahead=AHEAD_BYTES,
-        unpack="\n        ".join(unpack), adds="\n          ".join(adds),
+        name=name, rows=ROWS, streams=STREAMS, cleared=_cleared("f32x16"), load=load,
+        kind=f"{weights}x64", chunk=128 * parts, weights=scalar(weights),
+        scales=scalar(scales), ahead=AHEAD_BYTES, unpack="\n        ".join(unpack),
+        adds="\n          ".join(adds),
     )  # fmt: skip
     return helpers
