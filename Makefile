@@ -7,10 +7,10 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock package clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## create or update .venv (every target below does so first)
 	@$(PYTHON) tools/bootstrap.py
@@ -45,6 +45,9 @@ bench-search: setup ## how long searches take; SEARCH="models -j 2", "random --g
 bench-models: setup-models ## race whole models against their frameworks; MODELS="minilm --threads 2" for less
 	$(BIN)/python -m pip install -qq --no-deps --requirement benchmarks/clients/requirements.txt
 	$(BIN)/python -m benchmarks.clients $(MODELS)
+
+bench-certificates: setup ## certificates of the benchmark's Specs; CERTIFICATES="softmax" for some
+	$(BIN)/python -m benchmarks.certificates $(CERTIFICATES)
 
 bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EXPRESSIONS="--size 64" for less
 	$(BIN)/python -m benchmarks.expressions $(EXPRESSIONS)

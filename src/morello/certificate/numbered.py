@@ -81,6 +81,8 @@ class Numbered:
 
     def numbers(self, batch: Batch) -> Ints:
         """The numbers of Specs; new ones get the next."""
+        if not len(batch):
+            return np.empty(0, np.int32)  # and no kind is reached
         known = self.kinds.setdefault(Kind.of(batch), _OfKind())
         table = table_of(batch)
         numbers, new = [], []
