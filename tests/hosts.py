@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.cpu import Cache, HostCPU
+from morello.targets.cpu import TILES, Cache, HostCPU
 from morello.targets.x86 import AVX2, AVX512
 
 _PRODUCTS = ("avx512_bf16", "avx512_vnni")
@@ -25,7 +25,7 @@ def _amd(
 
 SAPPHIRE_RAPIDS = HostCPU(
     "x86_64", "GenuineIntel", "Sapphire Rapids",
-    frozenset((*AVX512.features, *_PRODUCTS, "avx512_vbmi2", "amx_tile", "amx_bf16")),
+    frozenset((*AVX512.features, *_PRODUCTS, "avx512_vbmi2", "amx_tile", *TILES)),
     (
         Cache(1, "data", 48 << 10, 12, 64, 1),
         Cache(2, "unified", 2048 << 10, 16, 64, 1),

@@ -79,15 +79,17 @@ def test_choices(
 
 
 @pytest.mark.parametrize(
-    ("text", "weights"),
+    ("text", "weights", "kernel"),
     [
-        ("bf16[32,64] @ bf16[64,32] -> f32[32,32]", "plain"),
-        ("bf16[128,128] @ bf16[128,128] -> f32[128,128]", "constant"),
+        ("bf16[32,64] @ bf16[64,32] -> f32[32,32]", "plain", "sum_tiles_bf16"),
+        ("bf16[128,128] @ bf16[128,128] -> f32[128,128]", "constant", "sum_tiles_bf16"),
+        ("u8[64,128] @ i8[128,64]", "plain", "sum_tiles_u8_i8"),
+        ("i8[64,128] @ i8[128,64] -> i16[64,64]", "constant", "sum_tiles_i8"),
     ],
 )
-def test_tiles_are_chosen_for_products_of_bf16(
-    text: str, weights: str, monkeypatch: pytest.MonkeyPatch
+def test_tiles_are_chosen_for_products(
+    text: str, weights: str, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "host_cpu", lambda: SAPPHIRE_RAPIDS)
     impl, _ = morello.implement(text, target=catalog.uncalibrated(), weights=weights)
-    assert "select(sum_tiles_bf16)" in written(impl)
+    assert f"select({kernel})" in written(impl)

@@ -370,7 +370,7 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         return {"x": range(width, width + 1)}
-    if kernel.name == "sum_tiles_bf16":
+    if kernel.name.startswith("sum_tiles_"):
         multiples = range(SIDE, 4 * SIDE, SIDE)
         return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
     if kernel.operation == "QuantizedMatmul":

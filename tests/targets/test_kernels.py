@@ -20,13 +20,13 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
 from morello.ir.primitives import quantized_matmul
 from morello.targets import TARGETS
-from morello.targets.cpu import host_cpu
+from morello.targets.cpu import TILES, host_cpu
 from morello.targets.helpers.collect import used_in
-from morello.targets.helpers.tiles import TILES as TILE_HELPERS
+from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES, tile_helpers
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import LeafKernel, Target
-from morello.targets.x86 import AVX2, AVX512, PRODUCTS, TILES, avx512
+from morello.targets.x86 import AVX2, AVX512, PRODUCTS, avx512
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,7 +47,7 @@ def known_targets() -> list[Target]:
 
     Neon's C has no intrinsics, and so runs wherever numbers of 16 bits are converted.
     """
-    best = avx512(X86_64_V4, host_cpu().features & (PRODUCTS | {TILES}))
+    best = avx512(X86_64_V4, host_cpu().features & (PRODUCTS | TILES))
     if best is not AVX512:
         best = replace(best, arch="native")
     elsewhere = replace(NEON, arch=AVX2.arch, features=AVX2.features)
@@ -370,8 +370,9 @@ def test_every_kernel_has_a_name_of_its_own() -> None:
 
 @pytest.mark.skipif(not runs_here(AVX2), reason="x86-64 only")
 def test_the_code_of_tiles_compiles_where_it_does_not_run(tmp_path: Path) -> None:
-    target = avx512(X86_64_V4, PRODUCTS | {TILES})
-    call = "void f(uint32_t *a, float *c) { sum_tiles_bf16(a, 16, a, 32, c, 32, 32, 32, 16); }"
-    lines = compiled_for(target, [*TILE_HELPERS.values(), call])
+    target = avx512(X86_64_V4, PRODUCTS | TILES)
+    calls = [f"{p.name}(a, 16, a, 32, (void *)c, 32, 32, 32, 16);" for p in BF16_TILES + BYTE_TILES]
+    function = f"void f(uint32_t *a, char *c) {{ {' '.join(calls)} }}"
+    lines = compiled_for(target, [*tile_helpers(TILES).values(), function])
     headers = ["#include <stdint.h>", "#include <immintrin.h>"]
     compile_c("\n".join([*headers, *lines]), target, tmp_path)

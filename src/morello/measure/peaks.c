@@ -93,40 +93,54 @@ int64_t u8_operations(void) { return 0; }
 int64_t u8(int64_t rounds) { return rounds; }
 #endif
 
-/* Tiles of bf16: four blocks of sums are enough to hide the latency. A process has to have asked for
- * their use. */
-#if defined(__AMX_BF16__)
+/* Tiles: four blocks of sums are enough to hide the latency. A process has to have asked for their
+ * use. */
 #define TILE_SIDE 16
-int64_t bf16_tiles_operations(void) { return 4 * TILE_SIDE * TILE_SIDE * 2 * TILE_SIDE * 2; }
-int64_t bf16_tiles(int64_t rounds) {
-    struct {
-        uint8_t palette, start, zeros[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
-    _tile_loadconfig(&tiles);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    _tile_zero(4);
-    _tile_zero(5);
-    _tile_zero(6);
-    _tile_zero(7);
-    int64_t began = now();
-    for (int64_t i = 0; i < rounds; i++) {
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+#define TILES(name, in_group, product)                                                            \
+    int64_t name##_operations(void) {                                                             \
+        return 4 * TILE_SIDE * TILE_SIDE * TILE_SIDE * in_group * 2;                              \
+    }                                                                                             \
+    int64_t name(int64_t rounds) {                                                                \
+        struct {                                                                                  \
+            uint8_t palette, start, zeros[14];                                                    \
+            uint16_t bytes[16];                                                                   \
+            uint8_t rows[16];                                                                     \
+        } tiles = {                                                                               \
+            1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};       \
+        _tile_loadconfig(&tiles);                                                                 \
+        _tile_zero(0);                                                                            \
+        _tile_zero(1);                                                                            \
+        _tile_zero(2);                                                                            \
+        _tile_zero(3);                                                                            \
+        _tile_zero(4);                                                                            \
+        _tile_zero(5);                                                                            \
+        _tile_zero(6);                                                                            \
+        _tile_zero(7);                                                                            \
+        int64_t began = now();                                                                    \
+        for (int64_t i = 0; i < rounds; i++) {                                                    \
+            product(0, 4, 6);                                                                     \
+            product(1, 4, 7);                                                                     \
+            product(2, 5, 6);                                                                     \
+            product(3, 5, 7);                                                                     \
+        }                                                                                         \
+        int64_t took = now() - began;                                                             \
+        _tile_release();                                                                          \
+        return took;                                                                              \
     }
-    int64_t took = now() - began;
-    _tile_release();
-    return took;
-}
+#define NO_TILES(name)                                                                            \
+    int64_t name##_operations(void) { return 0; }                                                 \
+    int64_t name(int64_t rounds) { return rounds; }
+
+#if defined(__AMX_BF16__)
+TILES(bf16_tiles, 2, _tile_dpbf16ps)
 #else
-int64_t bf16_tiles_operations(void) { return 0; }
-int64_t bf16_tiles(int64_t rounds) { return rounds; }
+NO_TILES(bf16_tiles)
+#endif
+
+#if defined(__AMX_INT8__)
+TILES(u8_tiles, 4, _tile_dpbusd)
+#else
+NO_TILES(u8_tiles)
 #endif
 
 /* Reads memory from end to end, `passes` times. */

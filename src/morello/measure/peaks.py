@@ -29,10 +29,13 @@ from morello.runtime.argument import Array, aligned_bytes
 from morello.targets.calibration import VARIABLE, default_path
 from morello.targets.catalog import uncalibrated
 from morello.targets.cpu import host_cpu
-from morello.targets.x86 import TILES
 
-VERSION = 1
+VERSION = 2
 """Of the file that peaks are kept in."""
+
+_TILES = {"bf16_tiles": "amx_bf16", "u8_tiles": "amx_int8"}
+"""The functions for products of tiles, which a process has to be allowed, and their features."""
+_PROBES = ("f32", "bf16", "u8", *_TILES)
 
 READ_KIB = (16, 32, 64, 256, 512, 1024, 2048, 4096, 16384, 32768, 65536, 262144)
 Rounds = Callable[[int], int]
@@ -118,17 +121,22 @@ def measured_peak(threads: int) -> Peak:
     rates = {
         name: getattr(library, f"{name}_operations")()
         * _together([partial(_best_rate, getattr(library, name))] * threads)
-        for name in ("f32", "bf16", "u8", *(["bf16_tiles"] if cpu.has(TILES) else ()))
+        for name in _PROBES
+        if name not in _TILES or cpu.has(_TILES[name])
     }
     # bf16 can be converted and multiplied as f32
-    widest = max(rates["f32"], rates["bf16"], rates.get("bf16_tiles", 0.0))
+    products = {
+        "f32": rates["f32"],
+        "bf16": max(rates["f32"], rates["bf16"], rates.get("bf16_tiles", 0.0)),
+        "u8": max(rates["u8"], rates.get("u8_tiles", 0.0)),
+    }
     reads = {}
     for size in (kib << 10 for kib in READ_KIB):
         readers = _readers(library, size, threads)
         rounds = _together([partial(_best_rate, reader) for reader in readers])
         reads[size] = rounds * (size // threads)
     return Peak(
-        {"f32": rates["f32"], "bf16": widest, "u8": rates["u8"]},
+        products,
         reads,
         _caches(),
         Stopwatch(find_compiler()).hertz(),
@@ -169,7 +177,7 @@ def _library() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise BuildError(f"{path} cannot be loaded: {error}.") from None
-    for name in ("f32", "bf16", "u8", "bf16_tiles"):
+    for name in _PROBES:
         probe, operations = getattr(library, name), getattr(library, f"{name}_operations")
         probe.restype, probe.argtypes = ctypes.c_int64, [ctypes.c_int64]
         operations.restype, operations.argtypes = ctypes.c_int64, []

@@ -10,11 +10,11 @@ from morello.base.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.targets.caches import beyond_nearest, rows_of, sized
 from morello.targets.calibration import calibrated
-from morello.targets.cpu import Cache, host_cpu
+from morello.targets.cpu import TILES, Cache, host_cpu
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine, machine_of
 from morello.targets.neon import NEON
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, PORTABLE, PRODUCTS, TILES, avx2, avx512, portable
+from morello.targets.x86 import AVX2, AVX512, PORTABLE, PRODUCTS, avx2, avx512, portable
 
 TARGETS = {target.name: target for target in (AVX2, AVX512, NEON)}
 
@@ -66,7 +66,7 @@ def uncalibrated() -> Target:
     """
     cpu = host_cpu()
     if runs_here(AVX512):
-        base = avx512(host_machine() or X86_64_V4, cpu.features & (PRODUCTS | {TILES}))
+        base = avx512(host_machine() or X86_64_V4, cpu.features & (PRODUCTS | TILES))
     elif runs_here(AVX2):
         base = avx2(host_machine() or X86_64_V3)
     elif runs_here(NEON):

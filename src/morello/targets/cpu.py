@@ -26,7 +26,8 @@ _ALIASES = {"asimd": "neon", "avx1.0": "avx"}
 # The system call on x86-64, its operation, and the state that is asked for.
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
 
-_TILE_PRODUCTS = {"amx_bf16", "amx_int8"}
+TILES = frozenset(("amx_bf16", "amx_int8"))
+"""The features of a CPU that has products of tiles; a process has to ask for their use."""
 
 _KINDS: dict[str, CacheKind] = {
     "Data": "data",
@@ -106,7 +107,7 @@ def _with_permission(cpu: HostCPU) -> HostCPU:
     """
     if not cpu.has("amx_tile") or _may_use_tiles():
         return cpu
-    return replace(cpu, features=cpu.features - _TILE_PRODUCTS)
+    return replace(cpu, features=cpu.features - TILES)
 
 
 def _may_use_tiles() -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
-from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16
+from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16, DType
 from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.costs import with_coefficients
+from morello.targets.cpu import TILES
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine
@@ -23,24 +25,32 @@ FILTERS = (4, 8)
 """The sides of the blocks of filters and channels that have a kernel to transpose them."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
-BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16))
+
+
+def _byte_packings(a: DType, b: DType) -> tuple[Packing, ...]:
+    groups = {U8: U8X4, I8: I8X4}
+    return tuple(Packing((a, b), sums, (groups[a], groups[b])) for sums in (I32, I16, U16))
+
+
+BYTE_PACKINGS = _byte_packings(U8, I8)
+BYTE_TILE_PACKINGS = tuple(
+    packing for a, b in product((U8, I8), repeat=2) for packing in _byte_packings(a, b)
+)
 
 _AVX2 = "avx2,fma,f16c,bmi,bmi2"
 _AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
 """The instruction sets of the levels x86-64-v3 and x86-64-v4, by their names in compilers."""
 
-TILES = "amx_bf16"
-"""The feature of a CPU that has tiles of bf16; a process has to ask for their use."""
-
 _PRODUCTS = {
     "avx512_bf16": ("bf16_products", "avx512bf16"),
     "avx512_vnni": ("byte_products", "avx512vnni"),
-    TILES: ("bf16_tiles", "amx-tile,amx-bf16"),
+    "amx_bf16": ("bf16_tiles", "amx-tile,amx-bf16"),
+    "amx_int8": ("byte_tiles", "amx-tile,amx-int8"),
 }
 """Instructions for sums of products: by their names in Linux, those in `standard_kernels`, and in
 compilers."""
 
-PRODUCTS = frozenset(_PRODUCTS) - {TILES}
+PRODUCTS = frozenset(_PRODUCTS) - TILES
 """Features of a CPU beyond AVX-512 that there are kernels for, and that any process may use."""
 
 
@@ -114,8 +124,10 @@ def avx2(machine: Machine) -> Target:
 def avx512(machine: Machine, products: frozenset[str]) -> Target:
     """AVX-512 with these of `PRODUCTS` and `TILES`, with the costs of a microarchitecture."""
     kinds = frozenset(_PRODUCTS[p][0] for p in products)
+    named = [name for p in sorted(products) for name in _PRODUCTS[p][1].split(",")]
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
+    packs += BYTE_TILE_PACKINGS * ("byte_tiles" in kinds)
     # kernels for blocks of 8 and for whole filters were not timed on narrower units (there,
     # blocks of 8 are no better than four of 4)
     timed = passes(machine, 64) == 1
@@ -141,7 +153,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         masks=True,
         rows=14,
         features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
-        instructions=",".join([_AVX512, *(_PRODUCTS[p][1] for p in sorted(products))]),
+        instructions=",".join(dict.fromkeys([_AVX512, *named])),
         casts=frozenset(CASTS),
         packs=packs,
         headers={"_mm": "immintrin.h", "_tile_": "immintrin.h"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from morello.ir.batch import LINE_BYTES
-from morello.targets.helpers.tiles import TILES
+from morello.targets.helpers.tiles import tile_helpers
 from morello.targets.helpers.vectors import (
     conversion_helpers,
     full_width,
@@ -21,7 +21,7 @@ from morello.targets.helpers.vectors import (
 
 
 def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
-    """All products that `isa` has, with `features` ("avx512_bf16", "avx512_vnni", "amx_bf16")."""
+    """All products that `isa` has, with these features of a CPU ("avx512_bf16" and the like)."""
     result = _register_products(isa, features) | _totals(isa)
     for product in _inner_products(isa, features):
         result |= _inner_product(isa, product)
@@ -33,8 +33,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     for rows in ("f32", "bf16"):
         for reading in BLOCK_READINGS:
             result |= _block_sums(isa, rows, reading)
-    if "amx_bf16" in features:
-        result |= TILES
+    result |= tile_helpers(features)
     if "avx512_vnni" in features:
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16

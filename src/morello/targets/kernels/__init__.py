@@ -24,6 +24,7 @@ from morello.ir.dtype import (
     DType,
 )  # fmt: skip
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.gathering import take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
@@ -97,10 +98,11 @@ def standard_kernels(
 
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
-    `features` names its special products ("bf16_products", "byte_products", "bf16_tiles"). L2
-    delivers `l2_bytes` a cycle, and what is behind it `l3_bytes`. `broadcast` are the cycles of a
-    broadcast beside each multiply-add that needs one, and sums of products of packed bf16 take
-    `bf16_product` times as long. With `in_order`, compilers do not move loads across multiply-adds.
+    `features` names its special products ("bf16_products", "byte_products", "bf16_tiles" and
+    "byte_tiles"). L2 delivers `l2_bytes` a cycle, and what is behind it `l3_bytes`. `broadcast` are
+    the cycles of a broadcast beside each multiply-add that needs one, and sums of products of
+    packed bf16 take `bf16_product` times as long. With `in_order`, compilers do not move loads
+    across multiply-adds.
     """
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
@@ -220,8 +222,8 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     for dtypes, function, slower in products:
         for first in (True, False):
             kernels.append(packed_multiply_add(dtypes, width, function, slower, scalar_is_a=first))
-    if "bf16_tiles" in features:
-        kernels.append(tile_sums())
+    tiles = BF16_TILES * ("bf16_tiles" in features) + BYTE_TILES * ("byte_tiles" in features)
+    kernels += map(tile_sums, tiles)
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
         kernels += [pack(single, packed, 1), pack(single, packed, wide)]
     return kernels

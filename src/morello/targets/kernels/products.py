@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16X2, F32, DType
+from morello.ir.dtype import BF16X2, DTYPES, PACKED, DType
 from morello.ir.placements import Bools
 from morello.targets.helpers.products import RowReading
-from morello.targets.helpers.tiles import SIDE
+from morello.targets.helpers.tiles import SIDE, TileProduct
 from morello.targets.kernels.conditions import every_second, flat, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
@@ -207,9 +207,10 @@ def packed_multiply_add(
     )
 
 
-def tile_sums() -> LeafKernel:
-    """Blocks of packed bf16 in the nearest cache, multiplied by tiles, added to a block of c."""
+def tile_sums(product: TileProduct) -> LeafKernel:
+    """Blocks of packed groups in the nearest cache, multiplied by tiles, added to a block of c."""
     sides = ("m", "n", "k")
+    a, b = PACKED[product.a], PACKED[product.b]
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=sides)
@@ -230,12 +231,12 @@ def tile_sums() -> LeafKernel:
         return cycles
 
     return LeafKernel(
-        "sum_tiles_bf16",
+        product.name,
         "MatmulAccum",
-        (BF16X2, BF16X2, F32),
+        (a, b, DTYPES[product.total]),
         (None, None, None),
-        "sum_tiles_bf16(&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {m}, {n}, {k});",
-        lambda x, y, z: z + _unpacked(BF16X2, x, x.ndim - 1) @ _unpacked(BF16X2, y, y.ndim - 2),
+        f"{product.name}(&{{a}}, {{a_m}}, &{{b}}, {{b_k}}, &{{c}}, {{c_m}}, {{m}}, {{n}}, {{k}});",
+        lambda x, y, z: z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2),
         applies,
         cost,
     )
