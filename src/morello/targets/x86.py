@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16, DType
+from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16
 from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import TILES
@@ -25,16 +25,10 @@ FILTERS = (4, 8)
 """The sides of the blocks of filters and channels that have a kernel to transpose them."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
-
-
-def _byte_packings(a: DType, b: DType) -> tuple[Packing, ...]:
-    groups = {U8: U8X4, I8: I8X4}
-    return tuple(Packing((a, b), sums, (groups[a], groups[b])) for sums in (I32, I16, U16))
-
-
-BYTE_PACKINGS = _byte_packings(U8, I8)
+BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16))
 BYTE_TILE_PACKINGS = tuple(
-    packing for a, b in product((U8, I8), repeat=2) for packing in _byte_packings(a, b)
+    Packing((a, b), I32, (groups_a, groups_b))
+    for (a, groups_a), (b, groups_b) in product(((U8, U8X4), (I8, I8X4)), repeat=2)
 )
 
 _AVX2 = "avx2,fma,f16c,bmi,bmi2"
