@@ -7,7 +7,7 @@ first choice), whose times show what other load on a shared machine did meanwhil
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,6 @@ from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.measure.timing import Runner, calls_for, in_turns, quiet
 from morello.native.toolchain import Compiler
-from morello.runtime.argument import Array
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
 from morello.runtime.verify import CheckedOutputs
@@ -165,19 +164,13 @@ def _cold(
     """Fill `times` with the times of calls that rotate through enough arrays to miss the caches."""
     size = sum(array.nbytes for array in programs[0].arrays)
     count = min(MOST_COLD_SETS, max(2, COLD_BYTES // size))
-    sets: list[tuple[Array, ...]] = [
-        tuple(array.copy() for array in programs[0].arrays) for _ in range(count)
-    ]
+    arrays, *copies = [tuple(array.copy() for array in programs[0].arrays) for _ in range(count)]
     for index, candidate in enumerate(programs):
         if wrong[index]:
             continue
-        runs = [
-            watch.runner(Candidate(candidate.library, candidate.symbol, arrays)) for arrays in sets
-        ]
-        for repeat, samples in zip(
-            range(times.shape[1]), in_turns(runs, [1] * count), strict=False
-        ):
-            times[index, repeat] = sum(samples) / count
+        run = watch.runner(replace(candidate, arrays=arrays, copies=tuple(copies)))
+        for repeat in range(times.shape[1]):
+            times[index, repeat] = run(count) / count
 
 
 def seconds_for(impls: Sequence[Impl], hertz: float) -> float:

@@ -12,8 +12,9 @@ import numpy as np
 from morello.codegen import generate
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
+from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
-from morello.measure.calibrate.goals import ProbeGoal
+from morello.measure.calibrate.goals import L2, MEMORY, ProbeGoal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.measure.stopwatch import Candidate
 from morello.native.build import build
@@ -27,6 +28,12 @@ from morello.targets.target import Target
 
 SPREAD = 3.0
 """The largest factor by which costs are scaled up or down to find programs that may be better."""
+
+BEYOND_L2 = 8
+"""Arrays in memory, with their copies, take so many times the part of L2 that programs fill.
+
+Calls that rotate through these find nothing in L2, of which programs may fill half or more.
+"""
 
 
 @dataclass(frozen=True)
@@ -89,17 +96,21 @@ def uncertain(target: Target) -> Iterator[Target]:
 def compiled(
     programs: Sequence[ProbeProgram], compiler: Compiler, progress: Callable[[int], None]
 ) -> list[Candidate]:
-    """The programs, compiled and ready to be called. Raises `BuildError`."""
-    arrays: dict[ProbeGoal, tuple[Array, ...]] = {}
+    """The programs, compiled and ready to be called. Raises `BuildError`.
+
+    Each call finds its operands where the goal says that they are.
+    """
+    sets: dict[ProbeGoal, list[tuple[Array, ...]]] = {}
     for program in programs:
-        if program.goal not in arrays:
-            arrays[program.goal] = _arrays(program.impl.spec)
+        if program.goal not in sets:
+            sets[program.goal] = _sets(program)
 
     def compile_program(program: ProbeProgram) -> Candidate:
         source = generate(program.impl)
         flags = arch_flags(compiler, program.impl.target.arch)
         library = Library(build(source.text, compiler=compiler, flags=flags))
-        return Candidate(library, source.name, arrays[program.goal])
+        arrays, *copies = sets[program.goal]
+        return Candidate(library, source.name, arrays, tuple(copies))
 
     candidates = []
     with ThreadPoolExecutor(available_threads()) as threads:
@@ -107,6 +118,23 @@ def compiled(
             candidates.append(candidate)
             progress(len(candidates))
     return candidates
+
+
+def _sets(program: ProbeProgram) -> list[tuple[Array, ...]]:
+    """Arrays for a program's arguments, and copies of them if they are to be in memory."""
+    spec, target = program.impl.spec, program.impl.target
+    arrays, count = _arrays(spec), 1
+    if program.goal.level == MEMORY:
+        count = 1 + BEYOND_L2 * target.levels[L2].capacity * LINE_BYTES // spec.bytes
+    return [arrays, *(_copies(spec, arrays) for _ in range(1, count))]
+
+
+def _copies(spec: Spec, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Other arrays for a Spec's arguments, with the same values."""
+    copies = tuple(argument.empty() for argument in arguments(spec))
+    for copy, array in zip(copies, arrays, strict=True):
+        copy[...] = array
+    return copies
 
 
 def _arrays(spec: Spec) -> tuple[Array, ...]:
