@@ -13,6 +13,7 @@ import pytest
 
 from morello.cli import calibrate as command
 from morello.cli.parser import main
+from morello.ir.batch import LINE_BYTES
 from morello.measure.calibrate import programs as searched
 from morello.measure.calibrate import run as runs
 from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, ProbeGoal
@@ -75,6 +76,30 @@ def test_what_takes_longer_is_timed_as_longer(tmp_path: Path) -> None:
         [Candidate(library, name, arrays) for name in ("few", "many")], rounds=5
     )
     assert 4 < many / few < 20
+
+
+def test_calls_take_turns_with_copies_of_arrays(tmp_path: Path) -> None:
+    compiler = find_compiler()
+    count = "void count(float *calls) { *calls += 1; }"
+    library = Library(build(count, compiler=compiler, cache=tmp_path))
+    first, *others = sets = [(np.zeros(1, np.float32),) for _ in range(3)]
+    run = Stopwatch(compiler).runner(Candidate(library, "count", first, tuple(others)))
+    assert run(2) >= 0 and run(2) >= 0
+    assert [int(calls[0]) for (calls,) in sets] == [2, 1, 1]
+
+
+def test_operands_lie_where_goals_say() -> None:
+    """Those in memory take turns with copies, which are more than fits into L2."""
+    target = uncalibrated()
+    goals = [ProbeGoal("relu(f32[32,64])", level) for level in (MEMORY, L2, L1)]
+    programs = find_programs(goals, target, 0.0, lambda done: None)
+    far, *near = compiled(programs, find_compiler(), lambda done: None)
+    assert not any(candidate.copies for candidate in near)
+    total = sum(array.nbytes for arrays in (far.arrays, *far.copies) for array in arrays)
+    assert total > 4 * target.levels[L2].capacity * LINE_BYTES
+    for copy in far.copies[:2]:
+        np.testing.assert_array_equal(copy[0], far.arrays[0])
+        assert not np.shares_memory(copy[0], far.arrays[0])
 
 
 def test_the_clock_and_the_threads() -> None:
