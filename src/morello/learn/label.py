@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -164,11 +165,11 @@ def _cold(
     """Fill `times` with the times of calls that rotate through enough arrays to miss the caches."""
     size = sum(array.nbytes for array in programs[0].arrays)
     count = min(MOST_COLD_SETS, max(2, COLD_BYTES // size))
-    arrays, *copies = [tuple(array.copy() for array in programs[0].arrays) for _ in range(count)]
+    turns = cycle([tuple(array.copy() for array in programs[0].arrays) for _ in range(count)])
     for index, candidate in enumerate(programs):
         if wrong[index]:
             continue
-        run = watch.runner(replace(candidate, arrays=arrays, copies=tuple(copies)))
+        run = watch.runner(replace(candidate, turns=turns))
         for repeat in range(times.shape[1]):
             times[index, repeat] = run(count) / count
 

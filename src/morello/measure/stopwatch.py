@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import islice
 from math import inf
 from pathlib import Path
 from statistics import quantiles
@@ -31,14 +31,14 @@ ADDITIONS = 80_000
 class Candidate:
     """A compiled program and the arrays it runs on.
 
-    If there are `copies` of these, calls take turns with them, so that none finds its operands in
-    a cache that is smaller than all of them.
+    With `turns`, each call takes the next arrays of these instead. Candidates may share them, so
+    that none finds in a cache what another one has just used.
     """
 
     library: Library
     symbol: str
     arrays: tuple[Array, ...]
-    copies: tuple[tuple[Array, ...], ...] = ()
+    turns: Iterator[tuple[Array, ...]] | None = None
 
 
 class Stopwatch:
@@ -98,11 +98,10 @@ class Stopwatch:
             arguments = (ctypes.c_void_p * len(addresses))(*addresses)
             return lambda calls: int(run(address, len(addresses), arguments, calls))
 
-        runs = [on(arrays) for arrays in (candidate.arrays, *candidate.copies)]
-        if len(runs) == 1:
-            return runs[0]
-        rotating = cycle(runs)  # goes on where the last sample ended
-        return lambda calls: sum(next(rotating)(1) for _ in range(calls))
+        turns = candidate.turns
+        if turns is None:
+            return on(candidate.arrays)
+        return lambda calls: sum(on(next(turns))(1) for _ in range(calls))
 
 
 def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:

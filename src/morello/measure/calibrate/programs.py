@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from time import perf_counter
 
 import numpy as np
@@ -100,17 +101,20 @@ def compiled(
 
     Each call finds its operands where the goal says that they are.
     """
-    sets: dict[ProbeGoal, list[tuple[Array, ...]]] = {}
+    arrays: dict[ProbeGoal, tuple[Array, ...]] = {}
+    turns: dict[ProbeGoal, Iterator[tuple[Array, ...]]] = {}
     for program in programs:
-        if program.goal not in sets:
-            sets[program.goal] = _sets(program)
+        goal = program.goal
+        if goal not in arrays:
+            arrays[goal] = _arrays(program.impl.spec)
+            if goal.level == MEMORY:
+                turns[goal] = cycle([arrays[goal], *_copies(program.impl, arrays[goal])])
 
     def compile_program(program: ProbeProgram) -> Candidate:
         source = generate(program.impl)
         flags = arch_flags(compiler, program.impl.target.arch)
         library = Library(build(source.text, compiler=compiler, flags=flags))
-        arrays, *copies = sets[program.goal]
-        return Candidate(library, source.name, arrays, tuple(copies))
+        return Candidate(library, source.name, arrays[program.goal], turns.get(program.goal))
 
     candidates = []
     with ThreadPoolExecutor(available_threads()) as threads:
@@ -120,21 +124,14 @@ def compiled(
     return candidates
 
 
-def _sets(program: ProbeProgram) -> list[tuple[Array, ...]]:
-    """Arrays for a program's arguments, and copies of them if they are to be in memory."""
-    spec, target = program.impl.spec, program.impl.target
-    arrays, count = _arrays(spec), 1
-    if program.goal.level == MEMORY:
-        count = 1 + BEYOND_L2 * target.levels[L2].capacity * LINE_BYTES // spec.bytes
-    return [arrays, *(_copies(spec, arrays) for _ in range(1, count))]
-
-
-def _copies(spec: Spec, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Other arrays for a Spec's arguments, with the same values."""
-    copies = tuple(argument.empty() for argument in arguments(spec))
-    for copy, array in zip(copies, arrays, strict=True):
-        copy[...] = array
-    return copies
+def _copies(impl: Impl, arrays: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
+    """Copies of a program's arrays, as many as `BEYOND_L2` says."""
+    room = BEYOND_L2 * impl.target.levels[L2].capacity * LINE_BYTES
+    for _ in range(room // impl.spec.bytes):
+        copies = tuple(argument.empty() for argument in arguments(impl.spec))
+        for copy, array in zip(copies, arrays, strict=True):
+            copy[...] = array
+        yield copies
 
 
 def _arrays(spec: Spec) -> tuple[Array, ...]:
