@@ -392,7 +392,7 @@ def test_what_cannot_be_compiled() -> None:
         ({"table": 3}, "a table is a Table or the path of one, not 3"),
         ({"table": ["x" * 1000]}, "a table is a Table or the path of one"),
         ({"compiler": 3}, "a compiler is a command such as 'gcc', not 3"),
-        ({"progress": 3}, "progress is a function of two counts to call, not 3"),
+        ({"progress": 3}, "progress is True or a function of two counts to call, not 3"),
         ({"budget": "3"}, "not '3'"),
         ({"budget": 10**5000}, "not <int>"),
         ({"gap": "2 %"}, "a number of at least 0, such as 0.02 for 2 %, not '2 %'"),

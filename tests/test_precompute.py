@@ -118,6 +118,22 @@ def test_processes_give_the_same(wanted: Path, tmp_path: Path) -> None:
     assert rows(path) == rows(wanted)
 
 
+def test_goals_are_counted_while_tasks_go_on(wanted: Path, tmp_path: Path) -> None:
+    path, log = tmp_path / "t.db", tmp_path / "log"
+    log.touch()
+    with ThreadPoolExecutor(1) as workers, Table(path, 1) as table:
+        steps = [*precompute(SUMS, table, SETTING, workers, 1, log)]
+    assert rows(path) == rows(wanted)
+    goals = [step.goals for step in steps]
+    assert goals == sorted(goals) and (goals[0], goals[-1]) == (0, len(SUMS))
+    first, second, *_ = tasks = tasks_of(SUMS, SETTING, 1)
+    log.write_text(f"{second.name}\n")
+    progress = module._progress(tasks, {first.name}, 0, log)
+    assert (progress.done, progress.goals) == (1, len(first.expressions) + 1)
+    solved = first.weight + second.weight / len(second.expressions)
+    assert progress.share == pytest.approx(solved / sum(task.weight for task in tasks))
+
+
 def test_a_dask_cluster_gives_the_same(wanted: Path, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "t.db"

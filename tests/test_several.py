@@ -14,6 +14,7 @@ import morello
 from morello import several
 from morello.base import sharing
 from morello.base.errors import CompileAllError, MorelloError, SearchError, SpecError
+from morello.base.status import Status, listening
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.ir.spec import Spec
@@ -158,7 +159,10 @@ def test_workers_search_and_share_the_table(
     monkeypatch.setattr(several, "available_threads", lambda: 2)
     monkeypatch.setattr(sharing, "PATIENCE_S", 0.0)
     counts: list[tuple[int, int]] = []
-    kernels = morello.compile_all(SPECS, table=path, progress=lambda *seen: counts.append(seen))
+    heard: list[Status] = []
+    with listening(heard.append):
+        kernels = morello.compile_all(SPECS, table=path, progress=lambda *seen: counts.append(seen))
+    assert heard[-1].count == len(SPECS) and heard[-1].done > 0
     for spec, kernel in zip(SPECS, kernels, strict=True):
         assert kernel.spec == parse(spec) and kernel.max_error is not None
         impl, statistics = morello.implement(spec, table=path)

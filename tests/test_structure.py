@@ -50,6 +50,7 @@ LAYERS = [
     "questions",
     "kernel",
     "recall",
+    "status_line",
     "options",
     "building",
     "api",

@@ -40,7 +40,7 @@ def compile(
     choice: int = 1,
     budget: float = SECONDS,
     gap: float = 0.0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, verified and callable.
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Sequence
 
 from morello.base.errors import MorelloError
+from morello.base.status import tell
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -113,6 +114,7 @@ def _checked(request: Request, verify: bool) -> Answer | None:
 
 def _built(request: Request, program: Program, verify: bool) -> Kernel:
     """The kernel of a program, verified."""
+    tell(phase="build", note="")
     kernel = compiled(*program, find_compiler(request.compiler))
     if verify:
         kernel.max_error = _verified(kernel)
@@ -128,6 +130,7 @@ def _verified(kernel: Kernel) -> float:
     spec = json.dumps(saved.spec_data(kernel.spec, kernel.impl.target))
     error = verified_error(library, spec)
     if error is None:
+        tell(phase="verify")
         check_verifiable(kernel.spec)
 
         def laying_out(*inputs: Array, out: Array) -> object:

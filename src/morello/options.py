@@ -16,6 +16,7 @@ from morello.request import Ranking, Request
 from morello.request.goal import goal_and_target
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
+from morello.status_line import shown
 from morello.tables import opened
 from morello.targets.target import Target
 
@@ -36,7 +37,7 @@ class Options(TypedDict, total=False):
     budget: float
     gap: float
     compiler: str | None
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 class GraphOptions(Options, total=False):
@@ -59,19 +60,20 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         options.get("target", "native"),
         options.get("threads", 1),
     )
-    request = Request(
-        goal,
-        target,
-        weights=options.get("weights", "plain"),
-        measure=options.get("measure", 1),
-        ranking=_ranking(rank),
-        choice=options.get("choice", 1),
-        budget=Budget(options.get("budget", SECONDS), gap=options.get("gap", 0.0)),
-        compiler=options.get("compiler"),
-        progress=options.get("progress"),
-    )
-    with opened(options.get("table")) as table:
-        yield replace(request, table=table)
+    with shown(options.get("progress")) as report:
+        request = Request(
+            goal,
+            target,
+            weights=options.get("weights", "plain"),
+            measure=options.get("measure", 1),
+            ranking=_ranking(rank),
+            choice=options.get("choice", 1),
+            budget=Budget(options.get("budget", SECONDS), gap=options.get("gap", 0.0)),
+            compiler=options.get("compiler"),
+            progress=report,
+        )
+        with opened(options.get("table")) as table:
+            yield replace(request, table=table)
 
 
 def _ranking(name: str) -> Ranking | None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf, log2
+from pathlib import Path
 
 from morello.base.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import SpecFamily
@@ -36,6 +38,8 @@ WEIGHT = 1500.0
 """The approximate weight (see `_weight`) of a task, which takes a second or two."""
 DASK_S = 10.0
 """The seconds that a Dask scheduler has to answer."""
+PERIOD_S = 0.2
+"""The seconds from one look at what workers have solved to the next."""
 MEMORY = 0.7
 """The share of the free memory that all workers together may use."""
 
@@ -86,10 +90,11 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class PrecomputeProgress:
-    """Progress: how many tasks are done, and which share of the total work."""
+    """How many tasks are done, how many goals are solved, and which share of the total work."""
 
     done: int
     tasks: int
+    goals: int
     share: float
     failed: int
 
@@ -122,10 +127,13 @@ def _task(members: Sequence[str], weight: float, about: Sequence[str]) -> Task:
     return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
 
 
-def solve_task(task: Task, setting: Setting, space: str, keeps: int, workers: int) -> TaskResult:
+def solve_task(
+    task: Task, setting: Setting, space: str, keeps: int, workers: int, log: Path | None = None
+) -> TaskResult:
     """Solve the members of a task; called in one of `workers` worker processes.
 
-    There is no time limit, as the result must not depend on the time available.
+    For each that is solved, the task's name is added to the `log`. There is no time limit, as the
+    result must not depend on the time available.
     """
     here = min(workers, os.cpu_count() or 1)  # others may be on other machines
     budget = Budget(inf, MEMORY / here)
@@ -143,44 +151,66 @@ def solve_task(task: Task, setting: Setting, space: str, keeps: int, workers: in
                 answer(Request(goal, own, table=table, weights=weights, budget=budget))
             except MorelloError as error:
                 failed.append(str(error))
+            if log is not None:
+                with log.open("a") as file:
+                    file.write(f"{task.name}\n")
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())
         programs = tuple((s, g, table.program(s, g) or "") for s, g in table.goals())
     return TaskResult(pages, programs, tuple(failed))
 
 
 def precompute(
-    family: SpecFamily, table: Table, setting: Setting, workers: Executor, count: int
+    family: SpecFamily,
+    table: Table,
+    setting: Setting,
+    workers: Executor,
+    count: int,
+    log: Path | None = None,
 ) -> Iterator[PrecomputeProgress]:
     """Solve what a table lacks of a family, on `count` workers; yields progress.
 
-    The caller shuts the workers down, and with them the tasks that were submitted ahead.
+    It does so after each task. With a `log`, an empty file that the workers can write to, it also
+    does so again and again meanwhile, and counts what is solved of tasks that are not done. The
+    caller shuts the workers down, and with them the tasks that were submitted ahead.
     """
     tasks = tasks_of(family, setting, table.keeps)
     known = table.done()
-    total = sum(task.weight for task in tasks)
-    share = sum(task.weight for task in tasks if task.name in known)
-    left = [task for task in tasks if task.name not in known]
-    done, failed = len(tasks) - len(left), 0
-    yield PrecomputeProgress(done, len(tasks), share / total, failed)
+    done = {task.name for task in tasks if task.name in known}
+    failed = 0
+    yield _progress(tasks, done, failed, log)
     space = setting.space
     waiting: list[tuple[Task, Future[TaskResult]]] = []
-    coming = iter(left)
+    coming = (task for task in tasks if task.name not in known)
     while True:
         for task in islice(coming, AHEAD * count - len(waiting)):
-            future = workers.submit(solve_task, task, setting, space, table.keeps, count)
+            future = workers.submit(solve_task, task, setting, space, table.keeps, count, log)
             waiting.append((task, future))
         if not waiting:
             return
         task, future = waiting.pop(0)
+        while log is not None and not wait([future], PERIOD_S).done:
+            yield _progress(tasks, done, failed, log)
         result = future.result()
         table.add_task(
             task.name,
             {key: decode(body, str(key)) for key, body in result.pages},
             {Key(s, goal, ""): text for s, goal, text in result.programs},
         )
-        done, share = done + 1, share + task.weight
+        done.add(task.name)
         failed += len(result.failed)
-        yield PrecomputeProgress(done, len(tasks), share / total, failed)
+        yield _progress(tasks, done, failed, log)
+
+
+def _progress(
+    tasks: Sequence[Task], done: Collection[str], failed: int, log: Path | None
+) -> PrecomputeProgress:
+    """The progress once the tasks of some names are done, and the log has what it has."""
+    solved = Counter({t.name: len(t.expressions) for t in tasks if t.name in done})
+    if log is not None:
+        solved |= Counter(log.read_text().split())
+    total = sum(task.weight for task in tasks)
+    share = sum(task.weight * solved[task.name] / len(task.expressions) for task in tasks) / total
+    return PrecomputeProgress(len(done), len(tasks), solved.total(), share, failed)
 
 
 @contextmanager

@@ -6,10 +6,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Unpack
 
 from morello.base.errors import CompileAllError, SpecError, TargetError
 from morello.base.sharing import SharedWork
+from morello.base.status import tell
 from morello.building import build_together, remember_answer
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
@@ -24,6 +26,7 @@ from morello.request.goal import Goal
 from morello.request.together import grouped
 from morello.runtime.threads import available_threads
 from morello.scheduling import Schedule
+from morello.status_line import shown
 from morello.tables import opened
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
@@ -55,7 +58,9 @@ def compile_all(
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
     asked = [(question(what, options), what) for what in whats]
     known = {each: recall(each, verify=verify) for each in dict.fromkeys(each for each, _ in asked)}
-    new = iter(_compiled_anew([each for each in asked if not known[each[0]]], options, verify))
+    with shown(options.get("progress")) as report:
+        missing = [each for each in asked if not known[each[0]]]
+        new = iter(_compiled_anew(missing, options | {"progress": report}, verify))
     results = [known[each] or next(new) for each, _ in asked]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
@@ -124,11 +129,16 @@ def _compiled(
     progress = options.get("progress")
 
     def reported(specs: int = 0, rewrites: int = 0) -> None:
-        if progress is not None:
+        if callable(progress):
             ended = [_statistics(result) for result in _by_item(groups, work.results).values()]
+            tell(done=len(ended), count=len(items))
             progress(specs + sum(n for n, _ in ended), rewrites + sum(n for _, n in ended))
 
-    work.do(processes - 1, waiting=reported)
+    def waiting() -> None:
+        tell(phase="search", cost=inf, ends=inf, note="in other processes")
+        reported()
+
+    work.do(processes - 1, waiting=waiting)
     results = _by_item(groups, work.results)
     return [results[number] for number in range(len(items))]
 

@@ -16,8 +16,10 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello.base.errors import MorelloError
+from morello.base.status import tell
 from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
+from morello.cli.hints import hint
 from morello.cli.output import print_json, progress, readable
 from morello.cli.program import (
     bounds_text,
@@ -108,6 +110,11 @@ def run(arguments: argparse.Namespace) -> None:
         reached = bounds_text(kernel.statistics, roofline)
         if reached:
             Console(highlight=False).print(f"reached {reached}", soft_wrap=True)
+        hint(
+            "`morello explain EXPR` shows the program that was timed."
+            if rivals
+            else "`--vs numpy` times NumPy as well; `morello explain EXPR` shows the program."
+        )
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,7 @@ def _contest(
     with ExitStack() as stack:
         logs = Path(stack.enter_context(TemporaryDirectory(prefix="morello-rivals-")))
         for name in rivals:
+            tell(phase="verify", note=f"the result of {name}")
             try:
                 process = RivalProcess(
                     name, expression, inputs.plain, threads, logs / f"{name}.log"

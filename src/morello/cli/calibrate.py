@@ -13,31 +13,33 @@ from statistics import fmean
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
 from morello.base.errors import TargetError
 from morello.base.files import check_writable, make_folder
+from morello.base.status import Phase, tell
 from morello.cli.arguments import add_json
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.measure.calibrate.fit import FitQuality
 from morello.measure.calibrate.run import CalibrationOutcome, calibrate
 from morello.native.toolchain import find_compiler
+from morello.status_line import StatusLine
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import native, uncalibrated
 from morello.targets.costs import FOLLOWS
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
-DOING = {
-    "clock": "measuring the clock",
-    "search": "looking for programs: {}",
-    "compile": "compiling programs: {}",
-    "time": "timing programs: round {}",
-    "threads": "starting threads",
-    "check": "choosing programs with old and new costs: {}",
+STEPS: dict[str, tuple[Phase, str]] = {
+    "clock": ("time", "the clock"),
+    "search": ("search", "program {}"),
+    "compile": ("build", "program {}"),
+    "time": ("time", "round {}"),
+    "threads": ("time", "the start of threads"),
+    "check": ("time", "programs by old and new costs: {}"),
 }
+"""The phase of each step of a calibration, and what it is about."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -160,15 +162,11 @@ def _kept(outcome: CalibrationOutcome, path: Path, written: bool) -> str:
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int], None]]:
     """Shows on the terminal which step is running."""
-    console = Console(stderr=True)
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=None)
-        yield lambda doing, done: bar.update(task, description=DOING[doing].format(done))
+    with StatusLine() as line:
+
+        def report(step: str, done: int) -> None:
+            phase, about = STEPS[step]
+            line.about = about.format(done)
+            tell(phase=phase)
+
+        yield report

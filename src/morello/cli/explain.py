@@ -13,6 +13,7 @@ from rich.markup import escape
 from morello.base.errors import SearchError
 from morello.base.files import check_writable, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
+from morello.cli.hints import hint
 from morello.cli.output import SearchProgress, print_json, progress
 from morello.cli.program import (
     answered,
@@ -82,6 +83,11 @@ def run(arguments: argparse.Namespace) -> None:
     reached = bounds_text(statistics, predicted_roofline(impl))
     if reached:
         console.print(f"It reaches {reached}.", soft_wrap=True)
+    hint(
+        "`--html x.html` shows what each step might have been; `--top 5` lists other programs."
+        if arguments.html is None
+        else f"{arguments.html} is a page for a browser."
+    )
 
 
 def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> str:
@@ -131,6 +137,7 @@ def _show_top(arguments: argparse.Namespace) -> None:
                 console.print(f"     {sign} {escape(trait)}")
     if len(programs) < arguments.top:
         console.print("There are no others, or the budget ended the search for them.")
+    hint("`morello bench EXPR --choice 2` times the second; `--measure 8` chooses by time.")
 
 
 def _listed(programs: Sequence[Impl]) -> list[dict[str, Any]]:

@@ -1,21 +1,19 @@
-"""Output of the commands: times as text, JSON, and a progress bar."""
+"""Output of the commands: times and sizes as text, JSON, and a line on what they are doing."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from typing import Any, Final
 
 from morello.cli.process import offering_interrupts
+from morello.ir.batch import LINE_BYTES
 from morello.search.budget import BudgetError, Watch
+from morello.status_line import StatusLine
 
-PATIENCE_S = 1.0
-"""Searches that take longer show their progress."""
+REGISTERS: Final = "registers"
+"""The level whose capacity counts registers, on all targets."""
 
 
 def readable(seconds: float) -> str:
@@ -26,36 +24,34 @@ def readable(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def size_text(count: int) -> str:
+    """A number of bytes with a suitable unit."""
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def amount(level: str, capacity: int) -> str:
+    """A capacity of a memory level: so many lines, or registers."""
+    if level == REGISTERS:
+        return f"{capacity:,} {level}"
+    return f"{size_text(capacity * LINE_BYTES)} of {level}"
+
+
 def print_json(data: dict[str, Any]) -> None:
     print(json.dumps(data, indent=2))
 
 
-class SearchProgress:
-    """Shows the progress of searches as a bar, and ends them when the command is interrupted."""
+class SearchProgress(StatusLine):
+    """A line on the terminal, which ends searches when the command is interrupted."""
 
     interrupted = False
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("searching"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[specs]:,} Specs, {task.fields[rewrites]:,} rewrites"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=None, specs=0, rewrites=0)
-        self._began = time.perf_counter()
 
     def __call__(self, specs: int, rewrites: int) -> None:
         if self.interrupted:
             raise BudgetError("the search was interrupted") from KeyboardInterrupt()
-        if time.perf_counter() - self._began > PATIENCE_S and not self._bar.live.is_started:
-            self._bar.start()
-        self._bar.update(self._task, specs=specs, rewrites=rewrites)
+        super().__call__(specs, rewrites)
 
     def interrupt(self) -> bool:
         """End the search that is running, if there is one, as if its budget were used up.
@@ -67,21 +63,13 @@ class SearchProgress:
         self.interrupted = True
         return True
 
-    def stop(self) -> None:
-        """Remove the bar."""
-        self._bar.stop()
-
 
 @contextmanager
 def progress() -> Iterator[SearchProgress]:
-    """Shows the progress of the searches in the body as a bar, once they take `PATIENCE_S`.
+    """Shows the progress of the body on the terminal.
 
-    Gives the function that they report to. The first interrupt of a search ends it with its best
-    program so far.
+    Gives the function that searches report to. The first interrupt of a search ends it with its
+    best program so far.
     """
-    report = SearchProgress()
-    try:
-        with offering_interrupts(report.interrupt):
-            yield report
-    finally:
-        report.stop()
+    with SearchProgress() as report, offering_interrupts(report.interrupt):
+        yield report

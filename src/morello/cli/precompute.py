@@ -6,12 +6,11 @@ import argparse
 import json
 import time
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-
+from morello.base.status import tell
 from morello.base.workers import local_workers
 from morello.cli.arguments import (
     add_json,
@@ -21,12 +20,15 @@ from morello.cli.arguments import (
     add_weights,
     whole,
 )
+from morello.cli.hints import hint
+from morello.cli.output import size_text
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo import Table
 from morello.precompute import PrecomputeProgress, Setting, dask_workers, precompute
 from morello.runtime.threads import available_threads, thread_count
+from morello.status_line import StatusLine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,24 +63,26 @@ def run(arguments: argparse.Namespace) -> None:
     )
     setting.machine()  # raises for limits that cannot be
     began = time.perf_counter()
-    progress = PrecomputeProgress(0, 0, 0.0, 0)
+    progress = PrecomputeProgress(0, 0, 0, 0.0, 0)
     with ExitStack() as stack:
+        log: Path | None = None
         if arguments.dask:
             workers, count = stack.enter_context(dask_workers(arguments.dask))
         else:
+            log = Path(stack.enter_context(TemporaryDirectory(prefix="morello-solved-")), "log")
+            log.touch()
             count = arguments.workers or available_threads()
             workers = stack.enter_context(local_workers(count))
         table = stack.enter_context(
             Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)
         )
-        bar = stack.enter_context(_bar())
-        task = bar.add_task("solving", total=1.0, left="")
+        stack.enter_context(StatusLine())
         start = 0.0
-        for number, progress in enumerate(precompute(members, table, setting, workers, count)):
+        for number, progress in enumerate(precompute(members, table, setting, workers, count, log)):
             if number == 0:
                 start = progress.share  # the share done by earlier runs
             left = _left(time.perf_counter() - began, start, progress.share)
-            bar.update(task, completed=progress.share, left=left)
+            tell(phase="search", done=progress.goals, count=len(members), ends=left)
         size = table.bytes()
     result = {
         "specs": len(members),
@@ -93,22 +97,12 @@ def run(arguments: argparse.Namespace) -> None:
         return
     failed = f"; {progress.failed} have no program" if progress.failed else ""
     print(
-        f"{len(members):,} goals in {arguments.db}, {size / 1e6:.1f} MB, "
+        f"{len(members):,} goals in {arguments.db}, {size_text(size)}, "
         f"in {result['seconds']:.0f} s{failed}."
     )
+    hint(f"`morello table stats {arguments.db}` shows what it has.")
 
 
-def _left(seconds: float, start: float, share: float) -> str:
-    """The estimated time left, as text; empty until 1 % of the work is done."""
-    if share - start < 0.01 or share >= 1:
-        return ""
-    left = seconds * (1 - share) / (share - start)
-    return f"about {left / 60:.0f} min left" if left >= 90 else f"about {left:.0f} s left"
-
-
-def _bar() -> Bar:
-    console = Console(stderr=True)
-    return Bar(
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
-    )  # fmt: skip
+def _left(seconds: float, start: float, share: float) -> float:
+    """The estimated seconds that are left; infinite until 1 % of the work is done."""
+    return seconds * (1 - share) / (share - start) if share - start >= 0.01 else inf

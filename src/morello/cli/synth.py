@@ -12,6 +12,7 @@ from morello import tables
 from morello.base.errors import MorelloError
 from morello.base.files import check_different, check_writable, write_text
 from morello.cli.arguments import add_abi, add_certificate, add_search, add_tune, whole
+from morello.cli.hints import hint
 from morello.questions import kept, question
 
 WRITES = (
@@ -100,6 +101,10 @@ def _write(arguments: argparse.Namespace, texts: Mapping[str, Any]) -> None:
         print_json(about)
     elif arguments.output is None and arguments.object is None:
         print(texts["c"], end="")
+        hint("`-o x.c --header x.h` writes files; `morello bench EXPR` times the program.")
+    else:
+        written = ", ".join(str(path) for path, _ in files)
+        hint(f"wrote {written}; `morello bench EXPR` times the program.")
 
 
 def _check_paths(arguments: argparse.Namespace) -> None:

@@ -15,12 +15,16 @@ from rich.table import Table as Grid
 
 from morello.base.errors import TableError
 from morello.cli.arguments import add_json, add_target
+from morello.cli.hints import hint
+from morello.cli.output import amount, print_json, size_text
 from morello.frontends.text import parse
+from morello.impl.tree import cycles
 from morello.memo import Table
-from morello.memo.query import answers
+from morello.memo.query import SpecAnswer, answers
 from morello.memo.statistics import TableStatistics, statistics
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
+from morello.targets.target import Level, Target
 
 ACTIONS = {
     "stats": "how much it has, and how well compressed",
@@ -72,32 +76,47 @@ def _stats(arguments: argparse.Namespace) -> None:
                 for space, kinds in spaces.items()
             ],
         }
-        print(json.dumps(data, indent=2))
+        print_json(data)
         return
     console = Console(highlight=False)
     for space, kinds in spaces.items():
         console.print(_described(json.loads(space)), soft_wrap=True)
         grid = Grid(box=None, pad_edge=False)
-        for heading in ("", "Specs", "points", "boxes", "points/box", "bytes", "bytes/point"):
+        for heading in ("", "Specs", "answers", "stored as", "size", "bytes/answer"):
             grid.add_column(heading, justify="left" if not heading else "right")
         for kind in [*sorted(kinds, key=lambda s: -s.bytes), *([sum(kinds[1:], kinds[0])])]:
             grid.add_row(
                 kind.name, f"{kind.specs:,.0f}", f"{kind.points:,.0f}", f"{kind.boxes:,}",
-                f"{kind.points / max(1, kind.boxes):,.0f}", f"{kind.bytes:,}",
-                f"{kind.bytes / max(1.0, kind.points):.3f}",
+                size_text(kind.bytes), f"{kind.bytes / max(1.0, kind.points):.3f}",
             )  # fmt: skip
         console.print(grid)
-    console.print(f"{goals:,} goals; {size / 1e6:.2f} MB on disk; keeps {keeps} per Spec")
+    if spaces:
+        console.print(f"[dim]{_LEGEND}[/dim]", soft_wrap=True)
+    console.print(
+        f"{_counted(goals, 'whole program')}, {_counted(keeps, 'choice')} for each answer, "
+        f"{size_text(size)} on disk"
+    )
     for problem in damaged:
         console.print(f"[red]{problem}[/red]")
+    hint(f"`morello table query {arguments.path} EXPR` shows the answers for an expression.")
+
+
+_LEGEND = (
+    "an answer is the best first step for a Spec and an amount of memory; equal neighbours are "
+    "stored as one"
+)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _described(space: dict[str, Any]) -> str:
-    limits = ", ".join(f"{level} {n}" for level, n in space["limits"].items())
+    limits = ", ".join(amount(level, n) for level, n in space["limits"].items())
     panels = f", panels of {space['panels']}" if space["panels"] else ""
     return (
-        f"[bold]{space['target']}[/bold], {space['cores']} cores, {limits}, "
-        f"costs {space['costs']}, version {space['version']}{panels}"
+        f"[bold]{space['target']}[/bold] on {_counted(space['cores'], 'core')}: {limits}{panels} "
+        f"[dim](costs {space['costs']}, version {space['version']})[/dim]"
     )
 
 
@@ -128,7 +147,23 @@ def _query(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
         print(f"{arguments.path} knows nothing of {arguments.expression}{elsewhere}.")
     for answer in results:
-        print(answer.text(target))
+        print(_text(answer, target))
+
+
+def _text(answer: SpecAnswer, target: Target) -> str:
+    """The memory that an answer is for, and its decisions with the costs of their programs."""
+    levels = zip(target.levels[1:], answer.peak, answer.limit, strict=True)
+    parts = [_range(level, low, high) for level, low, high in levels]
+    memory = ", ".join(part for part in parts if part) or "any amount of memory"
+    steps = (f"  {cycles(cost)} cycles, beginning with {text}" for text, cost in answer.decisions)
+    return "\n".join([f"with {memory}:", *steps])
+
+
+def _range(level: Level, low: int, high: int) -> str:
+    """Amounts of a level; empty for any."""
+    if high < level.capacity:
+        return f"{amount(level.name, low)} to {amount(level.name, high)}"
+    return f"at least {amount(level.name, low)}" if low else ""
 
 
 def _merge(arguments: argparse.Namespace) -> None:
@@ -142,4 +177,7 @@ def _merge(arguments: argparse.Namespace) -> None:
     for problem in damaged:
         print(f"morello: {problem} It was left out.", file=sys.stderr)
     result = {"path": str(arguments.path), "bytes": size, "damaged": damaged}
-    print(json.dumps(result, indent=2) if arguments.json else f"{arguments.path}: {size:,} bytes.")
+    if arguments.json:
+        print_json(result)
+    else:
+        print(f"{arguments.path}: {size_text(size)}.")

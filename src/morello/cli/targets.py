@@ -8,7 +8,7 @@ from collections import Counter
 from rich.console import Console
 
 from morello.cli.arguments import add_json
-from morello.cli.output import print_json
+from morello.cli.output import amount, print_json
 from morello.ir.dtype import DTYPES
 from morello.targets import PORTABLE, TARGETS, find_target
 from morello.targets.calibration import chosen_path, load
@@ -44,11 +44,11 @@ def run(arguments: argparse.Namespace) -> None:
         return
     console = Console(highlight=False)
     for t in listed:
-        levels = ", ".join(f"{level.name} {level.capacity}" for level in t.levels[1:])
+        levels = ", ".join(amount(level.name, level.capacity) for level in t.levels[1:])
         here = "runs here" if runs_here(t) else "does not run here"
         operations = len({kernel.operation for kernel in t.kernels})
         console.print(f"[bold]{t.name}[/bold] ({here}): {t.description}", soft_wrap=True)
-        console.print(f"  levels (lines, registers): {levels}")
+        console.print(f"  {levels}")
         console.print(f"  {len(t.kernels)} kernels for {operations} operations")
         console.print(f"  dtypes: {', '.join(_dtypes(t))}")
     console.print(f"  {_origin()}", soft_wrap=True)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
 from morello.base.errors import FileError, MorelloError
@@ -27,6 +26,7 @@ from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
 from morello.native.toolchain import find_compiler
+from morello.status_line import StatusLine
 
 WIDTH: Final = 60
 HEIGHT: Final = 10
@@ -127,11 +127,11 @@ def _tuned(
         goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
         compiler=arguments.compiler,
     )  # fmt: skip
-    with closing(steps), _bar() as bar:
-        task = bar.add_task(expression, so_far="")
+    with closing(steps), StatusLine() as line:
+        line.about = expression
         try:
             for tuning in steps:
-                bar.update(task, so_far=_so_far(tuning))
+                line.about = f"{expression}: {_so_far(tuning)}"
         except KeyboardInterrupt:
             if tuning is None:
                 raise
@@ -144,19 +144,6 @@ def _tuned(
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
     return TuningOutcome(expression, tuning, interrupted)
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TextColumn("{task.fields[so_far]}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _so_far(tuning: Tuning) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
+from morello.base.status import tell
 from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
@@ -53,6 +54,7 @@ def build_and_time(impls: Iterable[Impl], compiler: Compiler) -> list[TimedImpl]
     Those that the compiler takes longer than `COMPILER_S` for are left out, except the first.
     """
     impls = list(impls)
+    tell(phase="build", note=f"{len(impls)} programs")
     loaded = zip(impls, load_all(impls, compiler, COMPILER_S), strict=True)
     built = [(impl, kernel) for impl, kernel in loaded if kernel is not None]
     calls = {str(n): ready(kernel, impl.spec) for n, (impl, kernel) in enumerate(built)}

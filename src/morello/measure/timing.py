@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from morello.base.errors import SearchError, quoted
+from morello.base.status import tell
 
 Runner = Callable[[int], int]
 """Makes so many calls, and returns the nanoseconds that they take."""
@@ -73,6 +75,7 @@ def measure_runners(
     """What `measure` returns, for calls that other runners make, as those in other processes."""
     if not runners:
         return {}
+    tell(phase="time", ends=inf)
     with quiet(pin):
         for run in runners.values():
             run(1)
@@ -81,8 +84,10 @@ def measure_runners(
         rounds = []
         for samples in in_turns([*runners.values()], calls):
             rounds.append([nanoseconds * 1e-9 for nanoseconds in samples])
-            if len(rounds) >= repeats and time.perf_counter() >= end:
+            now = time.perf_counter()
+            if len(rounds) >= repeats and now >= end:
                 break
+            tell(ends=end, now=now)
     columns = zip(runners, zip(*rounds, strict=True), calls, strict=True)
     return {name: Timing(samples, count) for name, samples, count in columns}
 

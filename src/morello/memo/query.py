@@ -29,14 +29,6 @@ class SpecAnswer:
             "decisions": [{"rewrite": text, "cost": cost} for text, cost in self.decisions],
         }
 
-    def text(self, target: Target) -> str:
-        names = [level.name for level in target.levels[1:]]
-        limits = ", ".join(
-            f"{name} {low}..{high}"
-            for name, low, high in zip(names, self.peak, self.limit, strict=True)
-        )
-        return "\n".join([f"{limits}:", *(f"  {c:,.0f}  {text}" for text, c in self.decisions)])
-
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""

@@ -9,7 +9,6 @@ from morello.base.errors import CompileAllError
 from morello.graph.operators import Constant
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
-from morello.models.announcing import announced
 from morello.models.schedule import StoredCall
 from morello.options import Options
 from morello.runtime.threads import thread_count
@@ -81,10 +80,9 @@ def _wanted(call: StoredCall) -> _Wanted:
 
 def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
     """The kernels, with None for those that cannot be compiled."""
-    with announced(len(wanted)) as report:
-        asked: Options = {"progress": report, **options}
-        try:
-            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
-        except CompileAllError as error:
-            results = error.results
+    asked: Options = {"progress": True, **options}
+    try:
+        results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
+    except CompileAllError as error:
+        results = error.results
     return [result if isinstance(result, Kernel) else None for result in results]

@@ -91,7 +91,8 @@ class Request:
             raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
         if self.progress is not None and not callable(self.progress):
             raise SearchError(
-                f"progress is a function of two counts to call, not {quoted(self.progress)}."
+                "progress is True or a function of two counts to call, "
+                f"not {quoted(self.progress)}."
             )
         if isinstance(self.goal, Impl):
             self._check_schedule(self.goal)

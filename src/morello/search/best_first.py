@@ -9,7 +9,7 @@ that it soon has a good program (as in weighted A*), and less and less so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -100,15 +100,19 @@ class BestFirst:
             f"{graph.edge_count:,} rewrites, {'; '.join(costs)}"
         )
 
-    def run(self) -> list[Incumbent]:
+    def run(self, report: Callable[[float, float], object] | None = None) -> list[Incumbent]:
         """The cheapest program of each goal, or the cheapest known once the watch ends the search.
 
-        If none is known then, it may be called again, once it was given one (see `improve`).
+        If none is known then, it may be called again, once it was given one (see `improve`). After
+        each step, the sum of the goals' costs so far and that of their lower bounds is reported.
         `MORELLO_DEBUG=search` reports every step.
         """
         with suppress(BudgetError, MemoryError):
             while self._open:
                 self._step()
+                if report is not None:
+                    lower = sum(min(goal.lower, goal.upper) for goal in self._goals)
+                    report(sum(goal.upper for goal in self._goals), lower)
         if debug.shows("search"):
             debug.show("search", str(self))
         return [self._incumbent(goal) for goal in self._goals]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from morello.base.errors import SearchError, quoted
 from morello.base.memory import free_memory
+from morello.base.status import tell
 
 if TYPE_CHECKING:
     import psutil
@@ -79,6 +80,7 @@ class Budget:
         free = int(self.memory * free_memory())
         now = clock()
         most = _in_use(_this_process()) + free
+        tell(cost=inf, gap=inf, ends=now + self.seconds, now=now, note="")
         return Watch(now, now + self.seconds, most, free, report, self.gap)
 
     def shares(self, count: int) -> Iterator[Budget]:
@@ -146,6 +148,7 @@ class Watch:
         if now - self._looked < INTERVAL_S:
             return
         self._looked = now
+        tell(now=now)
         if now > self._ends:
             raise BudgetError(f"the search found no program in {self._ends - self._began:.3g} s")
         if _in_use(self._process) > self._most:

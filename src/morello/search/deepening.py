@@ -11,7 +11,7 @@ from morello import engine
 from morello.memo.space_memo import SpaceMemo
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.expansion import build, grow
-from morello.search.incumbent import Incumbent
+from morello.search.incumbent import Incumbent, tell_best
 from morello.search.memoize import memoize
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
@@ -58,6 +58,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
         lower, small = upper, solved.graph.node_count < FEW
         if solved.cost < engine.INFINITE:
             best = Incumbent.of(solved, lower, memo)
+            tell_best(best.cost, best.lower)
             if watch.gap > 0 and best.gap <= watch.gap:
                 break
         if solved.last < engine.INFINITE:

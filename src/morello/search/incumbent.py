@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello import engine
+from morello.base.status import tell
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.graph import SearchGraph
@@ -66,6 +67,11 @@ class Incumbent:
     def gap(self) -> float:
         """The relative optimality gap: how much more than the optimum the program may cost."""
         return gap_to(self.lower, self.cost)
+
+
+def tell_best(cost: float, lower: float) -> None:
+    """Tell what the best program so far costs, and no program less than."""
+    tell(cost=cost, gap=gap_to(lower, cost))
 
 
 def gap_to(lower: float, cost: float) -> float:

@@ -23,7 +23,7 @@ from morello.rewrites.rewrite import Step, apply
 from morello.search.best_first import BestFirst
 from morello.search.budget import BudgetError, Watch
 from morello.search.deepening import narrow
-from morello.search.incumbent import Incumbent
+from morello.search.incumbent import Incumbent, tell_best
 from morello.search.pruned_space import PrunedSpace
 from morello.space.space import coarse_sizes, goal_sizes
 from morello.space.steps import cut_points
@@ -154,6 +154,7 @@ class Parts:
         self._searched.append(incumbent)
         program = incumbent.cost, incumbent.decisions
         self.found[spec] = min(self.found.get(spec, _NONE), program, key=_cost)
+        tell_best(self._best().cost, self._lower)
 
     def _best(self) -> Incumbent:
         """The cheapest program of the goal that consists of what was found."""

@@ -12,6 +12,7 @@ import numpy as np
 from morello import engine
 from morello.base.errors import SearchError
 from morello.base.memory import return_freed
+from morello.base.status import tell
 from morello.ir.batch import Batch
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
@@ -25,7 +26,7 @@ from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress,
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import SearchGraph, TakeSpec, spec_and_decisions
-from morello.search.incumbent import Incumbent
+from morello.search.incumbent import Incumbent, tell_best
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
@@ -229,7 +230,9 @@ class Session:
             return exhaust(self._space.space, self._memo, watch)
         parts, soon = Parts(self.goal, self.target), watch.part(SOON)
         watched = watch.after(SOON, lambda: parts.plain(watch))
+        tell(phase="bound")
         bound = self._bound(watched.part(BOUND))
+        tell(phase="search")
         if bound is None:
             incumbent = self._of_first(parts.best(watch))
         elif self._memo is not None:
@@ -243,11 +246,11 @@ class Session:
             search = BestFirst(self._space.space, bound, watch, soon)
             self._best_first = search
             if not parts.found:
-                (incumbent,) = search.run()
+                (incumbent,) = search.run(tell_best)
             if parts.found or incumbent.undecided:
                 plain = self._of_first(parts.plain(watch))
                 search.improve(plain.cost, plain.decisions)
-                (incumbent,) = search.run()
+                (incumbent,) = search.run(tell_best)
         if incumbent.undecided:  # few sizes do not suffice
             space = self._space.of_spec(self.goal)
             narrowed = narrow(space.space, space.bound(watch.untimed()), incumbent.lower, watch)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from morello import engine
 from morello.base.memory import return_freed
+from morello.base.status import tell
 from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
+from morello.search.incumbent import tell_best
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult
 from morello.search.saved_traces import TRACE_FILE
@@ -41,11 +43,13 @@ def search_together(
     began = time.perf_counter()
     space, watch = PrunedSpace(goals, target), budget.start(progress)
     with watch:
+        tell(phase="bound")
         try:
             bound = space.bound(watch.part(BOUND))
         except (BudgetError, MemoryError):
             return [None] * len(goals)
-        incumbents = BestFirst(space.space, bound, watch, watch.part(FIRST)).run()
+        tell(phase="search")
+        incumbents = BestFirst(space.space, bound, watch, watch.part(FIRST)).run(tell_best)
     TRACE_FILE.write()
     early = any(each.undecided for each in incumbents) and not watch.over
     seconds = time.perf_counter() - began

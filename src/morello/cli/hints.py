@@ -1,0 +1,13 @@
+"""What may be done next, after a command; light, as `morello synth` may take no time."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def hint(text: str) -> None:
+    """Say what may be done next, dimmed, if somebody reads at a terminal what is printed."""
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        print(text if plain else f"\x1b[2m{text}\x1b[0m", file=sys.stderr)
