@@ -73,8 +73,11 @@ class StatusLine:
         self._exits.close()
 
     def __call__(self, specs: int, rewrites: int) -> None:
-        """Take note of the counts of a search."""
-        self._specs = specs
+        """Take note of the counts of a search.
+
+        A search also reports of smaller parts of its graph, which it solves alone.
+        """
+        self._specs = max(self._specs, specs)
 
     def hear(self, status: Status) -> None:
         """Take note of a status."""
@@ -159,7 +162,7 @@ def _on_terminal() -> bool:
 def _gap_text(gap: float) -> str:
     if gap == 0:
         return ", proven cheapest"
-    return f", at most {gap:.1%} above the cheapest" if gap < inf else ""
+    return f", at most {max(gap, 0.001):.1%} above the cheapest" if gap < inf else ""
 
 
 def _time_left(seconds: float) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
 from morello.base.errors import FileError, RewriteError, SearchError
+from morello.cli.hints import hint
 from morello.cli.output import progress
-from morello.cli.program import answered, described, requested, warn, write_certificate
+from morello.cli.program import answered, described, requested, search_text, warn, write_certificate
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
@@ -53,6 +54,8 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
+        if statistics is not None:
+            hint(search_text(statistics))
         write_certificate(arguments, impl, report)
         source, schedule = generate(impl, arguments.name, tree(impl)), saved.save(impl)
         source = for_hosts(source, impl.spec, abis)

@@ -147,10 +147,8 @@ def _tuned(
 
 
 def _so_far(tuning: Tuning) -> str:
-    return (
-        f"{len(tuning.trials)} programs measured, the fastest {readable(tuning.best_s)}, "
-        f"{tuning.speedup:.2f} times as fast as the first choice"
-    )
+    fastest = f"the fastest {readable(tuning.best_s)}, {tuning.speedup:.2f}x the first choice"
+    return f"{len(tuning.trials)} measured, {fastest}"
 
 
 def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> None:

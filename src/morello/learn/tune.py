@@ -11,6 +11,7 @@ from time import monotonic
 import numpy as np
 
 from morello.base.errors import SearchError, TargetError, VerificationError
+from morello.base.status import tell
 from morello.base.workers import Worker
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
@@ -243,6 +244,7 @@ class _Run:
             return max(0.0, min(self._enough(programs), ends - monotonic()))
 
         began = monotonic()
+        tell(phase="build")
         together = -(-len(impls) // available_threads())
         built = compiled_apart(impls, self._compiler, together, ends)
         programs = [program for program in built if program is not None]
@@ -268,6 +270,7 @@ class _Run:
         self, programs: Sequence[Compiled], patience: Patience, reference: Sequence[Compiled]
     ) -> Labels:
         began = monotonic()
+        tell(phase="time", cost=inf, ends=inf)
         labels = timed(
             self._worker, self._first.impl.spec.expression, programs, self._compiler, False,
             patience, reference,

@@ -9,6 +9,7 @@ from math import isnan
 from typing import Any, SupportsIndex
 
 from morello.base.errors import SearchError, quoted
+from morello.base.status import tell
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -168,6 +169,7 @@ def programs(
     chosen = candidate_impls(best, session, choices, limit.start(progress))
     drawn = session.sample(samples, seed, limit.start(progress))
     impls = [*chosen, *(reconstruct(best.spec, best.target, decisions) for decisions in drawn)]
+    tell(phase="build", note=f"{len(impls)} programs")
     kernels = load_all(impls, compiler, COMPILER_S)
     return [
         VerifiedProgram(impl, kernel, n if n < len(chosen) else None)
@@ -183,6 +185,7 @@ def first_calls(
 
     Raises `VerificationError` if a kernel computes a wrong output.
     """
+    tell(phase="verify")
     inputs = random_inputs(goal)
     outputs = CheckedOutputs(goal, inputs.plain)
     calls: list[Callable[[], object]] = []
