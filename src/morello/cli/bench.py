@@ -187,18 +187,16 @@ def _print_race(
     if not columns or spec.flops < INTENSE * spec.bytes:
         columns |= {"gbytes_s": "GB/s"}
     grid = Grid(box=None, pad_edge=False)
-    for heading in ("", "median", "min", *columns.values(), "ratio"):
+    headings = ["", "median", "min", *columns.values(), *(["ratio"] if result["ratio"] else [])]
+    for heading in headings:
         grid.add_column(heading, justify="left" if not heading else "right")
     for name, timing in timings.items():
-        ratio = result["ratio"].get(name)
         rates = _rates(spec, timing)
-        grid.add_row(
-            name,
-            readable(timing.median_s),
-            readable(timing.min_s),
-            *(_figure(rates[rate]) for rate in columns),
-            "" if ratio is None else f"{ratio:.2f}x",
-        )
+        cells = [readable(timing.median_s), readable(timing.min_s)]
+        cells += [_figure(rates[rate]) for rate in columns]
+        if name in result["ratio"]:
+            cells.append(f"{result['ratio'][name]:.2f}x")
+        grid.add_row(name, *cells)
     console.print(grid)
     if result["predicted_us"] is not None:
         console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
