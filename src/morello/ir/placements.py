@@ -322,26 +322,21 @@ class Placements:
     def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
         """The number of contiguous runs, and the elements in each, as `ir.tensor.runs`."""
         volume = prod_columns(shape)
-        gaps = self._count[codes] - self._contiguous[codes]
-        if not any_row(gaps):
+        count, contiguous = self._count[codes], self._contiguous[codes]
+        if not any_row(contiguous < count):
             return np.ones(len(codes), np.int64), volume
         outer: Ints = np.ones(len(codes), np.int64)
-        position = MAX_RANK + 1 - self._count[codes]
-        for step in range(_most(gaps, len(shape) + 1)):
-            extent = self._extent(shape, codes, position + step)
-            outer = np.where(gaps > step, outer * extent, outer)
+        for step in range(_most(count, len(shape) + 1)):
+            outside = (contiguous <= step) & (step < count)
+            outer = np.where(outside, outer * self._extent(shape, codes, step), outer)
         return outer, volume // outer
 
-    def _extent(self, shape: Sequence[Ints], codes: Ints, position: Ints) -> Ints:
-        """The physical extent at `position` (rows of `order`) of every row."""
-        dims = self._order[np.minimum(position, MAX_RANK), codes]
-        extent = select_columns(shape, dims)
-        panel = self._panel[codes]
-        paneled = dims == self._panel_dim[codes]
-        inner = position == MAX_RANK
-        result: Ints = np.where(
-            paneled, np.where(inner, np.minimum(panel, extent), -(-extent // panel)), extent
-        )
+    def _extent(self, shape: Sequence[Ints], codes: Ints, step: int) -> Ints:
+        """The physical extent of every row that is so many steps from the innermost."""
+        dims = self._order[MAX_RANK - step, codes]
+        extent, panel = select_columns(shape, dims), self._panel[codes]
+        cut = -(-extent // panel) if step else np.minimum(panel, extent)
+        result: Ints = np.where(dims == self._panel_dim[codes], cut, extent)
         return result
 
     def tile(
@@ -353,7 +348,9 @@ class Placements:
             return codes
         situation = np.zeros(len(codes), np.int16)
         for before, after in zip(shape, tile, strict=True):
-            situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)
+            situation = situation * 4 + (after == 1)
+            if after is not before:
+                situation = situation + (after < before) * np.int16(2)
         panel, dim = self._panel[codes], self._panel_dim[codes]
         if any_row(dim >= 0):
             size = select_columns(tile, dim)
@@ -414,11 +411,12 @@ class Placements:
 
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""
-        product = np.ones(len(codes), np.int64)
+        product: Ints = np.ones(len(codes), np.int64)
+        result = product
         for step in range(_most(count, len(shape) + 1)):
-            extent = self._extent(shape, codes, np.full(len(codes), MAX_RANK - step))
-            product = np.where(count > step, product * extent, product)
-        return product
+            product = product * self._extent(shape, codes, step)
+            result = np.where(count > step, product, result)
+        return result
 
 
 def _grown(lookup: Lookup, rows: int) -> Ints:
@@ -461,16 +459,38 @@ def prod_columns(columns: Sequence[Ints]) -> Ints:
 
 
 class TracedPlacements(Placements):
-    """Placements to trace rewrites with, whose trace can be run with any others."""
+    """Placements to trace rewrites with, whose trace can be run with any others.
+
+    Rewrites of one kind ask for the same tiles and extents many times over, so these are traced
+    once.
+    """
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
         self._trace = trace
+        self._columns: dict[Placement, Traced] = {}
+        self._extents: dict[tuple[int, ...], Any] = {}
+        self._tiles: dict[tuple[int, ...], Any] = {}
 
     def column(self, placement: Placement, rows: int) -> Any:
-        codes = self._trace.lookup(self.table(placement), (0,))
-        self._assume(codes, placement, (*_NUMBERS, *_MARKS))
-        return codes
+        if placement not in self._columns:
+            codes = self._columns[placement] = self._trace.lookup(self.table(placement), (0,))
+            self._assume(codes, placement, (*_NUMBERS, *_MARKS))
+        return self._columns[placement]
+
+    def _extent(self, shape: Sequence[Ints], codes: Ints, step: int) -> Any:
+        key = step, *map(self._trace.number, (codes, *shape))
+        if key not in self._extents:
+            self._extents[key] = super()._extent(shape, codes, step)
+        return self._extents[key]
+
+    def tile(
+        self, shape: Sequence[Ints], tile: Sequence[Ints], codes: Ints, element_bytes: int
+    ) -> Any:
+        key = element_bytes, *map(self._trace.number, (codes, *shape, *tile))
+        if key not in self._tiles:
+            self._tiles[key] = super().tile(shape, tile, codes, element_bytes)
+        return self._tiles[key]
 
     def assume_ideal(self, codes: Any) -> None:
         """Trace what follows only for those of these placements that are ideal."""

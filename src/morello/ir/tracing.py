@@ -39,7 +39,7 @@ class Lookup:
     with those that have the same roles for another.
     """
 
-    __slots__ = ("array", "role", "values")
+    __slots__ = ("array", "kind", "role", "values")
 
     def __init__(self, table: npt.ArrayLike = (), role: Hashable = None) -> None:
         self.role = role
@@ -51,11 +51,8 @@ class Lookup:
         dtype = np.float64 if self.array.dtype.kind == "f" else np.int32
         self.values: npt.NDArray[Any] = np.ascontiguousarray(self.array, dtype)
         """The same as integers of 32 bits, or floats."""
-
-    @property
-    def kind(self) -> str:
+        self.kind = str(self.array.dtype.kind)
         """The type of its entries: Boolean ("b"), integer ("i"), or floating-point ("f")."""
-        return str(self.array.dtype.kind)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, np.ndarray):  # nearly always
