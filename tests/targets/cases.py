@@ -170,18 +170,11 @@ class Home:
     def whole(self, middle: Sequence[Ints]) -> list[Ints]:
         return [m * (3 if gap else 1) for m, gap in zip(middle, self.gaps, strict=True)]
 
-    def codes(self, shape: Sequence[Ints], placements: Placements, element_bytes: int) -> Ints:
-        """The placements of tiles of these shapes that are at home here."""
-        rank, rows = len(shape), len(shape[0])
+    def around(self, rank: int) -> Placement:
+        """The placement of the whole tensor, or of registers."""
         if self.vector:
-            code = placements.code(Placement(self.layout, rank, vector=self.vector))
-            return np.full(rows, code, np.int16)
-        middle = self.middle(shape)
-        steps = [self.whole(middle), middle, list(shape)]
-        codes = np.full(rows, placements.code(gapless(self.layout)), np.int16)
-        for before, after in zip([steps[0], *steps], steps, strict=False):
-            codes = placements.tile(before, after, codes, element_bytes).astype(np.int16)
-        return codes
+            return Placement(self.layout, rank, vector=self.vector)
+        return gapless(self.layout)
 
     def can_be(self, shape: Sequence[Ints], target: Target, dtype: DType) -> Bools:
         """Where a legal program can have such a tile."""
@@ -385,6 +378,28 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     return {"k": range(rows, rows + 1)} | ({"m": range(2, MOST_ROWS + 1)} if few else {})
 
 
+def _codes(
+    homes: Sequence[Home],
+    choice: Ints,
+    shape: Sequence[Ints],
+    placements: Placements,
+    element_bytes: int,
+) -> Ints:
+    """The placements of tiles of these shapes, each at the home of this number."""
+    codes = np.zeros(len(choice), np.int16)
+    middle, whole = ([column.copy() for column in shape] for _ in range(2))
+    for number in np.unique(choice).tolist():
+        home, rows = homes[number], np.flatnonzero(choice == number)
+        codes[rows] = placements.code(home.around(len(shape)))
+        if not home.vector:
+            inner = home.middle([column[rows] for column in shape])
+            for dim, sizes in enumerate(zip(inner, home.whole(inner), strict=True)):
+                middle[dim][rows], whole[dim][rows] = sizes
+    for before, after in ((whole, whole), (whole, middle), (middle, shape)):
+        codes = placements.tile(before, after, codes, element_bytes).astype(np.int16)
+    return codes
+
+
 Batches = dict[tuple[object, ...], tuple[Batch, list[Ints]]]
 
 MOST_DRAWN = 20
@@ -419,14 +434,14 @@ def _random_batch(
         most = len(known) if kernel.name.startswith(FILTERS) else MOST_HOMES
         some = random.permutation(len(known))[:most]
         choice = random.choice(some, ROWS)
-        code = np.zeros(ROWS, np.int16)
+        legal = np.zeros(ROWS, np.bool_)
         for index in some.tolist():
-            home, rows = known[index], np.flatnonzero(choice == index)
-            legal = home.can_be([column[rows] for column in shape], target, dtype)
-            possible[rows] &= legal
-            rows = rows[legal]
-            if len(rows):
-                code[rows] = home.codes([column[rows] for column in shape], placements, dtype.bytes)
+            rows = np.flatnonzero(choice == index)
+            legal[rows] = known[index].can_be([column[rows] for column in shape], target, dtype)
+        possible &= legal
+        code = np.zeros(ROWS, np.int16)
+        tiles = [column[legal] for column in shape]
+        code[legal] = _codes(known, choice[legal], tiles, placements, dtype.bytes)
         levels.append(np.full(ROWS, target.operand_level(kernel, operand), np.int8))
         codes.append(code)
         chosen.append(choice)
