@@ -100,6 +100,7 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(parsed(path)))
 
 
+@cache
 def module(path: Path) -> tuple[str, ...]:
     """The dotted name of a source file, in parts: ("morello", "ir", "spec")."""
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
@@ -291,15 +292,16 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+@cache
 def defined(path: Path) -> set[str]:
     """The names that a file gives to anything but variables of functions, and its own name."""
-    return {*module(path)} | {
-        name
-        for node in nodes(path)
-        if isinstance(node, ast.Module | ast.ClassDef)
-        for statement in node.body
-        for name in _names_given(statement)
-    }
+    names = {*module(path)}
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.Module | ast.ClassDef):
+            names |= {name for statement in node.body for name in _names_given(statement)}
+    return names
 
 
 def _names_given(statement: ast.stmt) -> Iterator[str]:
@@ -307,13 +309,9 @@ def _names_given(statement: ast.stmt) -> Iterator[str]:
         yield statement.name
     elif isinstance(statement, ast.Assign | ast.AnnAssign):
         yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name))
-    yield from (
-        n.attr
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-    )
 
 
+@cache
 def mentioned(path: Path) -> set[str]:
     """All names of a file's code: variables, parameters, attributes, imports, and texts."""
     documented = {text for _, text in docstrings(path)}
@@ -346,6 +344,7 @@ def exists(name: str, path: Path) -> bool:
     return {*parts} <= of_the_package() | mentioned(path) | OTHER_NAMES or of_a_library(name)
 
 
+@cache
 def of_a_library(name: str) -> bool:
     try:
         pkgutil.resolve_name(name)
