@@ -9,7 +9,7 @@ import pytest
 
 from morello.base.errors import TargetError
 from morello.ir.dtype import DTYPES, PACKED
-from morello.targets import TARGETS, catalog, find_target
+from morello.targets import PORTABLE, TARGETS, catalog, find_target
 from morello.targets.cpu import Cache, HostCPU
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
@@ -41,6 +41,14 @@ def test_what_kernels_call_is_there(target: Target) -> None:
 def test_helpers_need_only_what_a_target_includes(target: Target) -> None:
     for name, text in target.helpers.items():
         assert "immintrin.h" in target.headers.values() or "_mm" not in text, name
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_all_tunings_of_a_target_have_the_same_kernels(name: str) -> None:
+    target = find_target(name)
+    names = [kernel.name for kernel in target.kernels]
+    for tuning in target.tunings:
+        assert [kernel.name for kernel in tuning.kernels] == names, tuning.machine
 
 
 def host(features: set[str], caches: tuple[Cache, ...] = ()) -> HostCPU:

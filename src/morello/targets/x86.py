@@ -189,9 +189,15 @@ def portable(name: str) -> Target:
     generic = AVX2 if name == "x86-64-v3" else AVX512
     machines = [m for m in MACHINES if m.vendor and m.target == generic.name]
     tunings = [avx2(m) if generic is AVX2 else avx512(m, frozenset()) for m in machines]
-    description = f"{generic.description}, for all of them"
-    named = tuple(replace(tuning, name=name, description=description) for tuning in tunings)
-    return replace(generic, name=name, description=description, tunings=named)
+    shared = set.intersection(*({k.name for k in each.kernels} for each in (generic, *tunings)))
+
+    def named(target: Target) -> Target:
+        """The target with the kernels that all tunings have: each prices programs of the others."""
+        kernels = tuple(kernel for kernel in target.kernels if kernel.name in shared)
+        description = f"{generic.description}, for all of them"
+        return replace(target, name=name, description=description, kernels=kernels)
+
+    return replace(named(generic), tunings=tuple(map(named, tunings)))
 
 
 def _baseline() -> Target:
