@@ -266,7 +266,7 @@ def stand_in(
                 return replace(incumbent, lower=incumbent.cost / 1.25)
             raise
 
-    def without_table(search: BestFirst) -> list[Incumbent]:
+    def without_table(search: BestFirst, report: object) -> list[Incumbent]:
         graph, untimed = search.graph, UNTIMED.start()
         return [ended(deepen(graph.space, graph.bound, None, untimed), search.watch)]
 
