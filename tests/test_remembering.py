@@ -78,7 +78,7 @@ def test_programs_are_remembered_in_the_cache_folder(
     impl, _ = implement()
     again, statistics = implement()
     assert len(searches) == 1 and statistics.specs == 0 and again == impl
-    assert [path.name for path in folder.glob("*.db")] == ["programs-2.db"]
+    assert [path.name for path in folder.glob("programs-*.db")] == ["programs-2.db"]
     assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.glob("*.db")))
 
 
