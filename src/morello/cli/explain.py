@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     predicted = predicted_us(impl)
     if predicted is not None:
         console.print(prediction_text(predicted))
-    reached = bounds_text(statistics, predicted_roofline(impl))
+    reached = bounds_text(statistics, predicted_roofline(impl, predicted))
     if reached:
         console.print(f"It reaches {reached}.", soft_wrap=True)
     hint(

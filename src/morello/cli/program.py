@@ -20,7 +20,7 @@ from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.measure.bounds import Bound, Peak, bound
+from morello.measure.bounds import Bound, Peak, bound, percent
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.peaks import host_peak, keeps_peaks
 from morello.memo.program_table import ProgramTable
@@ -133,14 +133,15 @@ def opened(arguments: argparse.Namespace) -> Iterator[ProgramTable | None]:
 
 
 def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:
-    """What is said of a program and of the search for it, as data for JSON."""
-    roofline = predicted_roofline(impl)
+    """A program and the statistics of the search for it, as data for JSON."""
+    predicted = predicted_us(impl)
+    roofline = predicted_roofline(impl, predicted)
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
         "threads": impl.target.cores if impl.spec.parallel else 1,
         "cost": impl.cost,
-        "predicted_us": predicted_us(impl),
+        "predicted_us": predicted,
         "roofline": None if roofline is None else roofline.data(),
         "search": None,
     }
@@ -180,7 +181,7 @@ class Roofline:
     @property
     def text(self) -> str:
         """The part of the bound that the program reaches, and what the bound is."""
-        reached = _percent(self.bound.share(self.seconds))
+        reached = percent(self.bound.share(self.seconds))
         time = readable(self.bound.seconds)
         return f"{reached} of this machine's roofline for it, {time} by {self.bound.by}"
 
@@ -189,9 +190,10 @@ class Roofline:
         return asdict(self.bound) | {"reached": self.bound.share(self.seconds)}
 
 
-def predicted_roofline(impl: Impl) -> Roofline | None:
+def predicted_roofline(impl: Impl, predicted: dict[str, float] | None) -> Roofline | None:
     """The roofline for what a program is predicted to take; None if it is for another machine.
 
+    It is predicted by a learned model (see `predicted_us`) or, without one, by the cost.
     What this machine can do at most is measured if it is not known, and may be kept.
     """
     if impl.target.name != "native" or not keeps_peaks():
@@ -199,7 +201,6 @@ def predicted_roofline(impl: Impl) -> Roofline | None:
     peak = _peak(impl.target.cores if impl.spec.parallel else 1)
     if peak is None:
         return None
-    predicted = predicted_us(impl)
     seconds = 1e-6 * predicted["seconds"] if predicted else impl.cost / peak.hertz
     return Roofline(bound(impl.spec, peak), seconds)
 
@@ -222,14 +223,10 @@ def bounds_text(statistics: SearchStatistics | None, roofline: Roofline | None) 
     """The parts that a program reaches of the bound of its cost and of a roofline, if known."""
     parts = []
     if statistics is not None and isfinite(statistics.gap):
-        parts.append(f"{_percent(statistics.of_bound)} of the cost model's bound")
+        parts.append(f"{percent(statistics.of_bound)} of the cost model's bound")
     if roofline is not None:
         parts.append(roofline.text)
     return "; ".join(parts)
-
-
-def _percent(part: float) -> str:
-    return f"{round(100 * part)} %"
 
 
 def prediction_text(predicted_us: dict[str, float]) -> str:

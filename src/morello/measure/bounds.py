@@ -65,6 +65,11 @@ class Bound:
         return self.seconds / seconds
 
 
+def percent(part: float) -> str:
+    """A part of a bound as text."""
+    return f"{round(100 * part)} %"
+
+
 def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int = 0) -> Bound:
     """The larger of the times of its products and of its bytes, of each level that has some.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from morello.measure.bounds import Bound
+from morello.measure.bounds import Bound, percent
 
 WIDTH = 100
 LEAST = 20
@@ -49,7 +49,7 @@ def kernel_table(kernels: Sequence[KernelReport], call: float | None) -> list[st
         rows.append(_row(total, whole))
     if call is not None:
         lost = call - total.taken
-        rows.append([_percent(lost / whole), "", _us(lost), *[""] * 4, "between kernels"])
+        rows.append([percent(lost / whole), "", _us(lost), *[""] * 4, "between kernels"])
         rows.append(["", "", _us(call), *[""] * 4, "a call"])
     titles = ["share", "runs", "measured", "predicted", "bound", "of it", "by", "in microseconds"]
     shown = [True, True, timed, True, bounded, bounded and timed, bounded, True]
@@ -73,12 +73,12 @@ def _sum(kernels: Sequence[KernelReport], timed: bool) -> KernelReport:
 def _row(kernel: KernelReport, whole: float) -> list[str]:
     bound, measured = kernel.bound, kernel.measured
     return [
-        _percent(kernel.taken / whole),
+        percent(kernel.taken / whole),
         str(kernel.times),
         "" if measured is None else _us(measured),
         _us(kernel.seconds),
         "" if bound is None else _us(bound.seconds),
-        "" if bound is None else _percent(bound.share(kernel.taken)),
+        "" if bound is None else percent(bound.share(kernel.taken)),
         "" if bound is None else bound.by,
         kernel.expression,
     ]
@@ -113,7 +113,3 @@ def _us(seconds: float) -> str:
     """Microseconds with three digits, or all before the point."""
     value = seconds * 1e6
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _percent(part: float) -> str:
-    return f"{round(100 * part)} %"
