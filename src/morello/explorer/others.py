@@ -149,11 +149,11 @@ class _Describer:
         return OtherRewrite(words, rejected.bound if possible else None, False, reason)
 
     def _reason(self, choice: Choice, rejected: Rejected) -> str:
-        for level, lacking in rejected.lacking.items():
-            name = self._target.levels[level].name
-            if level == self._target.registers:
-                return f"does not fit: {lacking} registers too many"
-            return f"does not fit: {lacking} lines of {name} too many"
+        if rejected.lacking:
+            level, lacking = next(iter(rejected.lacking.items()))
+            lines = f"lines of {self._target.levels[level].name}"
+            unit = "registers" if level == self._target.registers else lines
+            return f"does not fit: {lacking} {unit} too many"
         if rejected.bound >= INFINITE:
             return "leads to no program"
         if rejected.bound > choice.taken.cost * (1 + LITTLE):

@@ -29,7 +29,7 @@ from morello.targets.target import Target
 _HERE = Path(__file__).parent
 
 _MARK = "\x1f"
-"""What stands, in C that is to be taken apart again, between a line and the number of its step."""
+"""The separator of a line of C and the number of its step."""
 
 
 def page(
@@ -67,13 +67,10 @@ def page(
 
 def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
     """A program as JSON-able data. Its steps refer to what was decided by number."""
-    numbers: dict[int, int] = {}
-    decided: list[DescribedChoice] = []
+    numbers: dict[DescribedChoice, int] = {}
     for choices in explored.choices.values():
         for choice in choices:
-            if id(choice) not in numbers:
-                numbers[id(choice)] = len(decided)
-                decided.append(choice)
+            numbers.setdefault(choice, len(numbers))
     steps = [
         {
             "parent": entry.parent,
@@ -86,7 +83,7 @@ def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
             "own": entry.impl.own_cost,
             "runs": entry.runs,
             "peak": entry.impl.peak,
-            "choices": [numbers[id(each)] for each in explored.choices.get(entry.number, ())],
+            "choices": [numbers[each] for each in explored.choices.get(entry.number, ())],
         }
         for entry in listing(explored.impl)
     ]
@@ -95,7 +92,7 @@ def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
         "cost": explored.impl.cost,
         "lower": explored.lower,
         "steps": steps,
-        "choices": [asdict(each) for each in decided],
+        "choices": [asdict(each) for each in numbers],
         "c": code,
         "machine": _machine_code(code, explored.impl.target, compiler),
     }
