@@ -73,11 +73,7 @@ def gemm(call: OnnxCall) -> Node:
 @translates("Conv")
 def conv(call: OnnxCall) -> Node:
     call.floating()
-    x, w, bias = call[0], call[1], call.get(2)
-    one_type(x, w)
-    rank = x.type.rank - 2
-    if rank < 1 or w.type.rank != rank + 2:
-        raise GraphError(f"a convolution of {x.type} and {w.type}.")
+    x, w, bias, rank = _operands(call, "convolution")
     taps = w.shape[2:]
     strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
     before, after = padding(call, x.shape[2:], taps, strides, dilations)
@@ -88,11 +84,7 @@ def conv(call: OnnxCall) -> Node:
 @translates("ConvTranspose")
 def transposed_conv(call: OnnxCall) -> Node:
     call.floating()
-    x, w, bias = call[0], call[1], call.get(2)
-    one_type(x, w)
-    rank = x.type.rank - 2
-    if rank < 1 or w.type.rank != rank + 2:
-        raise GraphError(f"a transposed convolution of {x.type} and {w.type}.")
+    x, w, bias, rank = _operands(call, "transposed convolution")
     if "output_shape" in call.attributes or call.text("auto_pad", "NOTSET") not in (
         "NOTSET", "VALID",
     ):  # fmt: skip
@@ -107,6 +99,16 @@ def transposed_conv(call: OnnxCall) -> Node:
     except GraphError as error:
         raise LeftError(f"it is {str(error).removesuffix('.')}") from None
     return result if bias is None else function("add", result, along(bias, 1, rank + 2))
+
+
+def _operands(call: OnnxCall, what: str) -> tuple[Node, Node, Node | None, int]:
+    """The images, filters and bias of a convolution, and its number of spatial dimensions."""
+    x, w = call[0], call[1]
+    one_type(x, w)
+    rank = x.type.rank - 2
+    if rank < 1 or w.type.rank != rank + 2:
+        raise GraphError(f"a {what} of {x.type} and {w.type}.")
+    return x, w, call.get(2), rank
 
 
 def steps(call: OnnxCall, name: str, rank: int) -> tuple[int, ...]:
