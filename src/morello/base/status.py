@@ -1,4 +1,4 @@
-"""What Morello is doing at the moment, told by who does it to who shows it."""
+"""The status of the work, such as its phase: reported where it is done, for listeners to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done next, after a command; light, as `morello synth` may take no time."""
+"""Hints at the next command. It imports little, as `morello synth` may take no time."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Emitter:
         return lines
 
     def _barrier(self, again: Sequence[MemoryView]) -> list[Statement]:
-        """What makes compilers load these again, in the innermost loop, instead of keeping them.
+        """A barrier in the innermost loop after which compilers load these views again.
 
         Sums leave no registers for them, so that sums would be stored and loaded instead.
         """

@@ -46,7 +46,7 @@ class Primitive:
     is_product: bool = False
     """Whether it sums products, and so reads its inputs many times: their layouts matter."""
     in_bytes: bool = False
-    """Whether it sums products of numbers that it rounds to bytes, which lie as it wants them."""
+    """Whether it quantizes its inputs to bytes, and sums products of these."""
     contracts: str = ""
     """The dimension along which kernels multiply and add, one step after the other, if any."""
     lowers_to: Primitive | None = None
