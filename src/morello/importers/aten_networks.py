@@ -133,14 +133,22 @@ def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
 def pooling(call: AtenCall) -> Node:
     kind = "max" if call.name.startswith("max") else "mean"
     rank = int(call.name[-2])
-    if call["ceil_mode"] or call["divisor_override"] or call.x.type.rank != rank + 2:
-        raise call.refuse("with ceil_mode, a divisor, or without a batch")
+    if call["divisor_override"] or call.x.type.rank != rank + 2:
+        raise call.refuse("with a divisor, or without a batch")
     window = several(call["kernel_size"], rank)
     strides = several(call["stride"], rank) if call["stride"] else window
     around = several(call["padding"], rank)
     dilations = several(call["dilation"] or 1, rank)
     counts = bool(call["count_include_pad"]) and any(around)
-    return call.apply(Pooling(kind, window, strides, around, around, dilations, counts), call.x)
+    shapes = call.type.shape[2:], call.x.shape[2:]
+    sizes = zip(*shapes, window, strides, around, dilations, strict=True)
+    after = [
+        max(edge, (m - 1) * stride + (k - 1) * dilation + 1 - n - edge)
+        for m, n, k, stride, edge, dilation in sizes
+    ]
+    if counts and tuple(after) != around:
+        raise call.refuse("that counts its padding, but not what rounding up adds to it,")
+    return call.apply(Pooling(kind, window, strides, around, (*after,), dilations, counts), call.x)
 
 
 def adaptive_pooling(call: AtenCall) -> Node:
