@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Dot, Gather, LayerNorm, Where
+from morello.graph.operators import Dot, Gather, LayerNorm, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several
@@ -68,6 +69,31 @@ def rolled(call: AtenCall) -> Node:
             parts = (part(call, x, axis, place, size), part(call, x, axis, 0, place))
             x = call.join(axis, *parts)
     return call.reshape(x, call.type.shape)
+
+
+def unfolded(call: AtenCall) -> Node:
+    """The windows of images as columns: for each pixel of a window, a slice of all images."""
+    x = call.x
+    if x.type.rank != 4:
+        raise call.refuse("without a batch")
+    edges, strides = several(call["padding"], 2), several(call["stride"], 2)
+    taps, dilations = several(call["kernel_size"], 2), several(call["dilation"], 2)
+    if any(edges):
+        around = (0, 0, *edges)
+        x = call.apply(Pad(around, around), x, call.build.number(0, x.dtype))
+    sizes = [
+        (n - (k - 1) * dilation - 1) // stride + 1
+        for n, k, dilation, stride in zip(x.shape[2:], taps, dilations, strides, strict=True)
+    ]
+    pixels = []
+    for tap in product(*map(range, taps)):
+        pixel = x
+        for d in range(2):
+            low = tap[d] * dilations[d]
+            high = low + (sizes[d] - 1) * strides[d] + 1
+            pixel = part(call, pixel, 2 + d, low, high, strides[d])
+        pixels.append(call.reshape(pixel, (*x.shape[:2], 1, math.prod(sizes))))
+    return call.reshape(call.join(2, *pixels), call.type.shape)
 
 
 def nearest(call: AtenCall) -> Node:
@@ -135,9 +161,9 @@ def plain_cell(call: AtenCall) -> Node:
 
 
 def _linear(call: AtenCall, x: Node, name: str) -> Node:
-    product = call.apply(Dot((), ((1, 1),)), x, call[f"w_{name}"])
+    result = call.apply(Dot((), ((1, 1),)), x, call[f"w_{name}"])
     bias = call[f"b_{name}"]
-    return product if bias is None else call.map("add", product, bias)
+    return result if bias is None else call.map("add", result, bias)
 
 
 LAYERS: dict[str, Handler] = {
@@ -146,6 +172,7 @@ LAYERS: dict[str, Handler] = {
     **dict.fromkeys(("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"), nearest),
     "gather": taken_along,
     "gru_cell": gru_cell,
+    "im2col": unfolded,
     "instance_norm": instance_norm,
     "lstm_cell": lstm_cell,
     "prelu": prelu,
