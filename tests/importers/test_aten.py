@@ -190,7 +190,8 @@ def test_changes_in_place_are_seen() -> None:
         (lambda x: [y := x * 2, y[0].fill_(1), y][2], "changes a tensor that others see"),
         (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
         (lambda x: x.view(8, 4), "view of an input"),
-        (lambda x: x.to(torch.complex64) * 1, "there are no graphs of torch.complex64"),
+        (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
+        (lambda x: torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2))), "view of an input"),
     ],
 )
 def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:
@@ -221,6 +222,25 @@ def test_what_graphs_lack_is_foreign() -> None:
     kinds = operators(result.graph)
     assert kinds.count(Foreign) == 1 and kinds.count(Map) == 2
     assert result.left == {"sort": "graphs have no such operation."}
+
+
+def test_complex_numbers_stay_within_one_call_of_torch() -> None:
+    def spectrum(x: Any) -> Any:
+        return (torch.fft.fft(x * 2) * torch.exp(1j * x)).abs() + 1
+
+    x = random(*BATCH)
+    result = imported(spectrum, x)
+    assert set(result.left.values()) == {"it reads complex numbers"}
+    (call,) = (n for n in result.graph.nodes if isinstance(n.operator, Foreign))
+    assert result.graph.outputs[0].inputs[0] is call
+    torch.testing.assert_close(call.operator.key(x * 2, x), spectrum(x) - 1)
+
+
+def test_large_constants_of_large_weights_are_known() -> None:
+    weights = torch.nn.utils.parametrizations.weight_norm(nn.Linear(2100, 2100))
+    result = imported(weights, random(1, 2100))
+    assert not result.left
+    assert Dot in operators(result.graph)
 
 
 def test_empty_parts_are_left_out() -> None:
@@ -260,6 +280,20 @@ LAYERS: dict[str, Any] = {
 @pytest.mark.parametrize("program", LAYERS.values(), ids=list(LAYERS))
 def test_layers_are_several_operators(program: Any) -> None:
     compared(program, random(*BATCH))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_poolings_of_rounded_sizes(counts: bool) -> None:
+    """A last window that begins in the padding is left out."""
+    x = random(1, 2, 7, 8)
+    compared(nn.MaxPool2d(3, 2, ceil_mode=True), x)
+    compared(nn.AvgPool2d(3, 2, ceil_mode=True, count_include_pad=counts), x)
+    compared(nn.MaxPool2d((2, 3), (3, 2), (1, 1), (1, 2), ceil_mode=True), x)
+    compared(nn.AvgPool2d(2, 3, 1, ceil_mode=True, count_include_pad=False), x)
+
+
+def test_windows_of_images_are_columns() -> None:
+    compared(nn.Unfold((3, 2), dilation=(1, 2), padding=(1, 0), stride=2), random(2, 3, 6, 7))
 
 
 def test_images_are_enlarged_and_normalized() -> None:

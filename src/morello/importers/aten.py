@@ -101,12 +101,41 @@ class TorchCall:
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         """Its results; tensors beyond those of its inputs are ignored."""
-        given = dict(zip(self.node.all_input_nodes, tensors, strict=False))
+        return self.of(dict(zip(self.node.all_input_nodes, tensors, strict=False)))
+
+    def of(self, given: dict[fx.Node, torch.Tensor]) -> Any:
+        """Its results, for the tensors of its input nodes."""
         if self.copies:
             given[self.node.args[0]] = given[self.node.args[0]].clone()
         args = fx.node.map_arg(self.node.args, given.__getitem__)
         kwargs = fx.node.map_arg(self.node.kwargs, given.__getitem__)
         return self.node.target(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class TorchChain:
+    """Calls that torch does one after the other, with results that graphs cannot hold, such as
+    complex numbers; those of the last call are the results.
+
+    It takes the tensors of its input nodes, in order; further ones are ignored.
+    """
+
+    inputs: tuple[fx.Node, ...]
+    calls: tuple[TorchCall, ...]
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        given: dict[fx.Node, Any] = dict(zip(self.inputs, tensors, strict=False))
+        for call in self.calls:
+            given[call.node] = call.of(given)
+        return given[self.calls[-1].node]
+
+
+@dataclass(frozen=True)
+class _Unheld:
+    """A tensor that graphs cannot hold: the calls that compute it, and their inputs."""
+
+    inputs: Mapping[fx.Node, Node]
+    calls: tuple[TorchCall, ...]
 
 
 class _Importer:
@@ -152,7 +181,10 @@ class _Importer:
                 return None
             raise GraphError(f"the program has {node.op} {node.target}.")
         if node.target is operator.getitem:
-            return self._values[node.args[0]][node.args[1]]
+            whole = self._values[node.args[0]]
+            if isinstance(whole, _Unheld):
+                raise GraphError("there are no graphs of parts of complex results.")
+            return whole[node.args[1]]
         return self._called(node)
 
     def _input(self, node: fx.Node) -> Any:
@@ -200,10 +232,14 @@ class _Importer:
             return None
         if not isinstance(target, torch._ops.OpOverload):
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
-        types = _types(node)
         if torch.Tag.nondeterministic_seeded in target.tags and not _draws_nothing(node):
             raise GraphError(f"{name} draws random numbers.")
         written = _written(node)
+        if written is None and _complex(node):
+            return self._unheld(node)
+        types = _types(node)
+        if any(isinstance(self._values[source], _Unheld) for source in node.all_input_nodes):
+            return self._after_unheld(node, AtenCall(self._build, name, {}, types))
         if written is None and not node.all_input_nodes:
             return self._known(node)
         if written is not None and self._outer(written):
@@ -216,9 +252,13 @@ class _Importer:
         return result
 
     def _known(self, node: fx.Node) -> Any:
-        """The results of a call that reads no tensor but constants, if they are small."""
+        """The results of a call that reads no tensor but constants.
+
+        Raises `GraphError` if they are neither small nor smaller than what they are made of.
+        """
         types = _types(node)
-        if sum(each.size for each in types) > MOST_FOLDED:
+        read = sum(self._values[source].type.size for source in node.all_input_nodes)
+        if sum(each.size for each in types) > max(MOST_FOLDED, read):
             raise GraphError(f"{node.target} makes {types[0]}, too large to be known ahead.")
         arrays = (self._values[source].operator.array for source in node.all_input_nodes)
         result = TorchCall(node, _written(node) is not None)(*map(tensor_of, arrays))
@@ -263,12 +303,45 @@ class _Importer:
             raise GraphError(f"{call.name} reads what is no tensor.")
         if all(isinstance(each.operator, Constant) for each in inputs):
             return self._known(node)
+        return self._by_torch(torch_call, call, why, node, (*inputs, *after))
+
+    def _by_torch(
+        self,
+        key: TorchCall | TorchChain,
+        call: AtenCall,
+        why: str,
+        node: fx.Node,
+        inputs: Sequence[Node],
+    ) -> Any:
+        """A node for each result of what torch does."""
         self._left[call.name] = why
         nodes = tuple(
-            self._build.apply(Foreign(kind, torch_call, call.name, index), *inputs, *after)
+            self._build.apply(Foreign(kind, key, call.name, index), *inputs)
             for index, kind in enumerate(call.types)
         )
         return nodes[0] if isinstance(node.meta["val"], torch.Tensor) else nodes
+
+    def _unheld(self, node: fx.Node) -> _Unheld:
+        """What a call computes whose result is complex."""
+        inputs: dict[fx.Node, Node] = {}
+        calls: dict[TorchCall, None] = {}
+        for source in node.all_input_nodes:
+            value = self._values[source]
+            if isinstance(value, _Unheld):
+                inputs |= value.inputs
+                calls |= dict.fromkeys(value.calls)
+            elif isinstance(value, Node):
+                inputs[source] = value
+            else:
+                raise GraphError(f"{node.target} reads what is no tensor.")
+        return _Unheld(inputs, (*calls, TorchCall(node)))
+
+    def _after_unheld(self, node: fx.Node, call: AtenCall) -> Any:
+        """The nodes of a call that reads complex tensors, which torch does with what made them."""
+        chain = self._unheld(node)
+        key = TorchChain((*chain.inputs,), chain.calls)
+        why = "it reads complex numbers"
+        return self._by_torch(key, call, why, node, (*chain.inputs.values(),))
 
     def _overwrite(self, node: fx.Node, written: fx.Node, result: Node) -> None:
         """Let later uses of a tensor that a call changes see the change.
@@ -332,6 +405,8 @@ class _Importer:
         results = []
         for each in every:
             value = self._values[each] if isinstance(each, fx.Node) else each
+            if isinstance(value, _Unheld):
+                raise GraphError("a result is complex.")
             if not isinstance(value, Node | bool | int | float | None):
                 raise GraphError("the results are nested.")
             if isinstance(value, Node) and self._is_view(each, value):
@@ -352,6 +427,12 @@ def _types(node: fx.Node) -> tuple[TensorType, ...]:
     if not values or not all(isinstance(each, torch.Tensor) for each in values):
         raise GraphError(f"{node.target} computes what is no tensor.")
     return tuple(map(type_of, values))
+
+
+def _complex(node: fx.Node) -> bool:
+    """Whether a call computes complex numbers."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
 
 
 def _storages(node: fx.Node) -> set[int]:
