@@ -1,10 +1,11 @@
-"""How fast real models are through the doors, against the frameworks that they are written in.
+"""How fast real models are through the doors, against the frameworks that they are written in, and
+against other compilers of these that are installed: PyTorch's inductor, and OpenVINO.
 
     python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S]
         [--kernels] [--json PATH] [--markdown PATH]
 
 Each model is compiled in a process with an empty cache, then again in a second one, which also
-compares the results and times both in turns. With --kernels, it then times each kernel.
+compares the results and times all in turns. With --kernels, it then times each kernel.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     if results:
         console.print(table(results))
     if options.json:
-        counted = ("ratio", "kernels", "segments")
+        counted = ("fastest", "ratio", "kernels", "segments")
         rows = [asdict(each) | {name: getattr(each, name) for name in counted} for each in results]
         write_text(options.json, json.dumps(rows, indent=2) + "\n")
     if options.markdown:
@@ -72,11 +73,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def sentence(result: Measured) -> str:
     """A result in a line, as soon as it is there."""
-    client = CLIENTS[result.client]
-    return (
-        f"{result.client}: {result.ours_s * 1e3:.2f} ms, {client.rival} "
-        f"{result.theirs_s * 1e3:.2f} ms: {result.ratio:.2f} times as fast; {result.agreement}"
-    )
+    every = {CLIENTS[result.client].rival: result.theirs_s} | result.others_s
+    times = ", ".join(f"{name} {seconds * 1e3:.2f} ms" for name, seconds in every.items())
+    failed = "".join(f"\n  {name} failed: {why}" for name, why in result.failed.items())
+    told = f"{result.ratio:.2f} times as fast as {result.fastest[0]}; {result.agreement}"
+    return f"{result.client}: {result.ours_s * 1e3:.2f} ms, {times}: {told}{failed}"
 
 
 def kernel_times(result: Measured) -> str:
@@ -90,13 +91,14 @@ def kernel_times(result: Measured) -> str:
 def table(results: Iterable[Measured]) -> Table:
     """All results."""
     made = Table("model", box=None)
-    for title in ("ours, ms", "theirs, ms", "ratio", "bar", "compile, s", "again, s", "kernels",
-                  "calls", "left"):  # fmt: skip
+    made.add_column("ours, ms", justify="right")
+    made.add_column("fastest other")
+    for title in ("ms", "ratio", "bar", "compile, s", "again, s", "kernels", "calls", "left"):
         made.add_column(title, justify="right")
     for row in results:
-        client = CLIENTS[row.client]
+        client, (other, fastest) = CLIENTS[row.client], row.fastest
         made.add_row(
-            client.name, f"{row.ours_s * 1e3:.2f}", f"{row.theirs_s * 1e3:.2f}",
+            client.name, f"{row.ours_s * 1e3:.2f}", other, f"{fastest * 1e3:.2f}",
             f"{row.ratio:.2f}", f"{client.bar:.1f}", f"{row.first_compile_s:.1f}",
             f"{row.second_compile_s:.1f}", str(row.kernels), str(row.segments), str(row.left),
         )  # fmt: skip
@@ -108,13 +110,15 @@ def table(results: Iterable[Measured]) -> Table:
 def markdown(results: Iterable[Measured]) -> str:
     """All results as a table of Markdown, in the order of the clients."""
     lines = [
-        "| model | framework | Morello, ms | framework, ms | times as fast |",
-        "|---|---|---|---|---|",
+        "| model | framework | Morello, ms | framework, ms | others, ms | ratio to the fastest |",
+        "|---|---|---|---|---|---|",
     ]
     for row in results:
         client = CLIENTS[row.client]
         ours, theirs = (f"{seconds * 1e3:.3g}" for seconds in (row.ours_s, row.theirs_s))
-        lines.append(f"| {client.what} | {client.rival} | {ours} | {theirs} | {row.ratio:.2f} |")
+        others = ", ".join(f"{name} {taken * 1e3:.3g}" for name, taken in row.others_s.items())
+        cells = client.what, client.rival, ours, theirs, others, f"{row.ratio:.2f}"
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,23 @@ class Contest:
     """A model with its inputs: `theirs` runs it in its framework, `compile` compiles it.
 
     Compiling ends with the first result. `agreement` says how far two results are apart, and
-    raises `AssertionError` if they differ by more than the client allows.
+    raises `AssertionError` if they differ by more than the client allows. `others` are further
+    programs that run the model, by their names: each is made when it is called, and then is a call
+    that returns what `theirs` does.
     """
 
     theirs: Callable[[], Any]
     compile: Callable[[], Fast]
     agreement: Callable[[Any, Any], str]
+    others: Mapping[str, Callable[[], Callable[[], Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Client:
-    """A model that somebody runs. `bar` is how many times as fast as its rival it has to be."""
+    """A model that somebody runs, in a framework that is called `rival`.
+
+    `bar` is how many times as fast as the fastest of all programs that run it Morello has to be.
+    """
 
     name: str
     what: str

@@ -77,7 +77,10 @@ def contest(
             lambda: (kept, after.run(None, feeds))[1], (report,), sum(conversion.left.values())
         )
 
-    return Contest(lambda: before.run(None, feeds), compiled, agreement)
+    others = {}
+    if find_spec("openvino"):
+        others["OpenVINO"] = lambda: by_openvino(path, threads, feeds)
+    return Contest(lambda: before.run(None, feeds), compiled, agreement, others)
 
 
 def session(model: Path, threads: int, library: Path | None = None) -> Any:
@@ -90,6 +93,21 @@ def session(model: Path, threads: int, library: Path | None = None) -> Any:
     if library is not None:
         options.register_custom_ops_library(str(library))
     return onnxruntime.InferenceSession(model, options)
+
+
+def by_openvino(model: Path, threads: int, feeds: Mapping[str, Array]) -> Callable[[], list[Array]]:
+    """A model as OpenVINO runs it for inputs of these shapes, in f32, as ONNX Runtime does."""
+    import openvino
+
+    core = openvino.Core()
+    network = core.read_model(model)
+    network.reshape({name: array.shape for name, array in feeds.items()})
+    settings = {
+        "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+    }  # fmt: skip
+    request = core.compile_model(network, "CPU", settings).create_infer_request()
+    return lambda: [*request.infer(feeds).to_tuple()]
 
 
 def light(name: str, threads: int) -> Contest:

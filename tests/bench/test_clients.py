@@ -1,11 +1,15 @@
 """Models against their frameworks: what counts as the same result, and the command."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from benchmarks.clients.__main__ import kernel_times, main, markdown, table
-from benchmarks.clients.client import same_directions, same_values
-from benchmarks.clients.measuring import CLIENTS, Measured
+from benchmarks.clients.__main__ import kernel_times, main, markdown, sentence, table
+from benchmarks.clients.client import Contest, Fast, same_directions, same_values
+from benchmarks.clients.measuring import CLIENTS, Measured, rivals
 from morello.measure.bounds import Bound
 from morello.models.reporting import ProgramReport
 from morello.models.times import KernelReport
@@ -18,7 +22,7 @@ PROGRAM = ProgramReport("torch", ("f32[8,8]",), ROWS, 2, by_rule=1.2e-3, call=1.
 
 
 def measured(name: str) -> Measured:
-    return Measured(name, 1, 9.0, 0.5, 0.002, 0.003, 7, (PROGRAM,), 3, "error 1e-07")
+    return Measured(name, 1, 9.0, 0.5, 0.002, 0.003, (PROGRAM,), 3, "error 1e-07")
 
 
 def test_values_are_compared_with_the_largest_element() -> None:
@@ -41,13 +45,40 @@ def test_the_table_has_the_ratio_and_the_bar_of_each_client() -> None:
     name = next(iter(CLIENTS))
     made = table([measured(name)])
     cells = [next(iter(column.cells)) for column in made.columns]
-    assert cells == [name, "2.00", "3.00", "1.50", "1.0", "9.0", "0.5", "60", "2", "3"]
+    framework = CLIENTS[name].rival
+    assert cells == [name, "2.00", framework, "3.00", "1.50", "1.0", "9.0", "0.5", "60", "2", "3"]
+
+
+def test_the_ratio_is_to_the_fastest_of_all() -> None:
+    result = replace(measured("magika"), others_s={"OpenVINO": 0.0025}, failed={"X": "no"})
+    assert result.fastest == ("OpenVINO", 0.0025)
+    assert sentence(result).splitlines() == [
+        "magika: 2.00 ms, ONNX Runtime 3.00 ms, OpenVINO 2.50 ms: 1.25 times as fast as OpenVINO; "
+        "error 1e-07",
+        "  X failed: no",
+    ]
+    assert markdown([result]).splitlines()[2].endswith("| 3 | OpenVINO 2.5 | 1.25 |")
+
+
+def test_programs_that_do_not_run_or_differ_are_left_out() -> None:
+    def broken() -> Callable[[], Any]:
+        raise ValueError("no compiler\nand a trace")
+
+    def agreement(theirs: Any, ours: Any) -> str:
+        assert theirs == ours, "they differ"
+        return "same"
+
+    others = {"same": lambda: lambda: 1, "other": lambda: lambda: 2, "broken": broken}
+    contest = Contest(lambda: 1, lambda: Fast(lambda: 1, (), 0), agreement, others)
+    calls, failed = rivals(contest, 1)
+    assert [*calls] == ["same"]
+    assert failed == {"other": "they differ", "broken": "no compiler"}
 
 
 def test_the_table_of_the_page_has_a_row_for_each_client() -> None:
     rows = markdown([measured("magika")]).splitlines()
     assert rows[0].count("|") == rows[1].count("|") == rows[2].count("|")
-    assert rows[2] == "| Magika, types of files | ONNX Runtime | 2 | 3 | 1.50 |"
+    assert rows[2] == "| Magika, types of files | ONNX Runtime | 2 | 3 |  | 1.50 |"
 
 
 def test_the_times_of_kernels_add_up_to_those_of_a_call() -> None:
