@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.graph.test_patterns import BF16, F32, I32, after, f, fixed, given, names, softmax
+from tests.graph.nodes import BF16, F32, I32, after, f, fixed, given, names, softmax
 
 from morello.graph.graph import Node, TensorType, apply
 from morello.graph.operators import (
