@@ -1,4 +1,4 @@
-"""Functions, softmax and norms are recognized in the forms that frameworks emit; near misses are left."""
+"""Functions, softmax and norms are recognized as frameworks emit them; near misses are left."""
 
 from __future__ import annotations
 
