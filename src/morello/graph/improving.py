@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
@@ -28,6 +28,19 @@ LEAST_SAVED = 0.005
 
 LEAST_CYCLES = 1000.0
 """The least cycles that have to be to save."""
+
+
+@dataclass(frozen=True)
+class WeighedGroup:
+    """Nodes that were priced as one group; the last is the output.
+
+    They cost so many cycles, infinitely many if no kernel computes them, and the groups of the
+    given partition that have them cost `instead`; of a group that has others, too, that is a part.
+    """
+
+    members: tuple[Node, ...]
+    cost: float
+    instead: float
 
 
 class Improvement:
@@ -60,6 +73,15 @@ class Improvement:
             return 0.0
         _, cost = self._cheapest(self._expected)
         return 1 - cost / self._before if cost <= self._before - self._least else 0.0
+
+    @property
+    def weighed(self) -> tuple[WeighedGroup, ...]:
+        """What was priced so far in the place of several groups."""
+        return tuple(
+            WeighedGroup(each.members, cost, each.cost + each.saved)
+            for each, cost in self._known.items()
+            if each.saved and each.group
+        )
 
     def cheapest(self, pricing: Pricing) -> GraphPartition:
         """The cheapest partition whose groups are priced; the given one if none is cheaper."""

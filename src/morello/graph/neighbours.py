@@ -68,6 +68,15 @@ def neighbours(
     return [*around.own(), *joined, *around.parts(divided)]
 
 
+def pairs(
+    partition: GraphPartition, costs: Mapping[Group, float], line: float
+) -> dict[tuple[int, int], Neighbour]:
+    """Two groups as one, by their numbers: the second reads what the first computes, and nothing
+    else does. The arguments are those of `neighbours`.
+    """
+    return dict(_Neighbourhood(partition, costs, line).pairs())
+
+
 class _Neighbourhood:
     """The nodes of a partition's groups, which have numbers, with estimates of what they cost."""
 
@@ -106,6 +115,18 @@ class _Neighbourhood:
                 cost = self._estimate(members)
                 if before - cost >= LEAST_SAVED * before:
                     yield self._neighbour(members, before)
+
+    def pairs(self) -> Iterator[tuple[tuple[int, int], Neighbour]]:
+        """Two groups, if nothing but the second reads what the first computes."""
+        for second, members in enumerate(self.members):
+            for source in self._reads(members):
+                first = self._owner.get(source)
+                if first is not None and self._reading.only_for(source, {*members}):
+                    both = sorted(
+                        (*self.members[first], *members), key=self._graph.positions.__getitem__
+                    )
+                    before = self._costs[first] + self._costs[second]
+                    yield (first, second), self._neighbour(tuple(both), before)
 
     def parts(self, divided: Collection[int]) -> Iterator[Neighbour]:
         """Some of the nodes of one of these groups."""

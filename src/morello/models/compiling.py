@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 import numpy as np
@@ -18,7 +18,7 @@ from morello.graph.rewriting import rewritten, simplified
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
-from morello.models.pricing import cheaper
+from morello.models.pricing import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
@@ -39,7 +39,8 @@ class CompiledGraph:
     """A graph as steps: segments, and nodes that are left to the framework, in the order to run.
 
     The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given,
-    which may be others; both are in cycles.
+    which may be others; both are in cycles. The `weighing` is what was found out about groups other
+    than those given.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class CompiledGraph:
     framework: Framework
     cost: float = 0.0
     cost_at_first: float = 0.0
+    weighing: Weighing = field(default_factory=Weighing)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -138,14 +140,15 @@ def _compiled(
     known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
     known.update(asked)
     kernels = Kernels(known)
+    weighing = Weighing()
     if seconds == 0:
         plan = _planned(given or by_rule(graph), framework, kernels)
         cost_at_first = plan.cost
     else:
-        plan, cost_at_first = _cheapest(graph, given, framework, kernels, seconds)
+        plan, cost_at_first, weighing = _cheapest(graph, given, framework, kernels, seconds)
     segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
     return CompiledGraph(
-        graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first
+        graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first, weighing
     )
 
 
@@ -164,24 +167,26 @@ def _cheapest(
     framework: Framework,
     kernels: Kernels,
     seconds: float | None,
-) -> tuple[_Plan, float]:
-    """The plan for the cheapest partition that is found, and the cost of the given one's plan."""
+) -> tuple[_Plan, float, Weighing]:
+    """The plan for the cheapest partition that is found, the cost of the given one's plan, and
+    what is known of other groups.
+    """
     choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
     asked = cut_question(graph, given, choosing)
     cut = recalled(asked, graph) if asked else None
     if cut:
         plan = _planned(cut.partition, framework, kernels)
         if plan.partition == cut.partition:
-            return plan, cut.cost_at_first
+            return plan, cut.cost_at_first, cut.weighing
     first = best = _planned(given or by_rule(graph), framework, kernels)
-    other = cheaper(first.partition, kernels, seconds)
+    other, weighing = cheaper(first.partition, kernels, seconds)
     if other != first.partition:
         second = _planned(other, framework, kernels)
         if second.cost < first.cost and second.partition.left == first.partition.left:
             best = second
     if asked:
-        remember(asked, RememberedCut(best.partition, first.cost))
-    return best, first.cost
+        remember(asked, RememberedCut(best.partition, first.cost, weighing))
+    return best, first.cost, weighing
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from morello.base.errors import MorelloError
 from morello.graph.graph import Node, TensorType, apply
-from morello.graph.improving import Improvement, Wanted
+from morello.graph.improving import Improvement, Wanted, WeighedGroup
 from morello.graph.lowering import copied
 from morello.graph.neighbours import LINE_BYTES
 from morello.graph.operators import Input
@@ -31,7 +32,21 @@ _COPIED = TensorType((256, 1024), np.dtype(np.float32))
 """An array that is in memory, from where and to where a kernel copies."""
 
 
-def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float | None) -> GraphPartition:
+@dataclass(frozen=True)
+class Weighing:
+    """What was found out about other groups than those of a partition.
+
+    To write a cache line and to read it again costs `line` cycles, 0 if nothing was found out;
+    `groups` are those that were priced.
+    """
+
+    line: float = 0.0
+    groups: tuple[WeighedGroup, ...] = ()
+
+
+def cheaper(
+    partition: GraphPartition, kernels: Kernels, seconds: float | None
+) -> tuple[GraphPartition, Weighing]:
     """The cheapest partition that is found in so many seconds; the given one if none is cheaper.
 
     Without a number of seconds, they are `SECONDS` if estimates expect to save enough, and else
@@ -40,16 +55,17 @@ def cheaper(partition: GraphPartition, kernels: Kernels, seconds: float | None) 
     pricing = _Pricing(kernels)
     costs = pricing.known(partition, partition.groups)
     if len(partition.groups) < 2 or len(costs) < len(partition.groups):
-        return partition
+        return partition, Weighing()
     try:
         line = _line(kernels.options)
     except MorelloError:  # options for which a copy has no program
-        return partition
+        return partition, Weighing()
     improvement = Improvement(partition, costs, line)
     if seconds is None and improvement.expected < LEAST_EXPECTED:
-        return partition
+        return partition, Weighing(line)
     pricing.end = time.monotonic() + (SECONDS if seconds is None else seconds)
-    return improvement.cheapest(pricing)
+    cheapest = improvement.cheapest(pricing)
+    return cheapest, Weighing(line, improvement.weighed)
 
 
 class _Pricing:

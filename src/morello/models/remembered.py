@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from morello.graph.graph import Graph, Node
+from morello.graph.improving import WeighedGroup
 from morello.graph.partition import GraphPartition, group_of
 from morello.graph.views import VIEWS
+from morello.models.pricing import Weighing
 from morello.questions import question
 from morello.tables import texts
 
 
 @dataclass(frozen=True)
 class RememberedCut:
-    """The partition that was chosen for a given one, and the cost of that in cycles."""
+    """The partition that was chosen for a given one, and the cost of that in cycles.
+
+    The `weighing` is what is known of other groups.
+    """
 
     partition: GraphPartition
     cost_at_first: float
+    weighing: Weighing
 
 
 def cut_question(
@@ -52,7 +58,12 @@ def recalled(asked: str, graph: Graph) -> RememberedCut | None:
     groups = [group_of(some, graph, stored) for some in members]
     light = frozenset(nodes[place] for place in record["light"])
     partition = GraphPartition(graph, tuple(group for group in groups if group), light)
-    return RememberedCut(partition, record["cost_at_first"])
+    weighed = [
+        WeighedGroup(tuple(nodes[place] for place in places), cost, instead)
+        for places, cost, instead in record["weighed"]
+    ]
+    weighing = Weighing(record["line"], tuple(weighed))
+    return RememberedCut(partition, record["cost_at_first"], weighing)
 
 
 def remember(asked: str, cut: RememberedCut) -> None:
@@ -63,6 +74,11 @@ def remember(asked: str, cut: RememberedCut) -> None:
         "groups": [[places[node] for node in group.nodes] for group in partition.groups],
         "light": sorted(places[node] for node in partition.light),
         "cost_at_first": cut.cost_at_first,
+        "line": cut.weighing.line,
+        "weighed": [
+            ([places[node] for node in each.members], each.cost, each.instead)
+            for each in cut.weighing.groups
+        ],
     }
     with texts() as known:
         if known is not None:
