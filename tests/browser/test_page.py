@@ -192,7 +192,7 @@ def test_c_and_areas_lead_to_steps(browser: Any, pages: dict[str, Path]) -> None
     area = page.locator("#cycles g").nth(1)
     area.click()
     assert area.get_attribute("aria-pressed") == "true"
-    assert str(opened.chosen()) == area.get_attribute("data-step")
+    assert str(opened.chosen()) == area.get_attribute("data-number")
     other = page.locator("#cycles g").nth(2)
     other.focus()
     page.keyboard.press("Enter")

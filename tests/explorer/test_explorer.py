@@ -79,7 +79,7 @@ def test_a_page_has_the_program_and_its_c(cheapest: Explored) -> None:
     assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)", text)
     data = data_of(text)
     assert data["facts"] == [["cost", "few <cycles>"]]
-    assert [level["capacity"] for level in data["levels"]] == list(AVX2.limits)
+    assert [level["capacity"] for level in data["programs"][0]["levels"]] == list(AVX2.limits)
     (program,) = data["programs"]
     assert [step["words"] for step in program["steps"]] == [
         entry.words for entry in listing(cheapest.impl)

@@ -1,32 +1,22 @@
-"""The page: one HTML file that needs no other and makes no request.
-
-The HTML, the style and the script beside this file make up what it shows; the data are in it as
-JSON, deflated.
-"""
+"""The page of a program: its steps, what each might have been, and its C."""
 
 from __future__ import annotations
 
-import base64
-import html
-import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from morello.base.errors import BuildError
 from morello.codegen.printer import Printer
 from morello.codegen.source import generate
 from morello.codegen.statements import Buffer, Call, For, Groups, ParallelFor, Registers, Statement
+from morello.explorer.document import document
 from morello.explorer.others import DescribedChoice, Explored
 from morello.impl.listing import listing
 from morello.impl.tree import Impl
 from morello.native.assembly import assembly
 from morello.native.toolchain import Compiler, arch_flags
 from morello.targets.target import Target
-
-_HERE = Path(__file__).parent
 
 _MARK = "\x1f"
 """The separator of a line of C and the number of its step."""
@@ -44,28 +34,11 @@ def page(
     """
     impl = programs[0].impl
     title = f"{impl.spec.expression} for {impl.target.name}"
-    *caches, registers = impl.target.levels[1:]
-    data = {
-        "facts": list(facts),
-        "levels": [
-            *({"name": each.name, "capacity": each.capacity, "unit": "lines"} for each in caches),
-            {"name": registers.name, "capacity": registers.capacity, "unit": ""},
-        ],
-        "programs": [_program(each, compiler) for each in programs],
-    }
-    packed = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 9)
-    text = (_HERE / "page.html").read_text()
-    for name, value in {
-        "TITLE": html.escape(title),
-        "STYLE": (_HERE / "page.css").read_text(),
-        "SCRIPT": (_HERE / "page.js").read_text(),
-        "DATA": base64.b64encode(packed).decode(),
-    }.items():
-        text = text.replace(f"{{{{{name}}}}}", value)
-    return text
+    data = {"facts": list(facts), "programs": [program_data(each, compiler) for each in programs]}
+    return document(title, ["program"], "showPrograms", {"data": data})
 
 
-def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
+def program_data(explored: Explored, compiler: Compiler | None = None) -> dict[str, Any]:
     """A program as JSON-able data. Its steps refer to what was decided by number."""
     numbers: dict[DescribedChoice, int] = {}
     for choices in explored.choices.values():
@@ -88,7 +61,12 @@ def _program(explored: Explored, compiler: Compiler | None) -> dict[str, Any]:
         for entry in listing(explored.impl)
     ]
     code = c_by_step(explored.impl)
+    *caches, registers = explored.impl.target.levels[1:]
     return {
+        "levels": [
+            *({"name": each.name, "capacity": each.capacity, "unit": "lines"} for each in caches),
+            {"name": registers.name, "capacity": registers.capacity, "unit": ""},
+        ],
         "cost": explored.impl.cost,
         "lower": explored.lower,
         "steps": steps,

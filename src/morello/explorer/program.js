@@ -1,40 +1,8 @@
-"use strict";
-
-// The data: `levels` of memory, and one or two `programs`, each with `steps` in pre-order, the
+// A program, or two of them side by side. Each has `levels` of memory, `steps` in pre-order, the
 // `choices` that they refer to by number, and lines of `c` and of `machine` code, each with the
 // number of its step.
-let data, program, chosen = 0;
+let programs, program, chosen = 0;
 const children = [], folded = new Set();
-const $ = id => document.getElementById(id);
-
-function element(name, attributes = {}, ...content) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== false) node.setAttribute(key, value);
-  }
-  node.append(...content);
-  return node;
-}
-
-// ---- numbers as text
-
-function cycles(value) {
-  for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]])
-    if (value >= 0.9995 * size) return Number((value / size).toPrecision(3)) + unit;
-  return String(Number(value.toPrecision(3)));
-}
-
-function percent(share) {
-  if (share < 0.0005) return "<0.1 %";
-  return (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
-}
-
-function bar(share, text) {
-  const filled = element("i");
-  filled.style.width = `${Math.min(100, 100 * share)}%`;
-  return element("div", {class: "bar"}, filled, element("span", {}, text));
-}
 
 const share = step => step.runs * step.cycles / program.cost;
 
@@ -107,7 +75,7 @@ function select(number, focus = false) {
   if (focus) item.focus();
   showStep();
   markCode();
-  markCycles();
+  mark($("cycles"), chosen);
 }
 
 $("tree").addEventListener("keydown", event => {
@@ -135,8 +103,6 @@ $("tree").addEventListener("keydown", event => {
 
 function showStep() {
   const step = program.steps[chosen];
-  const fact = (name, value) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, value));
   $("step").replaceChildren(
     element("h2", {class: `code ${step.style}`}, step.words),
     element("p", {class: "code"}, step.spec),
@@ -145,7 +111,7 @@ function showStep() {
       fact("runs", step.runs.toLocaleString("en")), fact("of the program", percent(share(step))),
     ),
     element("h3", {}, "Memory in use while it runs"),
-    ...data.levels.map((level, number) => {
+    ...program.levels.map((level, number) => {
       const used = step.peak[number] / level.capacity;
       const amount = `${step.peak[number].toLocaleString("en")} of ` +
         `${level.capacity.toLocaleString("en")} ${level.unit}`;
@@ -182,15 +148,12 @@ function others(choice) {
       element("td", {}, other.reason),
     );
   });
-  const head = ["rewrite", "cycles", ""].map(text => element("th", {scope: "col"}, text));
   return [
     element("h3", {}, choice.others.length ? "Taken, and the others" : "Taken; there was no other"),
-    element("table", {}, element("thead", {}, element("tr", {}, ...head)), element(
-      "tbody", {}, element(
-        "tr", {class: "taken"}, element("td", {class: "code"}, choice.words),
-        element("td", {class: "number"}, cycles(choice.cycles)), element("td", {}, "taken"),
-      ), ...body,
-    )),
+    table(["rewrite", "cycles", ""], [element(
+      "tr", {class: "taken"}, element("td", {class: "code"}, choice.words),
+      element("td", {class: "number"}, cycles(choice.cycles)), element("td", {}, "taken"),
+    ), ...body]),
     ...choice.more ? [element("p", {}, `${choice.more} more cost more or do not fit.`)] : [],
     shown,
   ];
@@ -234,92 +197,19 @@ function below(number) {
   return children[number].reduce((count, child) => count + 1 + below(child), 0);
 }
 
-// ---- cycles as areas: a squarified treemap (Bruls, Huizing and van Wijk, 2000)
+// ---- cycles as areas
 
 function showCycles() {
-  const parts = program.steps
-    .map((step, number) => ({step, number, area: step.runs * step.own}))
-    .filter(part => part.area > 0.0005 * program.cost)
-    .sort((a, b) => b.area - a.area);
-  const width = 720, height = 460;
-  const total = parts.reduce((sum, part) => sum + part.area, 0);
-  for (const part of parts) part.area *= width * height / total;
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("role", "group");
-  svg.setAttribute("aria-label", "Cycles of each step of its own");
-  squarify(parts, {x: 0, y: 0, width, height}, (part, box) => svg.append(tile(part, box)));
-  $("cycles").replaceChildren(
-    element("h2", {}, "Cycles of each step of its own, in all its runs"), svg,
-  );
-}
-
-function squarify(parts, box, place) {
-  let rest = {...box}, start = 0;
-  while (start < parts.length) {
-    const side = Math.min(rest.width, rest.height);
-    let end = start, sum = 0, worst = Infinity;
-    while (end < parts.length) {
-      const area = sum + parts[end].area, thick = area / side;
-      const ratio = Math.max(
-        ...[parts[start], parts[end]].map(part => {
-          const long = part.area / thick;
-          return Math.max(long / thick, thick / long);
-        }));
-      if (ratio > worst) break;
-      worst = ratio; sum = area; ++end;
-    }
-    const thick = sum / side, upright = rest.width >= rest.height;
-    let along = upright ? rest.y : rest.x;
-    for (const part of parts.slice(start, end)) {
-      const long = part.area / thick;
-      place(part, upright
-        ? {x: rest.x, y: along, width: thick, height: long}
-        : {x: along, y: rest.y, width: long, height: thick});
-      along += long;
-    }
-    rest = upright
-      ? {...rest, x: rest.x + thick, width: rest.width - thick}
-      : {...rest, y: rest.y + thick, height: rest.height - thick};
-    start = end;
-  }
-}
-
-function tile({step, number}, box) {
-  const make = name => document.createElementNS("http://www.w3.org/2000/svg", name);
-  const group = make("g"), rect = make("rect"), title = make("title");
-  for (const [key, value] of Object.entries(box)) rect.setAttribute(key, value);
-  const part = percent(step.runs * step.own / program.cost);
-  title.textContent = `${step.words}: ${part}`;
-  group.setAttribute("class", step.style);
-  group.setAttribute("role", "button");
-  group.setAttribute("tabindex", 0);
-  group.dataset.step = number;
-  group.append(title, rect);
-  [step.words, part].forEach((text, line) => {
-    if (box.width < 7.5 * text.length + 10 || box.height < 18 + 15 * line) return;
-    const label = make("text");
-    label.setAttribute("x", box.x + 6);
-    label.setAttribute("y", box.y + 15 + 15 * line);
-    label.textContent = text;
-    group.append(label);
-  });
-  group.addEventListener("click", () => select(number));
-  group.addEventListener("keydown", event => {
-    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); select(number); }
-  });
-  return group;
-}
-
-function markCycles() {
-  for (const group of $("cycles").querySelectorAll("g"))
-    group.setAttribute("aria-pressed", Number(group.dataset.step) === chosen);
+  const parts = program.steps.map((step, number) =>
+    ({words: step.words, style: step.style, number, size: step.runs * step.own}));
+  const label = "Cycles of each step of its own, in all its runs";
+  $("cycles").replaceChildren(...areas(parts, program.cost, label, select));
 }
 
 // ---- two programs side by side
 
 function showBoth() {
-  const [left, right] = data.programs.map(each => each.steps);
+  const [left, right] = programs.map(each => each.steps);
   const same = (a, b) => a.words === b.words && a.depth === b.depth;
   const longest = Array.from({length: left.length + 1}, () => new Uint16Array(right.length + 1));
   for (let i = left.length - 1; i >= 0; --i)
@@ -328,7 +218,7 @@ function showBoth() {
         ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
   const line = (which, number, differs) => {
     if (number === undefined) return element("div");
-    const step = data.programs[which].steps[number];
+    const step = programs[which].steps[number];
     const words = element("span", {class: `words ${step.style}`}, step.words);
     words.style.paddingLeft = `${step.depth}rem`;
     return element("div", {
@@ -347,49 +237,12 @@ function showBoth() {
   $("both").replaceChildren(element("div", {class: "pair"}, ...cells));
 }
 
-// ---- tabs and keys
-
-const tabs = () => [...$("tabs").children].filter(tab => !tab.hidden);
-
-function open(panel) {
-  for (const tab of tabs()) {
-    const shown = tab.id === `tab-${panel}`;
-    tab.setAttribute("aria-selected", shown);
-    tab.tabIndex = shown ? 0 : -1;
-    $(tab.getAttribute("aria-controls")).hidden = !shown;
-  }
-  markCode();
-}
-
-$("tabs").addEventListener("click", event => {
-  const tab = event.target.closest("[role=tab]");
-  if (tab) open(tab.getAttribute("aria-controls"));
-});
-
-$("tabs").addEventListener("keydown", event => {
-  const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-  if (!step) return;
-  const all = tabs(), place = all.indexOf(document.activeElement);
-  const next = all[(place + step + all.length) % all.length];
-  open(next.getAttribute("aria-controls"));
-  next.focus();
-});
-
-document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const tab = tabs()[Number(event.key) - 1];
-  if (tab) open(tab.getAttribute("aria-controls"));
-});
-
-$("help").addEventListener("click", event => {
-  $("keys").hidden = !$("keys").hidden;
-  event.currentTarget.setAttribute("aria-expanded", !$("keys").hidden);
-});
+$("tabs").addEventListener("opened", markCode);
 
 // ---- the whole
 
 function explore(which) {
-  program = data.programs[which];
+  program = programs[which];
   folded.clear();
   chosen = 0;
   showCode();
@@ -400,8 +253,8 @@ function explore(which) {
 }
 
 function showWhich() {
-  if (data.programs.length < 2) return;
-  const [first, second] = data.programs;
+  if (programs.length < 2) return;
+  const [first, second] = programs;
   const above = second.cost / first.cost - 1;
   const names = ["this program", `the other, ${above < 0 ? "" : "+"}${(100 * above).toFixed(1)} %`];
   $("which").hidden = $("tab-both").hidden = false;
@@ -411,16 +264,9 @@ function showWhich() {
   showBoth();
 }
 
-async function start() {
-  const bytes = Uint8Array.from(atob($("data").textContent), letter => letter.charCodeAt(0));
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  data = await new Response(inflated).json();
-  $("facts").replaceChildren(...data.facts.map(([name, value]) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+function showPrograms(data) {
+  programs = data.programs;
   showWhich();
   explore(0);
   open("step");
-  document.body.dataset.ready = "";
 }
-
-start();
