@@ -254,6 +254,8 @@ function explore(which) {
 
 function showWhich() {
   if (programs.length < 2) return;
+  $("which").setAttribute("role", "radiogroup");
+  $("which").setAttribute("aria-label", "Program");
   const [first, second] = programs;
   const above = second.cost / first.cost - 1;
   const names = ["this program", `the other, ${above < 0 ? "" : "+"}${(100 * above).toFixed(1)} %`];

@@ -26,6 +26,17 @@ class Report:
             lines.append(f"NumPy computes {self.name} for all other arguments.")
         return "\n".join(lines)
 
+    def html(self) -> str:
+        """The page of the program for the last types of arguments that have kernels.
+
+        Those of `programs` have pages of their own, with measured times if they were measured (see
+        `ProgramReport.html`). Raises `CallError` if none has kernels.
+        """
+        compiled = [program for program in self.programs if program.kernels]
+        if not compiled:
+            raise CallError(f"{self.name} has no kernels to show.")
+        return compiled[-1].html()
+
 
 def report(function: Callable[..., Any]) -> Report:
     """What was made of a function that `jit` returned; print it.

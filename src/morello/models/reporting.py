@@ -12,7 +12,7 @@ from morello.base.errors import CallError
 from morello.graph.graph import Node
 from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
-from morello.measure.bounds import Bound, Peak
+from morello.measure.bounds import Bound, Peak, percent
 from morello.measure.peaks import host_peak, kept_peak
 from morello.models.bounding import kernel_bounds
 from morello.models.compiling import CompiledGraph
@@ -29,8 +29,9 @@ class ProgramReport:
 
     The kernels are those that take most time first. `left` has what the `framework` computes
     between them, each with the reason. If it computes everything, `note` says why. `by_rule` is
-    the predicted time in seconds of kernels by the simple rule, which may be others. `call` are the
-    measured seconds of a call, without what is left, if the kernels were timed.
+    the predicted time in seconds of kernels by the simple rule, which may be others. If the kernels
+    were timed, `call` are the measured seconds of a call, without what is left, and `times` those
+    of each kernel, in the order in which they run.
     """
 
     framework: str
@@ -42,6 +43,7 @@ class ProgramReport:
     name: str = ""
     by_rule: float = 0.0
     call: float | None = None
+    times: tuple[float, ...] = ()
     compiled: ref[CompiledGraph] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -63,9 +65,7 @@ class ProgramReport:
         """
         if not self.kernels:
             return self
-        compiled = self.compiled and self.compiled()
-        if not compiled:
-            raise CallError("the program of this report does not exist any more.")
+        compiled = self._program()
         bounds = _bounds(compiled, host_peak(_threads(compiled)))
         profile = timed(compiled, seconds)
         times: dict[str, float] = defaultdict(float)
@@ -76,7 +76,51 @@ class ProgramReport:
             for row in self.kernels
         )
         slowest_first = sorted(rows, key=lambda row: -row.taken)
-        return replace(self, kernels=tuple(slowest_first), call=profile.calls)
+        return replace(
+            self, kernels=tuple(slowest_first), call=profile.calls, times=profile.kernels
+        )
+
+    def html(self) -> str:
+        """A page for a browser, as one file: the kernels in order, what crosses between them, and
+        what other groups would cost; of each kernel, the loop nest and the C.
+
+        With the times of `measured`, and with bounds if the peak of this machine is known. Raises
+        `CallError` if there is no such program any more, or it has no kernels.
+        """
+        from morello.models.page import program_page  # slow to import
+
+        if not self.kernels:
+            raise CallError(f"{self._head} has no kernels to show.")
+        compiled = self._program()
+        peak = kept_peak(_threads(compiled))
+        bounds = kernel_bounds(compiled, peak) if peak else ()
+        return program_page(compiled, self._head, self._facts(), self.left, self.times, bounds)
+
+    def _program(self) -> CompiledGraph:
+        compiled = self.compiled and self.compiled()
+        if not compiled:
+            raise CallError("the program of this report does not exist any more.")
+        return compiled
+
+    @property
+    def _head(self) -> str:
+        return f"{self.name}({', '.join(self.arguments)})"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What the head of the page says, each with its name."""
+        facts = [
+            ("kernels", f"{self.kernel_count} in {_counted(self.segments, 'call')}"),
+            ("predicted", text_of(self.seconds)),
+        ]
+        if text_of(self.by_rule) != text_of(self.seconds):
+            facts.append(("kernels by the rule", text_of(self.by_rule)))
+        if self.call is not None:
+            facts.append(("measured", text_of(self.call)))
+        bounds = [kernel.bound.seconds for kernel in self.kernels if kernel.bound]
+        if bounds:
+            taken = sum(kernel.taken for kernel in self.kernels)
+            facts.append(("bound", f"{text_of(sum(bounds))}, {percent(sum(bounds) / taken)} of it"))
+        return facts
 
     def data(self) -> dict[str, Any]:
         """The report as data for JSON; times are in seconds."""
@@ -85,16 +129,15 @@ class ProgramReport:
         return fields
 
     def __str__(self) -> str:
-        head = f"{self.name}({', '.join(self.arguments)})"
         if self.note:
             note = self.note.removesuffix(".")
-            return f"{head}: {self.framework} computes all of it, as {note}."
+            return f"{self._head}: {self.framework} computes all of it, as {note}."
         kernels, calls = _counted(self.kernel_count, "kernel"), _counted(self.segments, "call")
         predicted, by_rule = text_of(self.seconds), text_of(self.by_rule)
         rule = f" ({by_rule} for kernels by the rule)" if by_rule != predicted else ""
         measured = "" if self.call is None else f", {text_of(self.call)} measured"
         told = f": {kernels} in {calls}, {predicted} predicted{rule}{measured}"
-        lines = [shortened(head, len(told)) + told, *kernel_table(self.kernels, self.call)]
+        lines = [shortened(self._head, len(told)) + told, *kernel_table(self.kernels, self.call)]
         for (what, why), times in Counter(self.left).items():
             often = f"{times} x " if times > 1 else ""
             lines.append(f"  left to {self.framework}: {often}{what} ({why})")
