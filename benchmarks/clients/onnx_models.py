@@ -22,7 +22,6 @@ from benchmarks.clients.client import (
     same_directions,
     same_values,
 )
-from morello.models.reporting import program_report
 
 Sizes = Mapping[str, Sequence[int]]
 Agreement = Callable[[list[Array], list[Array]], str]
@@ -70,11 +69,11 @@ def contest(
         conversion = convert(path, Path(folder.name) / "fast.onnx", shapes, threads=threads)
         after = session(conversion.model, threads, conversion.library)
         after.run(None, feeds)
-        given = tuple(str(node.type) for node in conversion.compiled.graph.inputs)
-        report = program_report(conversion.compiled, given)
         kept = folder, conversion  # as long as there are calls
         return Fast(
-            lambda: (kept, after.run(None, feeds))[1], (report,), sum(conversion.left.values())
+            lambda: (kept, after.run(None, feeds))[1],
+            (conversion.report,),
+            sum(conversion.left.values()),
         )
 
     others = {}

@@ -5,26 +5,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pytest
+from tests.browser.browsing import Opened
 
 from morello.cli.parser import main
 
-playwright = pytest.importorskip("playwright.sync_api")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium", allow_module_level=True)
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 CHAIN = "relu(f32[64,64] @ f32[64,64] + f32[64])"
 CONV = "conv(f32[1,256,14,14], f32[256,256,3,3])"
 
@@ -42,43 +31,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     assert main(["explain", CHAIN, *common, "--html", str(found["two"]), *against]) == 0
     assert main(["explain", CONV, *common, "--html", str(found["conv"])]) == 0
     return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-class Opened:
-    """A page in a window of its own, and what went wrong in it."""
-
-    def __init__(self, browser: Any, path: Path, width: int = 1400, scheme: str = "light") -> None:
-        self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
-        self.page = self.context.new_page()
-        self.problems: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", lambda message: self.problems.append(message.text))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-        self.page.wait_for_selector("body[data-ready]")
-
-    def chosen(self) -> int:
-        name = self.page.locator("#tree [aria-selected=true]").get_attribute("id")
-        return int(name.removeprefix("step-"))
-
-    def panel(self) -> str:
-        (shown,) = self.page.locator("[role=tabpanel]:visible").all()
-        return str(shown.get_attribute("id"))
-
-    def close(self) -> None:
-        assert self.problems == [] and len(self.requests) == 1
-        self.context.close()
 
 
 def test_keys_walk_the_tree(browser: Any, pages: dict[str, Path]) -> None:

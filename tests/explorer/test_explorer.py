@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.pages import data_of
 
 import morello
 from morello.cli.parser import main
@@ -33,13 +31,6 @@ TEXT = "relu(f32[16,32] @ f32[32,40] + f32[40])"
 def best(text: str) -> Impl:
     result = Session(parse(text), AVX2).solve()
     return reconstruct(result.goal, AVX2, result.decisions)
-
-
-def data_of(text: str) -> dict[str, Any]:
-    """The data in a page."""
-    (packed,) = re.findall(r'id="data">([^<]+)<', text)
-    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
-    return data
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +68,7 @@ def test_first_decisions_are_those_of_the_steps(cheapest: Explored) -> None:
 def test_a_page_has_the_program_and_its_c(cheapest: Explored) -> None:
     text = page([cheapest], [("cost", "few <cycles>")])
     assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)", text)
-    data = data_of(text)
+    data = data_of(text)["data"]
     assert data["facts"] == [["cost", "few <cycles>"]]
     assert [level["capacity"] for level in data["programs"][0]["levels"]] == list(AVX2.limits)
     (program,) = data["programs"]
@@ -90,7 +81,7 @@ def test_a_page_has_the_program_and_its_c(cheapest: Explored) -> None:
 
 
 def test_lines_of_c_belong_to_their_steps(cheapest: Explored) -> None:
-    (program,) = data_of(page([cheapest]))["programs"]
+    (program,) = data_of(page([cheapest]))["data"]["programs"]
     steps, seen = program["steps"], set()
     for line, number in program["c"]:
         if "for (long" in line and "line" not in line:
@@ -104,7 +95,7 @@ def test_lines_of_c_belong_to_their_steps(cheapest: Explored) -> None:
 
 def test_machine_code_belongs_to_the_steps_of_its_c() -> None:
     program = explored(best("f32[16,16] @ f32[16,16]"), Budget())
-    (data,) = data_of(page([program], compiler=find_compiler()))["programs"]
+    (data,) = data_of(page([program], compiler=find_compiler()))["data"]["programs"]
     products = {data["steps"][n]["words"] for text, n in data["machine"] if "vfmadd" in text}
     assert products and all(words.startswith("fma_") for words in products)
 
@@ -114,14 +105,14 @@ def test_parallel_loops_and_schedules_by_hand_have_pages() -> None:
     impl = schedule.parallel(m=4).solve().impl
     program = explored(impl, Budget())
     assert not program.proven or program.impl.cost == pytest.approx(impl.cost)
-    data = data_of(page([program, program]))
+    data = data_of(page([program, program]))["data"]
     assert len(data["programs"]) == 2
     assert any(number >= 0 for _, number in data["programs"][0]["c"])
 
 
 def test_a_short_budget_gives_a_page_without_others() -> None:
     program = explored(best("f32[64,64] @ f32[64,64]"), Budget(1e-3))
-    (data,) = data_of(page([program]))["programs"]
+    (data,) = data_of(page([program]))["data"]["programs"]
     assert data["choices"] == [] and not program.proven and len(data["steps"]) > 10
 
 
@@ -131,7 +122,7 @@ def test_explain_writes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     impl = best(expression)
     other.write_text(json.dumps(saved.save(impl)))
     assert main(["explain", expression, *target, "--html", str(html), "--against", str(other)]) == 0
-    data = data_of(html.read_text())
+    data = data_of(html.read_text())["data"]
     assert len(data["programs"]) == 2
     assert data["facts"][0][0] == "cost" and "no program" in data["facts"][1][1]
     capsys.readouterr()

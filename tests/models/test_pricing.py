@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pages import data_of
 
 from morello.base.errors import SearchError
 from morello.graph.graph import Graph, Node, TensorType, apply
@@ -67,10 +68,20 @@ def test_a_program_is_cut_where_that_costs_least(
     assert report.seconds < report.by_rule
     assert f"({report.by_rule * 1e6:.3g} us for kernels by the rule)" in str(report)
 
+    (fused,) = {(group.cost, group.instead) for group in program.weighing.groups}
+    assert 2 * sum(fused) == pytest.approx(program.cost + program.cost_at_first)
+    data = data_of(report.html())["data"]
+    for kernel in data["kernels"]:
+        (weighed,) = kernel["weighed"]
+        assert weighed["reason"] == f"taken: {fused[0] / fused[1] - 1:+.1%} against the rule's"
+        assert weighed["cycles"] == kernel["cycles"] == fused[0]
+    assert [kernel["program"] for kernel in data["kernels"]] == [0, 0]
+
     searched.clear()
     again = compiled(layers(), fuse_seconds=PATIENCE_S)
     assert len({*searched}) == len(searched) == 1
     assert (again.cost, again.cost_at_first) == (program.cost, program.cost_at_first)
+    assert {(group.cost, group.instead) for group in again.weighing.groups} == {fused}
 
     by_rule = compiled(layers(), fuse_seconds=0)
     assert len(by_rule.partition.groups) == 4

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import GraphError, MorelloError, quoted
-from morello.base.files import check_writable
+from morello.base.files import check_writable, write_text
 from morello.cli.arguments import (
     add_budget,
     add_compiler,
@@ -39,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shape", action="append", default=[], metavar="INPUT=AxBxC",
         help="the shape of an input that has free dimensions, such as image=1x3x224x224",
     )  # fmt: skip
+    parser.add_argument(
+        "--html", type=Path, metavar="PATH",
+        help="write a page here: the kernels, where the model is cut, and what is left",
+    )  # fmt: skip
     add_target(parser)
     add_threads(parser)
     add_table(parser)
@@ -55,6 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     from morello.onnx.checking import largest_error
 
     check_writable(arguments.output)
+    if arguments.html is not None:
+        check_writable(arguments.html)
     shapes = dict(map(_shape, arguments.shape))
     began = time.perf_counter()
     print(f"reading {arguments.model} ...", file=sys.stderr)
@@ -75,11 +81,20 @@ def run(arguments: argparse.Namespace) -> None:
         if type(problem) is not MorelloError:  # they compute different things
             raise
         unchecked = str(problem)
+    if arguments.html is not None:
+        with progress():
+            write_text(arguments.html, _page(conversion, arguments.target))
     about = _about(conversion, seconds, error, unchecked)
     if arguments.json:
         print_json(about)
     else:
         print(_summary(conversion, about))
+
+
+def _page(conversion: Conversion, target: str) -> str:
+    """The page of a model; with measured times if it is for this machine."""
+    report = conversion.report
+    return (report.measured() if target == "native" else report).html()
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

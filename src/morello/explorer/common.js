@@ -118,8 +118,10 @@ function tile({words, style, number}, part, box, choose) {
   group.setAttribute("tabindex", 0);
   group.dataset.number = number;
   group.append(title, rect);
-  [words, part].forEach((text, line) => {
-    if (box.width < 7.5 * text.length + 10 || box.height < 18 + 15 * line) return;
+  [words, part].forEach((whole, line) => {
+    const most = Math.floor((box.width - 10) / 7.5);
+    if (most < Math.min(4, whole.length) || box.height < 18 + 15 * line) return;
+    const text = whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
     const label = make("text");
     label.setAttribute("x", box.x + 6);
     label.setAttribute("y", box.y + 15 + 15 * line);
@@ -139,7 +141,7 @@ const tabsOf = list => [...list.children].filter(tab => !tab.hidden);
 
 function open(panel) {
   const list = $(`tab-${panel}`).parentElement;
-  for (const tab of tabsOf(list)) {
+  for (const tab of list.children) {
     const shown = tab.id === `tab-${panel}`;
     tab.setAttribute("aria-selected", shown);
     tab.tabIndex = shown ? 0 : -1;

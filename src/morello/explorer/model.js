@@ -75,6 +75,9 @@ function showKernel() {
   $("kernel").replaceChildren(
     element("h2", {class: `code ${kernel.style}`}, kernel.words), element("dl", {}, ...facts),
     element("p", {}, element("button", {id: "open", onclick: openProgram}, "Its loop nest and C")),
+    ...kernel.command ? [
+      element("p", {}, "What each of its steps might have been: ", element("code", {}, kernel.command)),
+    ] : [],
     ...kernel.operators.length ? [
       element("h3", {}, "Operators of the graph that it computes"),
       element("p", {class: "code"}, kernel.operators.join(" · ")),
@@ -116,7 +119,7 @@ const links = numbers => numbers.flatMap((number, place) => [
 
 function showAreas() {
   const parts = model.kernels.map((kernel, number) =>
-    ({words: kernel.words, style: kernel.style, number, size: taken(kernel)}));
+    ({words: `${number + 1}  ${kernel.words}`, style: kernel.style, number, size: taken(kernel)}));
   const label = `${timed() ? "Measured" : "Predicted"} time of each kernel`;
   $("areas").replaceChildren(...areas(parts, whole(), label, choose));
 }
@@ -134,6 +137,10 @@ function showCuts() {
   $("cuts").replaceChildren(
     element("h2", {}, `Results that kernels store: ${bytes(total)} in all`),
     table(["kernels", "result", "bytes", "both in one"], rows),
+    ...model.cuts.some(cut => !cut.fusion.exact && cut.fusion.cycles !== null) ? [element(
+      "p", {}, "Costs of kernels that were not tried are estimates of what they might save at most. ",
+      "With fuse_seconds, or --fuse-seconds, those that promise most are compiled.",
+    )] : [],
   );
 }
 
@@ -185,6 +192,6 @@ function showModel(data) {
   showAreas();
   showCuts();
   showLeft();
-  choose(0);
-  open("kernel");
+  if (model.kernels.length) choose(0);
+  open(model.kernels.length ? "kernel" : "left");
 }

@@ -27,15 +27,14 @@ class Report:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """The page of the program for the last types of arguments that have kernels.
+        """The page of the program for the first types of arguments that have kernels.
 
-        Those of `programs` have pages of their own, with measured times if they were measured (see
+        Each of the `programs` has a page, with measured times if it was measured (see
         `ProgramReport.html`). Raises `CallError` if none has kernels.
         """
-        compiled = [program for program in self.programs if program.kernels]
-        if not compiled:
-            raise CallError(f"{self.name} has no kernels to show.")
-        return compiled[-1].html()
+        if not self.programs:
+            raise CallError(f"{self.name} was not called yet.")
+        return max(self.programs, key=lambda program: bool(program.kernels)).html()
 
 
 def report(function: Callable[..., Any]) -> Report:

@@ -42,7 +42,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class Cut:
+class StoredResult:
     """A stored result, with the kernels that write and read it, by number.
 
     It is also needed by the framework, or by the caller, if it is needed `outside`. If one kernel
@@ -88,7 +88,7 @@ class Cuts:
         }
         self._priced = {frozenset(w.members): w.cost for w in compiled.weighing.groups}
 
-    def all(self) -> list[Cut]:
+    def all(self) -> list[StoredResult]:
         """The results that kernels store, each once, in the order in which they are written."""
         pairs_by_call, cuts = self._pairs(), []
         for node, writers in self.writers.items():
@@ -109,7 +109,7 @@ class Cuts:
                 if reason
                 else self._fusion(ends, pairs_by_call)
             )
-            cuts.append(Cut(node, writers, readers, outside, fusion))
+            cuts.append(StoredResult(node, writers, readers, outside, fusion))
         return cuts
 
     def weighed(self, number: int) -> list[Fusion]:

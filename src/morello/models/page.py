@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import inf
+from shlex import quote
 from typing import Any
 
 from morello.explorer.document import document
@@ -17,7 +18,7 @@ from morello.ir.operation import Operation
 from morello.kernel import Kernel
 from morello.measure.bounds import Bound, moved_bytes
 from morello.models.compiling import CompiledGraph
-from morello.models.cuts import Cut, Cuts, KernelCall, kernel_calls
+from morello.models.cuts import StoredResult, Cuts, KernelCall, kernel_calls
 from morello.models.light import CLOCK_HZ
 from morello.models.segment import Segment
 
@@ -90,6 +91,7 @@ def _kernel(each: KernelCall, cuts: Cuts, number: int) -> dict[str, Any]:
         "gap": gap if (gap := _gap(kernel)) < inf else None,
         "threads": kernel.threads,
         "operators": [str(node.operator) for node in nodes if not isinstance(node.operator, VIEWS)],
+        "command": _command(kernel),
         "arrays": list(_arrays(each, cuts)),
         "weighed": [asdict(fusion) for fusion in cuts.weighed(number)],
     }
@@ -98,6 +100,14 @@ def _kernel(each: KernelCall, cuts: Cuts, number: int) -> dict[str, Any]:
 def _gap(kernel: Kernel) -> float:
     """The part of its cost by which the cheapest program may be cheaper; infinite if not known."""
     return kernel.statistics.gap if kernel.statistics else inf
+
+
+def _command(kernel: Kernel) -> str:
+    """What shows more of a kernel on a page; nothing if its expression cannot be parsed."""
+    text, threads = kernel.spec.expression, f" --threads {kernel.threads}"
+    if "with gaps" in text:
+        return ""
+    return f"morello explain {quote(text)}{threads * (kernel.threads > 1)} --html kernel.html"
 
 
 def _style(operation: Operation) -> str:
@@ -135,7 +145,7 @@ def _other_end(base: Node, cuts: Cuts, *, output: bool) -> dict[str, Any]:
     return {"output": False, "kernels": cuts.writers.get(base, ()), "who": who}
 
 
-def _cut(cut: Cut) -> dict[str, Any]:
+def _cut(cut: StoredResult) -> dict[str, Any]:
     return {
         "type": str(cut.node.type),
         "operator": str(cut.node.operator),

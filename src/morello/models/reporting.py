@@ -85,14 +85,15 @@ class ProgramReport:
         what other groups would cost; of each kernel, the loop nest and the C.
 
         With the times of `measured`, and with bounds if the peak of this machine is known. Raises
-        `CallError` if there is no such program any more, or it has no kernels.
+        `CallError` if there is no such program, or not any more.
         """
         from morello.models.page import program_page  # slow to import
 
-        if not self.kernels:
-            raise CallError(f"{self._head} has no kernels to show.")
+        if self.compiled is None:
+            raise CallError(f"{self._head} has no kernels to show: {self.note.removesuffix('.')}.")
         compiled = self._program()
-        peak = kept_peak(_threads(compiled))
+        threads = _threads(compiled)
+        peak = host_peak(threads) if self.times else kept_peak(threads)
         bounds = kernel_bounds(compiled, peak) if peak else ()
         return program_page(compiled, self._head, self._facts(), self.left, self.times, bounds)
 
@@ -120,6 +121,8 @@ class ProgramReport:
         if bounds:
             taken = sum(kernel.taken for kernel in self.kernels)
             facts.append(("bound", f"{text_of(sum(bounds))}, {percent(sum(bounds) / taken)} of it"))
+        left = _counted(len(self.left), "operator") if self.left else "nothing"
+        facts.append((f"left to {self.framework}", left))
         return facts
 
     def data(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -17,7 +17,9 @@ from morello.base.files import check_different, check_writable
 from morello.graph.frameworks import ONNX_RUNTIME
 from morello.graph.operators import Foreign
 from morello.importers.onnx import OnnxProgram, import_model, read_model
+from morello.importers.onnx.program import OnnxNode, node_name
 from morello.models import CompiledGraph, compile_graph
+from morello.models.reporting import ProgramReport, program_report
 from morello.onnx.library import build_library, custom_op
 from morello.onnx.rewriting import DOMAIN, rewritten
 from morello.options import GraphOptions
@@ -32,7 +34,8 @@ class Conversion:
     """What was made of a model: its files, and what is left to ONNX Runtime.
 
     `library` is None if no part of the model became a kernel. `left` has by kind of operator how
-    many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are.
+    many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are. The
+    `report` has the kernels, with their times.
     """
 
     model: Path
@@ -41,6 +44,7 @@ class Conversion:
     compiled: CompiledGraph
     left: Mapping[str, int]
     reasons: tuple[tuple[str, str], ...]
+    report: ProgramReport
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -78,7 +82,7 @@ def convert(
     kinds = Counter(node.op_type for node in faster.graph.node if node.domain != DOMAIN)
     return Conversion(
         path, library if ops else None, data if outside else None, compiled, kinds,
-        _reasons(program, compiled),
+        _reasons(program, compiled), _report(program, compiled, Path(model).stem),
     )  # fmt: skip
 
 
@@ -87,6 +91,20 @@ def _reasons(program: OnnxProgram, compiled: CompiledGraph) -> tuple[tuple[str, 
     own = [n for n in compiled.left if not isinstance(n.operator, Foreign)]
     kinds = Counter(str(node.operator).partition("[")[0] for node in own)
     return (*program.left, *((kind, f"{n} of no kernel") for kind, n in kinds.items()))
+
+
+def _report(program: OnnxProgram, compiled: CompiledGraph, name: str) -> ProgramReport:
+    """The report of a model of this name, with the nodes that are in no graph at its end."""
+    reasons = dict(program.left)
+
+    def why(operator: Foreign) -> str:
+        assert isinstance(operator.key, OnnxNode)
+        return reasons[node_name(operator.key.proto)]
+
+    arguments = tuple(str(node.type) for node in compiled.graph.inputs)
+    report = program_report(compiled, arguments, why)
+    rest = [(each, reasons[each]) for each in map(node_name, program.rest)]
+    return replace(report, name=name, left=(*report.left, *rest))
 
 
 def _write(model: ModelProto, path: Path, data: Path) -> bool:

@@ -44,6 +44,11 @@ _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, 
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
 
 
+def node_name(proto: NodeProto) -> str:
+    """What users call a node by: the kind of operator, and its name if it has one."""
+    return f"{proto.op_type} {proto.name}".strip()
+
+
 @dataclass(frozen=True, eq=False)
 class OnnxNode:
     """A node as the model has it, which ONNX Runtime computes.
@@ -158,7 +163,7 @@ class _Importing:
 
     def add(self, proto: NodeProto) -> None:
         """Translate a node, or leave it."""
-        name = f"{proto.op_type} {proto.name}".strip()
+        name = node_name(proto)
         outer = tuple(dict.fromkeys(_captured(inner_graphs([proto]))))
         read = [each for each in (*proto.input, *outer) if each]
         for each in read:
