@@ -18,7 +18,7 @@ from morello.ir.operation import Operation
 from morello.kernel import Kernel
 from morello.measure.bounds import Bound, moved_bytes
 from morello.models.compiling import CompiledGraph
-from morello.models.cuts import StoredResult, Cuts, KernelCall, kernel_calls
+from morello.models.cuts import Cuts, KernelCall, StoredResult, kernel_calls
 from morello.models.light import CLOCK_HZ
 from morello.models.segment import Segment
 
