@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pages import data_of
 
 from morello.__main__ import run as run_command
 from morello.base.errors import MorelloError
@@ -38,6 +39,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS, NUMPY
+from morello.measure.bounds import Peak
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -257,13 +259,20 @@ def test_the_command_says_what_it_did(
 ) -> None:
     onnx.save(layer(), tmp_path / "model.onnx")
     words = ["onnx", str(tmp_path / "model.onnx"), "-o", str(tmp_path / "fast.onnx")]
-    words += ["--shape", "x=4x16", "--gap", "0.2", "--json"]
+    page = tmp_path / "model.html"
+    peak = Peak({"f32": 100.0}, {2**20: 10.0})  # measuring that of this machine takes seconds
+    monkeypatch.setattr("morello.models.reporting.host_peak", lambda threads: peak)
+    words += ["--shape", "x=4x16", "--gap", "0.2", "--json", "--html", str(page)]
     monkeypatch.setattr(sys, "argv", ["morello", *words])
     run_command()
     about = json.loads(capsys.readouterr().out)
     assert about["files"] == [str(tmp_path / name) for name in ("fast.onnx", "fast.so")]
     assert (about["segments"], about["kernels"]) == (2, 3)
     assert about["error"] < 1e-5
+    data = data_of(page.read_text())["data"]
+    assert [kind for kind, _ in data["order"]] == ["kernel", "left", "kernel", "kernel"]
+    assert [what for what, _ in data["left"]] == ["remainder"]
+    assert all(kernel["measured"] > 0 for kernel in data["kernels"])
 
 
 # ---- operators as nodes

@@ -116,7 +116,9 @@ def test_a_short_budget_gives_a_page_without_others() -> None:
     assert data["choices"] == [] and not program.proven and len(data["steps"]) > 10
 
 
-def test_explain_writes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_writes_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expression, target = "f32[8,8] @ f32[8,16]", ["--target", "avx2", "--no-table"]
     other, html = tmp_path / "other.json", tmp_path / "x.html"
     impl = best(expression)
@@ -125,6 +127,13 @@ def test_explain_writes_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     data = data_of(html.read_text())["data"]
     assert len(data["programs"]) == 2
     assert data["facts"][0][0] == "cost" and "no program" in data["facts"][1][1]
+    assert "measured" not in dict(data["facts"])  # for another machine than this one
+    monkeypatch.setattr("morello.measure.choose.SECONDS", 0.01)
+    both = ["--measure", "2", "--html", str(html), "--against", str(other)]
+    assert main(["explain", expression, *target, *both]) == 0
+    facts = dict(data_of(html.read_text())["data"]["facts"])
+    assert re.fullmatch(r"[\d.]+ [mun]s", facts["measured"])
+    assert re.fullmatch(r"[\d.]+ [mun]s", facts["measured, the other"])
     capsys.readouterr()
     for options, problem in [
         (["--against", str(other)], "add --html"),

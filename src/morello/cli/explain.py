@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ from morello.base.errors import SearchError
 from morello.base.files import check_writable, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
 from morello.cli.hints import hint
-from morello.cli.output import SearchProgress, print_json, progress
+from morello.cli.output import SearchProgress, print_json, progress, readable
 from morello.cli.program import (
     answered,
     bounds_text,
     described,
+    measured_roofline,
     predicted_roofline,
     predicted_us,
     prediction_text,
@@ -31,7 +32,9 @@ from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
 from morello.impl.tree import Impl, cycles
-from morello.native.toolchain import find_compiler
+from morello.measure.choose import build_and_time
+from morello.measure.peaks import keeps_peaks
+from morello.native.toolchain import Compiler, find_compiler
 from morello.request.choosing import alternatives
 from morello.search.budget import Budget
 from morello.search.structure import structure
@@ -106,7 +109,22 @@ def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> 
     predicted = predicted_us(impl)
     if predicted is not None:
         facts.append(("time", prediction_text(predicted)))
-    return page(programs, facts, find_compiler(arguments.compiler))
+    compiler = find_compiler(arguments.compiler)
+    if impl.target.name == "native" or arguments.measure > 1:
+        facts += _measured([each.impl for each in programs], compiler)
+    return page(programs, facts, compiler)
+
+
+def _measured(programs: Sequence[Impl], compiler: Compiler) -> Iterator[tuple[str, str]]:
+    """What the head of the page says of measured times, of one program or of two in turns."""
+    seconds_of = {id(t.impl): t.timing.median_s for t in build_and_time(programs, compiler)}
+    for impl, name in zip(programs, ("measured", "measured, the other"), strict=False):
+        seconds = seconds_of.get(id(impl))
+        if seconds is None:  # the compiler took too long for the other
+            continue
+        threads = impl.target.cores if impl.spec.parallel else 1
+        roofline = measured_roofline(impl.spec, threads, seconds) if keeps_peaks() else None
+        yield name, readable(seconds) + (f", {roofline.text}" if roofline else "")
 
 
 def _show_top(arguments: argparse.Namespace) -> None:

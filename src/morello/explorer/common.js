@@ -118,10 +118,10 @@ function tile({words, style, number}, part, box, choose) {
   group.setAttribute("tabindex", 0);
   group.dataset.number = number;
   group.append(title, rect);
-  [words, part].forEach((whole, line) => {
-    const most = Math.floor((box.width - 10) / 7.5);
-    if (most < Math.min(4, whole.length) || box.height < 18 + 15 * line) return;
-    const text = whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
+  const most = Math.floor((box.width - 10) / 7.5);
+  const short = words.length > most ? `${words.slice(0, most - 1)}…` : words;
+  [short, part].forEach((text, line) => {
+    if (most < Math.max(4, text.length) || box.height < 18 + 15 * line) return;
     const label = make("text");
     label.setAttribute("x", box.x + 6);
     label.setAttribute("y", box.y + 15 + 15 * line);
