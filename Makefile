@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs picture test test-models test-browser check pythons lint typecheck unit format lock package clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,8 +62,8 @@ learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, i
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict
 
-picture: setup ## draw the race of the front page from the table of docs/benchmarks.md
-	$(BIN)/python tools/chart.py
+pictures: setup ## draw the pictures of the pages: races, models, and the roofline
+	$(BIN)/python -m tools.pictures
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)

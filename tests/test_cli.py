@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -23,8 +24,16 @@ TINY = "relu(f32[8])"
 """For levels of x86-64, whose search takes a multiple of that of a machine."""
 
 
-def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", SMALL, "--vs", "numpy", "--json", "--seconds", "0.05"]) == 0
+def test_bench_prints_one_object_with_everything(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plot = tmp_path / "race.svg"
+    words = ["--vs", "numpy", "--json", "--seconds", "0.05", "--plot", str(plot)]
+    assert main(["bench", SMALL, *words]) == 0
+    drawn = ElementTree.parse(plot).getroot()
+    texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == f"{SMALL}, one thread" and {"morello", "numpy"} <= {*texts}
+    assert texts[-1] is not None and " at least, by " in texts[-1]
     result = json.loads(capsys.readouterr().out)
     assert result["spec"] == SMALL
     assert result["target"] == "native"

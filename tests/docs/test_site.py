@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.docs.pages import PAGES, ROOT
+from tools import pictures
 
 TABLE_HEAD = re.compile(r"^(\|.*\|)\n\|(?:-+\|)+$", re.MULTILINE)
 
@@ -23,18 +24,20 @@ def load(tool: str) -> ModuleType:
     return module
 
 
-def test_the_picture_is_what_the_command_draws_from_the_table() -> None:
-    chart = load("chart")
-    table = chart.figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
-    assert chart.PICTURE.read_text() == chart.picture(table)
-    ElementTree.parse(chart.PICTURE)
-    longest = max(table[row][rival] for row in chart.GROUPS for rival in chart.RIVALS)
-    assert longest < chart.LONGEST
+def test_pictures_are_what_the_command_draws() -> None:
+    drawn = pictures.pictures()
+    assert [path.name for path in drawn] == ["race.svg", "models.svg", "roofline.svg"]
+    for path, text in drawn.items():
+        assert path.read_text() == text
+        ElementTree.parse(path)
+    table = pictures.figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
+    longest = max(table[row][rival] for row in pictures.GROUPS for rival in pictures.RIVALS)
+    assert longest < pictures.LONGEST
 
 
 def test_figures_of_the_front_page_are_those_of_the_table() -> None:
     front = " ".join((ROOT / "README.md").read_text().split())
-    table = load("chart").figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
+    table = pictures.figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
     vectors, softmax = table["bf16 1x2048x16384, by rows, by columns"], table["softmax, 12 sizes"]
     assert f"is {vectors['torch'] + 0.01:.1f} times as fast as torch and twice as fast" in front
     assert round(vectors["best"], 1) == 2.0

@@ -16,12 +16,15 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello.base.errors import MorelloError
+from morello.base.files import check_writable, write_text
 from morello.base.status import tell
 from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
+from morello.cli.charts import Bar, bars
 from morello.cli.hints import hint
 from morello.cli.output import print_json, progress, readable
 from morello.cli.program import (
+    Roofline,
     bounds_text,
     described,
     measured_roofline,
@@ -65,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vs", action="append", metavar=",".join(PACKAGES), help="time these as well, in turns"
     )
     parser.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="draw the times, and the roofline, here"
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not check it against NumPy")
     parser.set_defaults(tune=None)
     parser.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
@@ -74,6 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
     threads = thread_count(arguments.threads)
     check_seconds(arguments.seconds)
+    if arguments.plot is not None:
+        check_writable(arguments.plot)
     loaded = saved_impl(arguments, arguments.schedule)
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
@@ -103,6 +111,8 @@ def run(arguments: argparse.Namespace) -> None:
         "ratio": {name: timings[name].median_s / ours.median_s for name in contest.versions},
         "refused": contest.refused,
     }
+    if arguments.plot is not None:
+        write_text(arguments.plot, _chart(arguments.expression, timings, threads, roofline))
     if arguments.json:
         print_json(result)
     else:
@@ -223,6 +233,25 @@ def _print_race(
         console.print(f"number {search['choice']} of the cheapest programs of different structures")
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
+
+
+def _chart(
+    expression: str, timings: dict[str, Timing], threads: int, roofline: Roofline | None
+) -> str:
+    """A bar for the time of each, as SVG, and a line at the roofline."""
+    ours = timings["morello"].median_s
+    rows = {}
+    for name, timing in timings.items():
+        ratio = "" if name == "morello" else f", {timing.median_s / ours:.2f}x"
+        rows[name] = [Bar(timing.median_s, readable(timing.median_s) + ratio, 1 + (not ratio))]
+    on = "one thread" if threads == 1 else f"{threads} threads"
+    title = f"{' '.join(expression.split()):.100}, {on}"
+    longest = max(timing.median_s for timing in timings.values())
+    if roofline is None:
+        return bars(title, rows, longest)
+    bound = roofline.bound
+    name = f"{readable(bound.seconds)} at least, by {bound.by}"
+    return bars(title, rows, max(longest, bound.seconds), limit=(bound.seconds, name))
 
 
 def _advice(result: dict[str, Any]) -> str:
