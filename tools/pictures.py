@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.recording import FOLDER, Recording, read
-from morello.cli.charts import Bar, Point, bars, roofline
+from morello.cli.charts import Bar, RooflinePoint, bars, roofline
 from morello.frontends import parse
 from morello.ir.dtype import F32
 from morello.measure.bounds import moved_bytes, product_flops
@@ -86,7 +86,7 @@ def products(page: str, recording: Recording) -> str:
     return roofline(title, {F32.name: float(peak[1])}, bandwidths, [*_points(recording)])
 
 
-def _points(recording: Recording) -> Iterator[Point]:
+def _points(recording: Recording) -> Iterator[RooflinePoint]:
     """The fastest program of each Spec whose products are all of f32."""
     for each in recording.specs:
         spec = parse(each.expression)
@@ -94,7 +94,7 @@ def _points(recording: Recording) -> Iterator[Point]:
         if [*flops] == [F32.name]:
             count, seconds = flops[F32.name], min(seconds for _, seconds in each.programs)
             intensity = count / sum(moved_bytes(spec).values())
-            yield Point(intensity, count / seconds / 1e9, each.expression)
+            yield RooflinePoint(intensity, count / seconds / 1e9, each.expression)
 
 
 def pictures() -> dict[Path, str]:

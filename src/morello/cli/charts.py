@@ -72,7 +72,7 @@ def bars(
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """A point of a roofline chart: operations for each byte, 10^9 operations a second, its name."""
 
     intensity: float
@@ -84,7 +84,7 @@ def roofline(
     title: str,
     peaks: Mapping[str, float],
     bandwidths: Mapping[str, float],
-    points: Sequence[Point],
+    points: Sequence[RooflinePoint],
 ) -> str:
     """A roofline chart: rates by intensity, both in powers of ten, below those that can be.
 
@@ -137,7 +137,7 @@ def roofline(
     return svg(title, left + width + 24, above + height + 44, body)
 
 
-def _decade(points: Sequence[Point], axis: int, to: Callable[[float], int]) -> int:
+def _decade(points: Sequence[RooflinePoint], axis: int, to: Callable[[float], int]) -> int:
     """The power of ten next to all points, of their intensity or of their rate."""
     values = [(point.intensity, point.rate)[axis] for point in points]
     return to(log10(min(values) if to is floor else max(values)))
