@@ -104,7 +104,7 @@ function arrayRow(array) {
 function fusionRow(fusion) {
   const cost = fusion.cycles === null ? "" : (fusion.exact ? "" : "≥ ") + cycles(fusion.cycles);
   return element(
-    "tr", {class: fusion.reason.startsWith("taken") ? "taken" : undefined},
+    "tr", {class: fusion.taken && "taken"},
     element("td", {}, fusion.words), element("td", {class: "number"}, cost),
     element("td", {}, fusion.reason),
   );

@@ -31,7 +31,7 @@ class Fusion:
     """One kernel in place of these, by number, or of parts of them, in words.
 
     It was compiled, and costs so many `cycles`, if these are `exact`; otherwise it costs at least
-    so many, None if there is none. The `reason` says why it was not taken, or that it was.
+    so many, None if there is none. The `reason` says why it was not `taken`, or what that saves.
     """
 
     words: str
@@ -39,6 +39,7 @@ class Fusion:
     cycles: float | None
     exact: bool
     reason: str
+    taken: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Cuts:
         if cost == inf:
             return Fusion(words, touched, None, True, "no kernel computes it")
         if len(touched) == 1 and self._members[touched[0]] == members:
-            return Fusion(words, touched, cost, True, f"taken: {against}")
+            return Fusion(words, touched, cost, True, f"taken: {against}", taken=True)
         return Fusion(words, touched, cost, True, against)
 
     def _pairs(self) -> dict[tuple[int, ...], Neighbour]:
