@@ -73,6 +73,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
             const long line = k0 / 16 + n1 / 16 * 4;
             __builtin_prefetch(&c[n0 + 3840 + line % 2 * 16 + line / 2 % 4 * 64], 1, 3);
           }
+          #pragma GCC unroll 4
           for (long k1 = k0; k1 < k0 + 16; ++k1) {
             {
               f32x8 b_reg0[1][2];

@@ -413,6 +413,7 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
                 const long line = k0 / 16 + n0 / 32 * 16 + m1 / 8 * 128;
                 __builtin_prefetch(&c[256 * m0 + line % 256 * 16], 1, 3);
               }
+              #pragma GCC unroll 4
               for (long k1 = k0; k1 < k0 + 16; ++k1) {
                 {
                   f32x16 b_reg0[1][2];
@@ -680,6 +681,7 @@ void kernel_10(const uint16_t *restrict a, const uint16_t *restrict b, float *re
             const long line = k0 / 32;
             __builtin_prefetch(&c[n0 + line % 2 * 16], 1, 3);
           }
+          #pragma GCC unroll 4
           for (long k1 = k0; k1 < k0 + 32; ++k1) {
             {
               f32x16 b_reg0[1][2];

@@ -26,6 +26,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
               const long line = k0 / 16 + n1 / 8 * 4;
               __builtin_prefetch(&c[64 * m0 + n0 + line % 1 * 16 + line / 1 % 8 * 64], 1, 3);
             }
+            #pragma GCC unroll 4
             for (long k1 = k0; k1 < k0 + 16; ++k1) {
               {
                 f32x4 b_reg0[1][2];
@@ -372,6 +373,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
                   const long line = k1 / 4 + k0 / 8 * 4;
                   __builtin_prefetch(&out[16 * m0 + line % 8 * 16], 1, 3);
                 }
+                #pragma GCC unroll 4
                 for (long k2 = k1; k2 < k1 + 4; ++k2) {
                   {
                     f32x4 b_reg0[2][1];

@@ -7,7 +7,9 @@ iterations costs next to nothing, and its line arrives before it is needed.
 
 The emitter has marked what is needed soon, as `Prefetchable`. On the way down, these become
 requests, and the first reduction loop that has enough iterations for a request serves it; of nested
-ones, the innermost.
+ones, the innermost. Panels that are read outside of all loops become requests of the outermost
+loop, if it works on a piece of them at a time: they are weights, of which a model has more than its
+caches hold.
 """
 
 from __future__ import annotations
@@ -40,6 +42,9 @@ ITERATIONS_PER_STORED_LINE = 16
 """The same for outputs that are stored right after a reduction: such stores seldom stall."""
 ITERATIONS_PER_PANEL_LINE = 0.5
 """The same for panels, whose lines are contiguous: loops over them are bound by memory."""
+
+UNROLLED = 4
+"""The most iterations of a chunk that are unrolled: the exit of a short loop is mispredicted."""
 
 
 def with_prefetches(statements: Sequence[Statement], target: Target) -> list[Statement]:
@@ -97,25 +102,30 @@ class PrefetchRequest:
         If the loop works on a piece of the tile at a time, it is for the next piece, which is
         needed sooner than the next tile, unless a loop around it walks the whole tile already.
         """
-        if not self.around and not self.mark.written:
-            pieces = (view for view in loop.views if isinstance(view, MemoryView))
-            for piece in pieces:
-                if piece.pointer == self.tile.pointer and _moves(piece, loop):
-                    return replace(self, tile=_next(piece, loop))
+        narrows = not self.around and not self.mark.written
+        if narrows and (piece := _next_piece(self.tile, loop)) is not None:
+            return replace(self, tile=piece)
         return replace(self, around=(*self.around, loop))
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The innermost loop around statements that is no reduction loop, and all requests to them."""
+    """The innermost loop around statements that is no reduction loop, and all requests to them.
+
+    Outside of all loops, `panels` are the marks of those that are read.
+    """
 
     loop: For | None = None
     requests: tuple[PrefetchRequest, ...] = ()
+    panels: tuple[Prefetchable, ...] = ()
 
     def inside(self, loop: For) -> _Scope:
         """The body of a loop; an innermost reduction loop serves no requests from outside of it."""
         if not loop.reduction:
-            return _Scope(loop, tuple(request.inside(loop) for request in self.requests))
+            requests = [request.inside(loop) for request in self.requests]
+            pieces = ((mark, _next_piece(mark.tile, loop)) for mark in self.panels)
+            requests += [PrefetchRequest(mark, piece) for mark, piece in pieces if piece]
+            return _Scope(loop, tuple(requests))
         if not _reduces_inside(loop):
             return _Scope(self.loop)
         around = (replace(request, around=(*request.around, loop)) for request in self.requests)
@@ -123,7 +133,10 @@ class _Scope:
 
     def marked(self, mark: Prefetchable) -> _Scope:
         """The statements of a mark: a request, if each iteration of the loop has its own tile."""
-        if self.loop is None or not _moves(mark.tile, self.loop):
+        if self.loop is None:
+            weights = mark.tile.in_panels and mark.due is Due.NEXT and not mark.written
+            return replace(self, panels=(*self.panels, mark)) if weights else self
+        if not _moves(mark.tile, self.loop):
             return self
         tile = _next(mark.tile, self.loop) if mark.due is Due.NEXT else mark.tile
         return _Scope(self.loop, (*self.requests, PrefetchRequest(mark, tile)))
@@ -154,9 +167,45 @@ def _ahead(tile: MemoryView, loop: For) -> int:
     return tile.address.terms.get(loop.variable, 0) * loop.step
 
 
+def _next_piece(tile: MemoryView, loop: For) -> MemoryView | None:
+    """The piece of a tile that the loop's next iteration works on, if it has one at a time."""
+    for view in loop.views:
+        if isinstance(view, MemoryView) and view.pointer == tile.pointer and _moves(view, loop):
+            return _next(view, loop)
+    return None
+
+
 def _next(tile: MemoryView, loop: For) -> MemoryView:
     """The tile that the loop's next iteration has in place of this one."""
     return replace(tile, address=tile.address.plus(_ahead(tile, loop)))
+
+
+def _shares(chunks: int, lines: int) -> tuple[int, int, int]:
+    """How chunks prefetch lines: every how many of them, how often, and how many lines at once."""
+    every = max(1, chunks // lines)
+    times = -(-chunks // every)
+    return every, times, -(-lines // times)
+
+
+def _chunk(iterations: int, requests: Sequence[int]) -> int:
+    """The iterations of a chunk, a divisor of all, for requests for so many lines.
+
+    Prefetches are best spread evenly, and hardly more than there are lines.
+    """
+    evenly = iterations / max(requests)
+
+    def waste(size: int) -> float:
+        shares = [_shares(iterations // size, lines) for lines in requests]
+        prefetched = sum(times * at_once for _, times, at_once in shares)
+        return prefetched / sum(requests) + abs(math.log(size / evenly)) / 3
+
+    divisors = (size for size in range(2, iterations + 1) if iterations % size == 0)
+    return min(divisors, key=waste)
+
+
+def _unrolled(iterations: int) -> int:
+    """How many iterations of a chunk are unrolled, a divisor of all."""
+    return next(n for n in range(UNROLLED, 0, -1) if iterations % n == 0)
 
 
 class _Pass:
@@ -205,11 +254,9 @@ class _Pass:
         if inside:
             prefetches = [self._prefetch(r, loop, loop.variable, loop.step) for r in served]
             return replace(loop, body=[*prefetches, *loop.body])
-        often = loop.times / max(request.lines for request in served)
-        divisors = [n for n in range(2, loop.times + 1) if loop.times % n == 0]
-        iterations = min(divisors, key=lambda n: abs(math.log(n / often)))
+        iterations = _chunk(loop.times, [request.lines for request in served])
         variable, step = f"{loop.variable}.chunk", iterations * loop.step
-        chunk = replace(loop, size=step, start=variable)
+        chunk = replace(loop, size=step, start=variable, unrolled=_unrolled(iterations))
         prefetches = [self._prefetch(request, loop, variable, step) for request in served]
         return replace(loop, variable=variable, step=step, body=[*prefetches, chunk], views=())
 
@@ -218,10 +265,7 @@ class _Pass:
 
         The chunks of the loop are `step` long, and begin at this variable.
         """
-        chunks, lines = loop.size // step, request.lines
-        every = max(1, chunks // lines)
-        times = -(-chunks // every)
-        at_once = -(-lines // times)
+        every, times, at_once = _shares(loop.size // step, request.lines)
         turns = [Turn(variable, step * every)]
         for outer in reversed(request.around):
             turns.append(Turn(outer.variable, outer.step, times))

@@ -78,7 +78,8 @@ class Printer:
         head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
         last = f"{start} + {loop.last}" if loop.start else str(loop.last)
         clamp = [f"  if ({variable} > {last}) {variable} = {last};"] if loop.overlaps else []
-        return [head, *clamp, *self._indented(loop.body), "}"]
+        unrolled = [f"#pragma GCC unroll {loop.unrolled}"] if loop.unrolled > 1 else []
+        return [*unrolled, head, *clamp, *self._indented(loop.body), "}"]
 
     def _pointer(self, statement: Buffer | Groups) -> str:
         name = self._called[statement.name]
