@@ -222,3 +222,24 @@ def test_a_part_of_a_panel_is_followed_by_the_next_panel() -> None:
     panel = 32 * 512 // PER_LINE
     lines = {o: lines for o, lines, _ in prefetched(generate(impl).text)}["a"]
     assert lines == set(range(panel, panel + len(lines)))
+
+
+@pytest.mark.parametrize(("tile", "prefetches"), [({"n": 32}, True), ({"m": 14}, False)])
+def test_weights_are_prefetched_where_the_outermost_loop_reads_them_once(
+    tile: dict[str, int], prefetches: bool
+) -> None:
+    """They are brought to L2 before that loop, all at once."""
+    schedule = morello.schedule("f32[36,64] @ f32[64,128]{0,1:T(32,1)}", target="avx512")
+    impl = schedule.move("b", "L2").tile(**tile).solve(budget=600).impl
+    lines = [lines for operand, lines, _ in prefetched(generate(impl).text) if operand == "b"]
+    panel = 32 * 64 // PER_LINE
+    assert lines == ([set(range(panel, 2 * panel))] if prefetches else [])
+
+
+def test_loops_that_prefetch_are_unrolled_by_what_divides_them(layer: Impl) -> None:
+    text = generate(layer).text
+    chunks = re.findall(
+        r"#pragma GCC unroll (\d)\n\s+for \(long \w+ = (\w+); \w+ < \2 \+ (\d+);", text
+    )
+    assert chunks
+    assert all(int(iterations) % int(unrolled) == 0 for unrolled, _, iterations in chunks)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from morello.codegen.lines import Lines
 from morello.codegen.statements import (
     Block,
+    Call,
     Due,
     For,
     If,
@@ -112,7 +113,7 @@ class PrefetchRequest:
 class _Scope:
     """The innermost loop around statements that is no reduction loop, and all requests to them.
 
-    Outside of all loops, `panels` are the marks of those that are read.
+    Outside of all loops, `panels` are the marks of those that no statement has read yet.
     """
 
     loop: For | None = None
@@ -130,6 +131,18 @@ class _Scope:
             return _Scope(self.loop)
         around = (replace(request, around=(*request.around, loop)) for request in self.requests)
         return _Scope(self.loop, tuple(around))
+
+    def after(self, statement: Statement) -> _Scope:
+        """What follows a statement."""
+        read = {
+            view.pointer
+            for call in walk([statement])
+            if isinstance(call, Call)
+            for view in call.views
+            if isinstance(view, MemoryView)
+        }
+        unread = (mark for mark in self.panels if mark.tile.pointer not in read)
+        return replace(self, panels=tuple(unread))
 
     def marked(self, mark: Prefetchable) -> _Scope:
         """The statements of a mark: a request, if each iteration of the loop has its own tile."""
@@ -221,6 +234,8 @@ class _Pass:
                 result += self.of(statement.body, scope.marked(statement))
             else:
                 result.append(self._statement(statement, scope))
+            if scope.panels:
+                scope = scope.after(statement)
         return result
 
     def _statement(self, statement: Statement, scope: _Scope) -> Statement:
