@@ -73,15 +73,19 @@ class Stopwatch:
     ) -> list[float]:
         """The seconds that a call of each candidate takes: the minimum of several samples.
 
-        Candidates take turns, so that noise at one moment does not affect one of them alone.
-        After `seconds` no further round starts, except for the first three.
+        Candidates take turns, so that noise at one moment does not affect one of them alone. Every
+        second round goes backwards: programs on the same arrays are neighbours, of which the first
+        finds them farther away. After `seconds` no further round starts, except for the first
+        three.
         """
         end = perf_counter() + seconds
         with quiet(pin=True):
             runs = [self.runner(candidate) for candidate in candidates]
             calls = [calls_for(run, SAMPLE_NS) for run in runs]
             best = [inf] * len(runs)
-            for done, samples in enumerate(islice(in_turns(runs, calls), rounds), start=1):
+            forwards, backwards = in_turns(runs, calls), in_turns(runs[::-1], calls[::-1])
+            for done in range(1, rounds + 1):
+                samples = next(forwards) if done % 2 else next(backwards)[::-1]
                 best = list(map(min, best, samples))
                 progress(done)
                 if done >= MIN_ROUNDS and perf_counter() > end:
