@@ -10,6 +10,8 @@ from math import exp, log
 import numpy as np
 import numpy.typing as npt
 
+from morello.targets.costs import keep_ratios
+
 Floats = npt.NDArray[np.float64]
 
 TRUST = 0.6
@@ -74,7 +76,8 @@ def cross_validated(samples: Sequence[Sample], before: Mapping[str, float]) -> t
     logs: list[tuple[float, float]] = []
     for goal in goals:
         mine = [sample for sample in samples if sample.goal == goal]
-        after = fit([sample for sample in samples if sample.goal != goal], before)
+        others = [sample for sample in samples if sample.goal != goal]
+        after = keep_ratios(fit(others, before), before)
         logs.append((log(quality(mine, before).regret), log(quality(mine, after).regret)))
     regret, fitted = zip(*logs, strict=True)
     return exp(_mean(regret)), exp(_mean(fitted))
