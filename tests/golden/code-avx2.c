@@ -16,6 +16,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
         c_reg0[4][1] = (f32x8){0};
         c_reg0[5][0] = (f32x8){0};
         c_reg0[5][1] = (f32x8){0};
+        #pragma GCC unroll 4
         for (long k0 = 0; k0 < 64; ++k0) {
           {
             f32x8 b_reg0[1][2];
@@ -278,6 +279,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
             c_reg0[4][1] = (f32x8){0};
             c_reg0[5][0] = (f32x8){0};
             c_reg0[5][1] = (f32x8){0};
+            #pragma GCC unroll 4
             for (long k0 = 0; k0 < 64; ++k0) {
               {
                 f32x8 b_reg0[1][2];
@@ -329,6 +331,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
           c_reg0[2][1] = (f32x8){0};
           c_reg0[3][0] = (f32x8){0};
           c_reg0[3][1] = (f32x8){0};
+          #pragma GCC unroll 4
           for (long k0 = 0; k0 < 64; ++k0) {
             {
               f32x8 b_reg0[1][2];
@@ -384,6 +387,7 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
           c_reg0[5][0] = (i32x8){0};
           c_reg0[6][0] = (i32x8){0};
           c_reg0[7][0] = (i32x8){0};
+          #pragma GCC unroll 4
           for (long k0 = 0; k0 < 32; ++k0) {
             {
               i32x8 b_reg0[1][1];
@@ -459,6 +463,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
             c_reg0[2][1] = (f32x8){0};
             c_reg0[3][0] = (f32x8){0};
             c_reg0[3][1] = (f32x8){0};
+            #pragma GCC unroll 4
             for (long k0 = 0; k0 < 16; ++k0) {
               {
                 f32x8 b_reg0[2][1];
@@ -564,6 +569,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
         c_reg0[4][1] = (f32x8){0};
         c_reg0[5][0] = (f32x8){0};
         c_reg0[5][1] = (f32x8){0};
+        #pragma GCC unroll 4
         for (long k0 = 0; k0 < 16; ++k0) {
           {
             f32x8 b_reg0[1][2];
@@ -613,6 +619,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
       c_reg0[2][1] = (f32x8){0};
       c_reg0[3][0] = (f32x8){0};
       c_reg0[3][1] = (f32x8){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 16; ++k0) {
         {
           f32x8 b_reg0[1][2];

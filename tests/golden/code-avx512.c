@@ -67,6 +67,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
           c_reg0[6][1] = (f32x16){0};
           c_reg0[7][0] = (f32x16){0};
           c_reg0[7][1] = (f32x16){0};
+          #pragma GCC unroll 4
           for (long k0 = 0; k0 < 64; ++k0) {
             {
               f32x16 b_reg0[1][2];
@@ -247,6 +248,7 @@ void kernel_3(const float *restrict a, const float *restrict b, float *restrict 
       f32x16 c_reg0[1][2];
       c_reg0[0][0] = (f32x16){0};
       c_reg0[0][1] = (f32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 64; ++k0) {
         {
           f32x16 b_reg0[1][2];
@@ -286,6 +288,7 @@ void kernel_5(const float *restrict a, const float *restrict b, float *restrict 
     c_reg0[0][5][0] = (f32x16){0};
     c_reg0[0][6][0] = (f32x16){0};
     c_reg0[0][7][0] = (f32x16){0};
+    #pragma GCC unroll 4
     for (long k0 = 0; k0 < 16; ++k0) {
       {
         f32x16 b_reg0[1][1][1];
@@ -308,6 +311,7 @@ void kernel_5(const float *restrict a, const float *restrict b, float *restrict 
     c_reg0[1][5][0] = (f32x16){0};
     c_reg0[1][6][0] = (f32x16){0};
     c_reg0[1][7][0] = (f32x16){0};
+    #pragma GCC unroll 4
     for (long k0 = 0; k0 < 16; ++k0) {
       {
         f32x16 b_reg0[1][1][1];
@@ -330,6 +334,7 @@ void kernel_5(const float *restrict a, const float *restrict b, float *restrict 
     c_reg0[2][5][0] = (f32x16){0};
     c_reg0[2][6][0] = (f32x16){0};
     c_reg0[2][7][0] = (f32x16){0};
+    #pragma GCC unroll 4
     for (long k0 = 0; k0 < 16; ++k0) {
       {
         f32x16 b_reg0[1][1][1];
@@ -482,6 +487,7 @@ void kernel_7(const float *restrict a, const float *restrict b, float *restrict 
       c_reg0[6][1] = (f32x16){0};
       c_reg0[7][0] = (f32x16){0};
       c_reg0[7][1] = (f32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 64; ++k0) {
         {
           f32x16 b_reg0[1][2];
@@ -547,6 +553,7 @@ void kernel_8(const float *restrict a, const float *restrict b, float *restrict 
         c_reg0[6][1] = (f32x16){0};
         c_reg0[7][0] = (f32x16){0};
         c_reg0[7][1] = (f32x16){0};
+        #pragma GCC unroll 4
         for (long k0 = 0; k0 < 64; ++k0) {
           {
             f32x16 b_reg0[1][2];
@@ -620,6 +627,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
         c_reg0[13][0] = (f32x16){0};
         c_reg0[14][0] = (f32x16){0};
         c_reg0[15][0] = (f32x16){0};
+        #pragma GCC unroll 4
         for (long k0 = 0; k0 < 64; ++k0) {
           {
             f32x16 b_reg0[1][1];
@@ -719,6 +727,7 @@ void kernel_11(const _Float16 *restrict a, const _Float16 *restrict b, float *re
       c_reg0[5][0] = (f32x16){0};
       c_reg0[6][0] = (f32x16){0};
       c_reg0[7][0] = (f32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 32; ++k0) {
         {
           f32x16 b_reg0[1][1];
@@ -773,6 +782,7 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
       c_reg0[13][0] = (i32x16){0};
       c_reg0[14][0] = (i32x16){0};
       c_reg0[15][0] = (i32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 32; ++k0) {
         {
           i32x16 b_reg0[1][1];
@@ -865,6 +875,7 @@ void kernel_14(const float *restrict a, const uint16_t *restrict b, float *restr
     c_reg0[6][1] = (f32x16){0};
     c_reg0[7][0] = (f32x16){0};
     c_reg0[7][1] = (f32x16){0};
+    #pragma GCC unroll 4
     for (long k0 = 0; k0 < 16; ++k0) {
       {
         f32x16 b_reg0[1][2];
@@ -936,6 +947,7 @@ void kernel_15(const float *restrict a, const float *restrict b, const float *re
       c_reg0[7][0] = (f32x16){0};
       c_reg0[7][1] = (f32x16){0};
       c_reg0[7][2] = (f32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 32; ++k0) {
         {
           f32x16 b_reg0[1][3];
@@ -1178,6 +1190,7 @@ void kernel_16(const float *restrict a, const float *restrict b, float *restrict
     c_reg0[6][1] = (f32x16){0};
     c_reg0[7][0] = (f32x16){0};
     c_reg0[7][1] = (f32x16){0};
+    #pragma GCC unroll 4
     for (long k0 = 0; k0 < 16; ++k0) {
       {
         f32x16 b_reg0[1][2];
@@ -1457,6 +1470,7 @@ void kernel_20(const float *restrict a, const float *restrict b, float *restrict
       c_reg0[13][0] = (f32x16){0};
       c_reg0[14][0] = (f32x16){0};
       c_reg0[15][0] = (f32x16){0};
+      #pragma GCC unroll 4
       for (long k0 = 0; k0 < 32; ++k0) {
         {
           f32x16 b_reg0[1][1];

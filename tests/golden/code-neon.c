@@ -267,6 +267,7 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
         c_reg0[13][0] = (i32x4){0};
         c_reg0[14][0] = (i32x4){0};
         c_reg0[15][0] = (i32x4){0};
+        #pragma GCC unroll 4
         for (long k0 = 0; k0 < 32; ++k0) {
           {
             i32x4 b_reg0[1][1];
@@ -533,6 +534,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
             c_reg0[6][1] = (f32x4){0};
             c_reg0[7][0] = (f32x4){0};
             c_reg0[7][1] = (f32x4){0};
+            #pragma GCC unroll 4
             for (long k0 = 0; k0 < 16; ++k0) {
               {
                 f32x4 b_reg0[1][2];

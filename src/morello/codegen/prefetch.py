@@ -44,9 +44,6 @@ ITERATIONS_PER_STORED_LINE = 16
 ITERATIONS_PER_PANEL_LINE = 0.5
 """The same for panels, whose lines are contiguous: loops over them are bound by memory."""
 
-UNROLLED = 4
-"""The most iterations of a chunk that are unrolled: the exit of a short loop is mispredicted."""
-
 
 def with_prefetches(statements: Sequence[Statement], target: Target) -> list[Statement]:
     """The statements, with prefetches in place of the marks of what may be prefetched."""
@@ -216,11 +213,6 @@ def _chunk(iterations: int, requests: Sequence[int]) -> int:
     return min(divisors, key=waste)
 
 
-def _unrolled(iterations: int) -> int:
-    """How many iterations of a chunk are unrolled, a divisor of all."""
-    return next(n for n in range(UNROLLED, 0, -1) if iterations % n == 0)
-
-
 class _Pass:
     """Adds prefetches for a target."""
 
@@ -271,7 +263,7 @@ class _Pass:
             return replace(loop, body=[*prefetches, *loop.body])
         iterations = _chunk(loop.times, [request.lines for request in served])
         variable, step = f"{loop.variable}.chunk", iterations * loop.step
-        chunk = replace(loop, size=step, start=variable, unrolled=_unrolled(iterations))
+        chunk = replace(loop, size=step, start=variable)
         prefetches = [self._prefetch(request, loop, variable, step) for request in served]
         return replace(loop, variable=variable, step=step, body=[*prefetches, chunk], views=())
 

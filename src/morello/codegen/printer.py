@@ -20,9 +20,13 @@ from morello.codegen.statements import (
     Prefetch,
     Registers,
     Statement,
+    walk,
 )
 from morello.ir.dtype import DType
 from morello.targets.target import c_type
+
+UNROLLED = 4
+"""The most iterations of a reduction loop that are unrolled."""
 
 
 class Printer:
@@ -78,8 +82,9 @@ class Printer:
         head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
         last = f"{start} + {loop.last}" if loop.start else str(loop.last)
         clamp = [f"  if ({variable} > {last}) {variable} = {last};"] if loop.overlaps else []
-        unrolled = [f"#pragma GCC unroll {loop.unrolled}"] if loop.unrolled > 1 else []
-        return [*unrolled, head, *clamp, *self._indented(loop.body), "}"]
+        times = _unrolled(loop)
+        hint = [f"#pragma GCC unroll {times}"] if times > 1 else []
+        return [*hint, head, *clamp, *self._indented(loop.body), "}"]
 
     def _pointer(self, statement: Buffer | Groups) -> str:
         name = self._called[statement.name]
@@ -134,6 +139,21 @@ class Printer:
     def _turn(self, variable: str, step: int) -> str:
         name = self._called[variable]
         return name if step == 1 else f"{name} / {step}"
+
+
+def _unrolled(loop: For) -> int:
+    """How many iterations of a sum of products compilers are told to unroll, a divisor of all.
+
+    They keep loops whose steps fill the registers, and the exit of a short one is mispredicted. A
+    loop whose variable a barrier changes cannot be unrolled.
+    """
+    inside = list(walk(loop.body))
+    calls = [call for call in inside if isinstance(call, Call)]
+    if not (loop.reduction and any(call.spec.operation.is_product for call in calls)):
+        return 1
+    if any(isinstance(statement, For | Barrier) for statement in inside):
+        return 1
+    return next(n for n in range(UNROLLED, 0, -1) if loop.times % n == 0)
 
 
 def _pointee(dtype: DType) -> str:

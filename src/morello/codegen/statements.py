@@ -89,8 +89,7 @@ class For:
 
     Its last iteration ends where the loop does: it overlaps the one before if steps do not fit.
     `views` are those of the operands that its body works on. It is a reduction loop if it adds to
-    sums that are in registers. Compilers are told to unroll so many iterations, `unrolled`, if it
-    is not 1.
+    sums that are in registers.
     """
 
     variable: str
@@ -100,7 +99,6 @@ class For:
     start: str = ""
     views: Sequence[View] = ()
     reduction: bool = False
-    unrolled: int = 1
     node: int = 0
 
     @property
