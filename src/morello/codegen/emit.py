@@ -197,7 +197,7 @@ class Emitter:
         lines = at(0, variable)
         if variable:
             self._around.pop()
-        if variable and spec.size(column) <= UNROLLED and _has_barrier(lines):
+        if variable and spec.size(column) <= UNROLLED and _only_barriers(lines):
             lines = [line for number in range(spec.size(column)) for line in at(number)]
         elif variable:
             lines = [For(variable, spec.size(column), 1, lines, node=node.number)]
@@ -420,8 +420,10 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
 """The code generators of rewrites that are not just a sequence of steps."""
 
 
-def _has_barrier(statements: Sequence[Statement]) -> bool:
-    return any(isinstance(statement, Barrier) for statement in walk(statements))
+def _only_barriers(statements: Sequence[Statement]) -> bool:
+    """Whether there are barriers in statements, and no loops."""
+    kinds = {type(statement) for statement in walk(statements)}
+    return Barrier in kinds and For not in kinds
 
 
 def _loads(statements: Sequence[Statement]) -> dict[str, MemoryView]:
