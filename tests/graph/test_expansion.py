@@ -14,11 +14,13 @@ from morello.graph.operators import (
     Conv,
     Gather,
     Input,
+    Map,
     Pad,
     Pooling,
     Transpose,
 )
 from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten
 
 F32 = np.dtype(np.float32)
@@ -103,3 +105,35 @@ def test_heads_that_share_keys_read_them_once() -> None:
     assert not any(isinstance(node.operator, Broadcast) for node in expanded.nodes)
     arrays = [np.random.default_rng(0).uniform(-1, 1, shape) for shape in shapes]
     np.testing.assert_allclose(evaluate(expanded, arrays)[0], evaluate(graph, arrays)[0], 1e-9)
+
+
+def test_filters_that_fill_registers_are_a_few_more() -> None:
+    """Also in what is computed of them; a tenth more would not be worth it."""
+    random = np.random.default_rng(0)
+    image = apply(Input(TensorType((1, 3, 4, 5), F32)))
+    for filters, computed in (47, 48), (14, 14):
+        weights, bias = (
+            apply(Constant(random.uniform(-1, 1, shape).astype(F32)))
+            for shape in ((filters, 3, 1, 1), (filters, 1, 1))
+        )
+        sums = apply(Conv((1, 1), (0, 0), (0, 0), (1, 1)), image, weights)
+        graph = Graph((image,), (apply(Map("exp"), apply(Map("add"), sums, bias)),))
+        expanded = rewritten(graph, EXPANSIONS)
+        (exponential,) = (n for n in expanded.nodes if str(n.operator) == "exp")
+        assert exponential.shape == (1, computed, 4, 5)
+        x = random.uniform(-1, 1, image.shape)
+        np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-9)
+
+
+def test_a_convolution_by_windows_stores_what_is_pooled_in_its_padding() -> None:
+    random = np.random.default_rng(0)
+    image = apply(Input(TensorType((1, 3, 7, 8), F32)))
+    for pixels, is_stored in (3, True), (1, False):
+        weights = apply(Constant(random.uniform(-1, 1, (4, 3, pixels, pixels)).astype(F32)))
+        sums = apply(Conv((1, 1), (0, 0), (0, 0), (1, 1)), image, weights)
+        pooling = Pooling("max", (3, 3), (2, 2), (1, 1), (1, 1), (1, 1))
+        graph = Graph((image,), (apply(pooling, apply(Map("relu"), sums)),))
+        expanded = rewritten(graph, STORED_PADDING)
+        assert any(isinstance(n.operator, Concat) for n in expanded.nodes) == is_stored
+        x = random.uniform(-1, 1, image.shape)
+        np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-9)

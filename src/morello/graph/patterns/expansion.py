@@ -14,6 +14,7 @@ from morello.graph.operators import (
     Cast,
     Concat,
     Constant,
+    Conv,
     Dot,
     Gather,
     Map,
@@ -25,6 +26,7 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
+from morello.graph.patterns.registers import conv_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
 
 
@@ -126,8 +128,9 @@ def padded(node: Node) -> Node | None:
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
+    Conv: (conv_of_registers,),
     Gather: (taken_rows,),
-    Map: (computed,),
+    Map: (computed, map_before_slice),
     Pad: (padded,),
     Pooling: (counted_windows,),
     Where: (computed,),

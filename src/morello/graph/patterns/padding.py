@@ -1,0 +1,81 @@
+"""Images that are stored in their padding: what slides over them need not copy them there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from morello.graph.graph import Graph, Node, Operator, apply
+from morello.graph.operators import Constant, Conv, Map, Pad, Pooling
+from morello.graph.patterns.expansion import padded
+from morello.graph.patterns.matching import Rule, constant
+
+_SPATIAL = 2
+
+
+def has_groups(graph: Graph) -> bool:
+    """Whether there are convolutions in groups."""
+    return any(isinstance(n.operator, Conv) and n.operator.groups > 1 for n in graph.nodes)
+
+
+def conv_of_stored_padding(node: Node) -> Node | None:
+    """conv[padding=1](x, w) -> conv(pad(x), w), of images with rows and columns."""
+    conv, filters = node.operator, node.inputs[1]
+    assert isinstance(conv, Conv)
+    if len(conv.strides) != _SPATIAL or not isinstance(filters.operator, Constant):
+        return None
+    wider = _stored(node, filters.shape[2:], 0.0)
+    none = (0,) * _SPATIAL
+    return wider and apply(replace(conv, before=none, after=none), wider, filters)
+
+
+def largest_of_stored_padding(node: Node) -> Node | None:
+    """Pooling[max, padding=1](x) -> Pooling[max](pad(x)), for x of a convolution by windows.
+
+    One by single pixels stores all pixels as one dimension, and would be slower.
+    """
+    pooling, (x,) = node.operator, node.inputs
+    assert isinstance(pooling, Pooling)
+    if pooling.kind != "max" or len(pooling.strides) != _SPATIAL or not _is_slid(x):
+        return None
+    wider = _stored(node, pooling.window, -np.inf)
+    none = (0,) * _SPATIAL
+    return wider and apply(replace(pooling, before=none, after=none), wider)
+
+
+def _stored(node: Node, taps: tuple[int, ...], number: float) -> Node | None:
+    """The image that a node slides over with as much padding as it reads; None if it has none."""
+    windows, x = node.operator, node.inputs[0]
+    assert isinstance(windows, Conv | Pooling)
+    read = zip(
+        node.shape[2:], x.shape[2:], taps, windows.strides, windows.before, windows.dilations,
+        strict=True,
+    )  # fmt: skip
+    after = [
+        max(0, (count - 1) * stride + (n - 1) * step + 1 - size - before)
+        for count, size, n, stride, before, step in read
+    ]
+    if not any((*windows.before, *after)):
+        return None
+    filler = constant(number, x.dtype)
+    return padded(apply(Pad((0, 0, *windows.before), (0, 0, *after)), x, filler))
+
+
+def _is_slid(node: Node) -> bool:
+    """Whether a node is a convolution by filters of several pixels, or functions of one."""
+    while isinstance(node.operator, Map):
+        varying = [x for x in node.inputs if not isinstance(x.operator, Constant)]
+        if len(varying) != 1:
+            return False
+        (node,) = varying
+    return isinstance(node.operator, Conv) and prod(node.inputs[1].shape[2:]) > 1
+
+
+STORED_PADDING: Mapping[type[Operator], tuple[Rule, ...]] = {
+    Conv: (conv_of_stored_padding,),
+    Pooling: (largest_of_stored_padding,),
+}
+"""The rules for graphs without convolutions in groups."""
