@@ -14,7 +14,9 @@ from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.patterns.padding import STORED_PADDING, has_groups
 from morello.graph.rewriting import rewritten, simplified
+from morello.models.channels_last import in_place_by_pixels
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
@@ -29,6 +31,13 @@ GAP = 0.02
 
 SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
+
+_WAYS: tuple[Callable[[Stage], Stage], ...] = (
+    in_place_by_pixels,
+    in_place,
+    lambda stage: stage,
+)
+"""How a stage may be stored, the best way first."""
 
 ByNumPy = Callable[[Node, Sequence[Array]], Array]
 """A function that computes a node for the values of its inputs."""
@@ -111,7 +120,8 @@ def partitioned(graph: Graph) -> GraphPartition:
 
 def _simplified(graph: Graph) -> Graph:
     check(graph)
-    return rewritten(simplified(graph), EXPANSIONS)
+    expanded = rewritten(simplified(graph), EXPANSIONS)
+    return expanded if has_groups(expanded) else rewritten(expanded, STORED_PADDING)
 
 
 def compile_partition(
@@ -193,7 +203,7 @@ def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) 
     """The plan for a partition, whose kernels are compiled."""
     while True:
         stages = schedule(partition)
-        steps = _without_copies(stages, kernels)
+        steps = _stored(stages, kernels)
         fewer = _possible(partition, steps, kernels)
         costs = [kernels.cost(_calls([step])) for step in steps]
         if fewer == partition:
@@ -212,16 +222,18 @@ def _possible(
     return replace(partition, groups=groups)
 
 
-def _without_copies(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | Node]:
-    """The stages, compiled: in place, but for those where a kernel cannot store its result so."""
-    fewer = [in_place(stage) if isinstance(stage, Stage) else stage for stage in stages]
-    kernels.compile(_calls(fewer))
-    compiled = [
-        second if all(kernels[call] for call in _calls([second])) else first
-        for first, second in zip(stages, fewer, strict=True)
-    ]
-    kernels.compile(_calls(compiled))
-    return compiled
+def _stored(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | Node]:
+    """The stages, compiled: each stored in the first way in which kernels can store its results."""
+    result = [*stages]
+    waiting = {n: stage for n, stage in enumerate(stages) if isinstance(stage, Stage)}
+    for way in _WAYS:
+        for n, stage in waiting.items():
+            result[n] = way(stage)
+        kernels.compile(_calls(result[n] for n in waiting))
+        for n in [*waiting]:
+            if all(kernels[call] for call in _calls([result[n]])):
+                del waiting[n]
+    return result
 
 
 def _calls(steps: Iterable[Stage | Node]) -> list[StoredCall]:

@@ -41,7 +41,7 @@ def _without(
     """The calls without a copy, if what it reads can be written to its place instead."""
     source = calls[number].inputs[0].base
     rest = [*calls[:number], *calls[number + 1 :]]
-    move = _Move.of(calls[number])
+    move = Relocation.of(calls[number])
     if move is None or source in kept or all(call.output.base is not source for call in rest):
         return None
     try:
@@ -51,7 +51,7 @@ def _without(
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """Elements at one stride in the memory of a node, and at another where they are moved to."""
 
     size: int
@@ -60,7 +60,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Move:
+class Relocation:
     """Where the elements of `source` are stored instead: in `base`, from `offset` on.
 
     The runs are the dimensions of the source's memory, slowest first.
@@ -69,16 +69,16 @@ class _Move:
     source: Node
     base: Node
     offset: int
-    runs: tuple[_Run, ...]
+    runs: tuple[Run, ...]
 
     @classmethod
-    def of(cls, copy: StoredCall) -> _Move | None:
+    def of(cls, copy: StoredCall) -> Relocation | None:
         """What makes a copy needless; None if it does not copy a whole node, or to far apart."""
         (view,) = copy.inputs
         dimensions = zip(view.shape, view.strides, copy.output.strides, strict=True)
-        runs: list[_Run] = []
+        runs: list[Run] = []
         dense = 1
-        for run in sorted((_Run(*each) for each in dimensions), key=lambda run: run.stride):
+        for run in sorted((Run(*each) for each in dimensions), key=lambda run: run.stride):
             if run.size == 1:
                 continue
             if run.stride != dense:

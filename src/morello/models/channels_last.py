@@ -1,0 +1,149 @@
+"""Images that kernels hand to each other are stored pixel by pixel, with all channels of each.
+
+Kernels compute neighbours in memory together. Channels often fill registers, and rows of pixels do
+not; and all channels of a pixel of a convolution's result are made of the same pixels of its image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from morello.base.errors import SpecError
+from morello.graph.graph import Node
+from morello.graph.lowering import copied
+from morello.graph.operators import Constant
+from morello.ir.layout import Layout
+from morello.ir.operation import Operation
+from morello.ir.spec import Spec, goal
+from morello.ir.turned import turned
+from morello.models.in_place import Relocation, Run, in_place
+from morello.models.schedule import Stage, StoredCall
+from morello.runtime.argument import CACHE_LINE, row_major_strides
+from morello.search.prepacking import weights_of
+
+_RANK = 4
+"""The dimensions of an image: the number of images, channels, rows and columns."""
+
+
+def in_place_by_pixels(stage: Stage) -> Stage:
+    """The stage with the channels of its images last in memory, with as few copies as can be."""
+    stored = in_place(channels_last(stage))
+    return replace(stored, calls=tuple(map(_of_ordered_constant, stored.calls)))
+
+
+def channels_last(stage: Stage) -> Stage:
+    """The stage with the channels of its images last in memory.
+
+    An image that is needed after the stage, or whose elements a kernel reads in an order that is
+    none of pixels, stays as it is.
+    """
+    calls = stage.calls
+    for node in _images(stage):
+        count, channels, *size = node.shape
+        pixels = prod(size)
+        runs = [Run(channels, pixels, 1), Run(pixels, 1, channels)]
+        if count > 1:
+            runs.insert(0, Run(count, channels * pixels, channels * pixels))
+        move = Relocation(node, node, 0, tuple(runs))
+        try:
+            calls = tuple(move.call(call) for call in calls)
+        except SpecError:
+            continue
+    return replace(stage, calls=tuple(map(_in_order, calls)))
+
+
+def _images(stage: Stage) -> list[Node]:
+    """What kernels with windows write or read within a stage, and what has pixels of such.
+
+    None if there are convolutions in groups, which are faster on all pixels of a channel.
+    """
+    if any(primitive.grouped for call in stage.calls for primitive in _primitives(call.spec)):
+        return []
+    stored = {
+        node
+        for call in stage.calls
+        if (node := call.output.base) not in stage.outputs
+        if node.type.rank == _RANK and node.shape[1] * node.dtype.itemsize >= CACHE_LINE
+    }
+    near = [
+        (call, [node for node in dict.fromkeys(_bases(call)) if node in stored])
+        for call in stage.calls
+    ]
+    images = dict.fromkeys(node for call, nodes in near if _has_windows(call) for node in nodes)
+    before = 0
+    while len(images) > before:
+        before = len(images)
+        for call, nodes in near:
+            sizes = {node.shape[2:] for node in nodes if node in images}
+            parts = bool(sizes) and call.copies
+            images |= dict.fromkeys(n for n in nodes if parts or n.shape[2:] in sizes)
+    return [*images]
+
+
+def _bases(call: StoredCall) -> list[Node]:
+    return [view.base for view in (*call.inputs, call.output)]
+
+
+def _has_windows(call: StoredCall) -> bool:
+    return any(primitive.windows for primitive in _primitives(call.spec))
+
+
+def _is_elementwise(call: StoredCall) -> bool:
+    return not any(primitive.reduced or primitive.untiled for primitive in _primitives(call.spec))
+
+
+def _primitives(spec: Spec) -> list[Operation]:
+    return [part.operation for part in spec.parts]
+
+
+def _in_order(call: StoredCall) -> StoredCall:
+    """A call with windows, or an elementwise one, with dimensions in the order of memory.
+
+    So are those of what it computes on the way. Filters keep theirs.
+    """
+    spec = call.spec
+    if call.copies or not (_has_windows(call) or _is_elementwise(call)):
+        return call
+    layouts = [placement.layout for placement in spec.placements]
+    orders = [layout.order for layout in layouts]
+    for number in weights_of(spec.operation):
+        orders[number] = tuple(range(len(orders[number])))
+    if all(list(order) == sorted(order) for order in orders):
+        return call
+    operation = turned(spec.operation, orders)
+    sizes = dict(zip(spec.operation.dims, spec.sizes, strict=True))
+    strides = spec.strides or (None,) * len(orders)
+    result = goal(
+        operation, [sizes[dim] for dim in operation.dims], spec.dtypes,
+        layouts=[_turned(layout, order) for layout, order in zip(layouts, orders, strict=True)],
+        strides=[
+            None if steps is None else tuple(steps[d] for d in order)
+            for order, steps in zip(orders, strides, strict=True)
+        ],
+        names=spec.names, parallel=spec.parallel,
+    )  # fmt: skip
+    return replace(call, spec=result)
+
+
+def _of_ordered_constant(call: StoredCall) -> StoredCall:
+    """A copy of a constant, which lies in the order of the memory that it is copied to."""
+    view, output = call.inputs[0], call.output
+    if not call.copies or not isinstance(view.base.operator, Constant):
+        return call
+    order = sorted(range(len(view.shape)), key=lambda d: -output.strides[d])
+    shape, strides, to = (
+        tuple(of[d] for d in order) for of in (view.shape, view.strides, output.strides)
+    )
+    packed = copied(replace(view, shape=shape, strides=row_major_strides(shape, 1)), to)
+    turned_view = replace(view, shape=shape, strides=strides)
+    return StoredCall(
+        packed.spec, (turned_view,), replace(output, shape=shape, strides=to), copies=True
+    )
+
+
+def _turned(layout: Layout, order: Sequence[int]) -> Layout:
+    """The same layout, of dimensions in another order."""
+    assert layout.panel is None
+    return Layout(tuple(order.index(d) for d in layout.order))

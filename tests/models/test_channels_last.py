@@ -1,0 +1,105 @@
+"""Images with channels last: what is computed stays the same, and which images are left."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from tests.models.test_compiled_graphs import agrees, constant, given
+from tests.models.test_in_place import emulated
+
+from morello.graph.graph import Graph, Node, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Attention, Concat, Conv, Dot, Map, Pooling, Reduce, Reshape
+from morello.graph.partition import GraphPartition, by_rule
+from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.patterns.padding import STORED_PADDING
+from morello.graph.rewriting import rewritten
+from morello.models.channels_last import channels_last, in_place_by_pixels
+from morello.models.compiling import partitioned
+from morello.models.schedule import Stage, StoredCall, schedule
+
+
+def conv(x: Node, filters: int, pixels: int, seed: int, groups: int = 1) -> Node:
+    """A convolution with a bias and relu; padded so that no pixel is lost."""
+    generator = np.random.default_rng(seed)
+    weights = constant(generator, filters, x.shape[1] // groups, pixels, pixels)
+    around = (pixels // 2,) * 2
+    sums = apply(Conv((1, 1), around, around, (1, 1), groups), x, weights)
+    return apply(Map("relu"), apply(Map("add"), sums, constant(generator, filters, 1, 1)))
+
+
+def calls(partition: GraphPartition) -> tuple[StoredCall, ...]:
+    (stage,) = schedule(partition)
+    assert isinstance(stage, Stage)
+    return in_place_by_pixels(stage).calls
+
+
+def network(random: Random) -> Graph:
+    """Convolutions, pools, joined and added images, of one or two inputs; then the means."""
+    x = given(random.choice((1, 2)), 3, 9, 10)
+    nodes = [conv(x, 16, 3, 0)]
+    for seed in range(1, 7):
+        node = random.choice(nodes[-2:])
+        kind = random.choice(("pixel", "window", "add", "join", "pool", "exp"))
+        if kind in ("pixel", "window"):
+            node = conv(node, 16, 1 if kind == "pixel" else 3, seed)
+        elif kind == "exp":
+            node = apply(Map("tanh"), node)
+        elif kind == "pool" and node.shape[2] > 2:
+            pooling = random.choice(("max", "mean"))
+            node = apply(Pooling(pooling, (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), True), node)
+        elif kind == "join":
+            node = apply(Concat(1), node, conv(node, 16, 3, seed))
+        else:
+            other = conv(node, node.shape[1], 3, seed)
+            node = apply(Map("relu"), apply(Map("add"), node, other))
+        nodes.append(node)
+    outputs = apply(Reduce("mean", (2, 3)), nodes[-1]), random.choice(nodes)
+    return rewritten(rewritten(Graph((x,), outputs), EXPANSIONS), STORED_PADDING)
+
+
+def test_random_networks() -> None:
+    turned = 0
+    for seed in range(40):
+        graph = network(Random(seed))
+        run = calls(by_rule(graph))
+        turned += sum("NHWC" in call.spec.expression for call in run)
+        x = np.random.default_rng(seed).uniform(-0.5, 0.5, graph.inputs[0].shape)
+        for got, expected in zip(emulated(graph, x, run), evaluate(graph, [x]), strict=True):
+            np.testing.assert_allclose(got, expected, 1e-9, 1e-9)
+    assert turned > 80
+
+
+def test_convolutions_read_and_write_pixels_with_all_channels() -> None:
+    """The input has its channels first, as it is given; then it is padded."""
+    x = given(1, 3, 6, 6)
+    image = conv(conv(x, 16, 1, 0), 16, 3, 1)
+    graph = Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
+    agrees(graph)
+    texts = [call.spec.expression for call in calls(partitioned(graph)) if not call.copies]
+    assert texts == [
+        "relu(conv(transpose(f32[1,3,6,6], order=[0,2,3,1]), "
+        "transpose(f32[16,3,1,1], order=[2,3,1,0]), layout=NHWC) + f32[16]) "
+        "-> f32[1,6,6,16]{3,2,1,0}S(1,128,16,1)",
+        "relu(conv(f32[1,8,8,16], transpose(f32[16,16,3,3], order=[2,3,1,0]), layout=NHWC) "
+        "+ f32[16])",
+        f"sum(sum(f32[16,6,6]{{0,2,1}}, axis=2), axis=1) * {1 / 36}",
+    ]
+
+
+def test_what_is_left() -> None:
+    """Outputs, what is cut into other shapes, networks with groups, and what is no image."""
+    x = given(1, 4, 6, 6)
+    image = conv(x, 16, 3, 0)
+    rows = apply(Map("exp"), apply(Reshape((16 * 9, 4)), image))
+    grouped = conv(image, 16, 3, 1, groups=4)
+    q = given(1, 4, 6, 8)
+    heads = apply(Dot((), ((3, 0),)), q, constant(np.random.default_rng(0), 8, 8))
+    for inputs, output in (
+        ((x,), image), ((x,), rows), ((x,), grouped), ((q,), apply(Attention(1.0), heads, q, q)),
+    ):  # fmt: skip
+        graph = Graph(inputs, (output,))
+        (stage,) = schedule(by_rule(graph))
+        assert isinstance(stage, Stage)
+        assert channels_last(stage) == stage
