@@ -137,3 +137,31 @@ def test_a_convolution_by_windows_stores_what_is_pooled_in_its_padding() -> None
         assert any(isinstance(n.operator, Concat) for n in expanded.nodes) == is_stored
         x = random.uniform(-1, 1, image.shape)
         np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-9)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        Conv((2, 1, 2), (0, 1, 1), (1, 0, 1), (2, 1, 1), groups=2),
+        Conv((1, 1, 1), (0, 0, 0), (0, 0, 0), (1, 1, 1)),
+        Pooling("max", (2, 3, 2), (2, 2, 1), (1, 1, 0), (0, 1, 1), (1, 1, 1)),
+        Pooling("mean", (3, 2, 2), (2, 2, 2), (1, 1, 0), (1, 1, 0), (1, 1, 1)),
+        Pooling("mean", (2, 2, 2), (1, 2, 2), (1, 0, 1), (1, 0, 1), (1, 1, 1), counts_padding=True),
+    ],
+)
+def test_volumes_are_images(operator: Conv | Pooling) -> None:
+    shapes = [(2, 4, 6, 5, 7)]
+    if isinstance(operator, Conv):
+        taps = (3, 2, 3) if operator.groups > 1 else (1, 1, 1)
+        shapes.append((6, 4 // operator.groups, *taps))
+    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
+    graph = Graph(inputs, (apply(operator, *inputs),))
+    expanded = rewritten(graph, EXPANSIONS)
+    for node in expanded.nodes:
+        if isinstance(node.operator, Conv | Pooling):
+            assert len(node.operator.strides) == 2
+            lowered([node])
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
+    expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
+    np.testing.assert_allclose(values, expected, 1e-6, 1e-9)

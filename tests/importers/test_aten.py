@@ -297,6 +297,29 @@ def test_windows_of_images_are_columns() -> None:
 
 
 def test_images_are_enlarged_and_normalized() -> None:
-    compared(nn.Upsample(scale_factor=2), random(1, 2, 3, 4))
     compared(nn.InstanceNorm2d(2, affine=True), random(1, 2, 3, 4))
     compared(lambda x: functional.batch_norm(x, None, None, training=True), random(3, 2, 3, 4))
+
+
+SIZES: dict[str, dict[str, Any]] = {
+    "twice, nearest": {"scale_factor": 2, "mode": "nearest"},
+    "nearest": {"size": (13, 9), "mode": "nearest"},
+    "nearest centres": {"scale_factor": 1.7, "mode": "nearest-exact"},
+    "linear": {"size": (20, 9), "mode": "bilinear"},
+    "linear, corners": {"size": (1, 30), "mode": "bilinear", "align_corners": True},
+    "linear, filtered": {"size": (4, 30), "mode": "bilinear", "antialias": True},
+    "cubic": {"scale_factor": 1.7, "mode": "bicubic"},
+    "cubic, filtered": {"size": (4, 5), "mode": "bicubic", "antialias": True},
+    "means": {"size": (3, 5), "mode": "area"},
+}
+
+
+@pytest.mark.parametrize("given", SIZES.values(), ids=list(SIZES))
+def test_images_of_other_sizes_are_weighted_sums(given: dict[str, Any]) -> None:
+    compared(lambda x: functional.interpolate(x, **given), random(2, 3, 10, 14))
+
+
+def test_long_rows_are_resampled_in_parts_of_one_size() -> None:
+    graph = compared(nn.Upsample((4, 512), mode="bilinear"), random(1, 1, 4, 256))
+    products = {node.inputs[1].shape for node in graph.nodes if isinstance(node.operator, Dot)}
+    assert len(products) == 1

@@ -24,10 +24,11 @@ from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
+from morello.importers.aten_resizing import RESIZING
 from morello.importers.building import MOST_FOLDED, GraphBuilder
 
 HANDLERS: dict[str, Handler] = {
-    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS
+    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING
 }  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 

@@ -96,18 +96,6 @@ def unfolded(call: AtenCall) -> Node:
     return call.reshape(call.join(2, *pixels), call.type.shape)
 
 
-def nearest(call: AtenCall) -> Node:
-    """Images that are enlarged by whole factors repeat their elements."""
-    x, shape = call.x, call.type.shape
-    sizes = [*zip(x.shape[2:], shape[2:], strict=True)]
-    if any(large % small for small, large in sizes):
-        raise call.refuse("by factors that are not whole")
-    apart = [n for small, _ in sizes for n in (small, 1)]
-    wide = [n for small, large in sizes for n in (small, large // small)]
-    spread = call.broadcast(call.reshape(x, (*x.shape[:2], *apart)), (*x.shape[:2], *wide))
-    return call.reshape(spread, shape)
-
-
 def taken_along(call: AtenCall) -> Node:
     """x[i, index[i, j]] along one dimension, as elements of a single one."""
     x, index, axis = call.x, call["index"], call.axis()
@@ -169,7 +157,6 @@ def _linear(call: AtenCall, x: Node, name: str) -> Node:
 LAYERS: dict[str, Handler] = {
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), transposed),
     **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
-    **dict.fromkeys(("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"), nearest),
     "gather": taken_along,
     "gru_cell": gru_cell,
     "im2col": unfolded,

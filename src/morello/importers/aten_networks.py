@@ -23,6 +23,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
+from morello.importers.resampling import means, resampled
 
 LOWEST = -1e30
 """What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
@@ -152,14 +153,16 @@ def pooling(call: AtenCall) -> Node:
 
 
 def adaptive_pooling(call: AtenCall) -> Node:
-    """To windows of one size; a single window is the mean of all."""
+    """To windows whose sizes differ by one at most; a single window is the mean of all."""
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
     if set(out) == {1}:
         last = call.x.type.rank
         return call.reduce("mean", call.x, (*range(last - rank, last),), keepdims=True)
-    if any(n % m for n, m in zip(sizes, out, strict=True)) or call.x.type.rank != rank + 2:
-        raise call.refuse("to windows of several sizes")
+    if call.x.type.rank != rank + 2:
+        raise call.refuse("without a batch")
+    if any(n % m for n, m in zip(sizes, out, strict=True)):
+        return resampled(call.x, [means(m, n) for n, m in zip(sizes, out, strict=True)])
     window = tuple(n // m for n, m in zip(sizes, out, strict=True))
     none, each = (0,) * rank, (1,) * rank
     return call.apply(Pooling("mean", window, window, none, none, each), call.x)
@@ -345,8 +348,8 @@ NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), matmul),
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), added_product),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution"), convolution),
-    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"), pooling),
-    **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d"), adaptive_pooling),
+    **{f"{kind}_pool{d}d": pooling for kind in ("avg", "max") for d in (1, 2, 3)},
+    **{f"adaptive_avg_pool{d}d": adaptive_pooling for d in (1, 2, 3)},
     **dict.fromkeys(("all", "amax", "amin", "any", "mean", "prod", "sum"), reduction),
     **dict.fromkeys(("max", "min"), extreme),
     **dict.fromkeys(("argmax", "argmin"), place_of_extreme),

@@ -28,6 +28,7 @@ from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
 from morello.graph.patterns.registers import conv_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
+from morello.graph.patterns.volumes import layered_convolution, pooled_layers
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -128,11 +129,11 @@ def padded(node: Node) -> Node | None:
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
-    Conv: (conv_of_registers,),
+    Conv: (layered_convolution, conv_of_registers),
     Gather: (taken_rows,),
     Map: (computed, map_before_slice),
     Pad: (padded,),
-    Pooling: (counted_windows,),
+    Pooling: (pooled_layers, counted_windows),
     Where: (computed,),
 }
 """The rules for what no single kernel computes, and for what is known of what they make."""

@@ -24,6 +24,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     products,
     quantized,
     reductions,
+    resizing,
     rotary,
 )
 from morello.importers.onnx.call import (

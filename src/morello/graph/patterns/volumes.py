@@ -1,0 +1,96 @@
+"""Convolutions and poolings of volumes, as those of images, which have kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TypeVar
+
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Concat, Conv, Pad, Pooling, Slice
+from morello.graph.patterns.matching import constant, reshaped, transposed
+
+Windows = TypeVar("Windows", Conv, Pooling)
+
+
+def layered_convolution(node: Node) -> Node | None:
+    """conv(x [b, c, d, h, w]) -> conv(images, one for each depth of the result).
+
+    The channels of an image are those of all layers that one depth of the result reads.
+    """
+    conv = node.operator
+    assert isinstance(conv, Conv)
+    if len(conv.strides) != 3:
+        return None
+    volume, filters = node.inputs
+    count, channels, taps, *window = filters.shape
+    batch, _, depth, *size = node.shape
+    alone = prod(filters.shape[2:]) == 1 and max(conv.strides) == 1
+    if alone and not any((*conv.before, *conv.after)):
+        return _pointwise(conv, volume, filters, node.shape)
+    low, high = conv.before[0], conv.after[0]
+    if low or high:
+        widths = ((0, 0, side, 0, 0) for side in (low, high))
+        volume = apply(Pad(*widths), volume, constant(0, volume.dtype))
+    layers = [_layers(volume, conv, tap, depth) for tap in range(taps)]
+    read = layers[0] if taps == 1 else apply(Concat(3), *layers)
+    images = reshaped(read, (batch * depth, volume.shape[1] * taps, *volume.shape[3:]))
+    flat = reshaped(filters, (count, channels * taps, *window))
+    within = _part(conv, slice(1, 3))
+    result = apply(within, images, flat)
+    return transposed(reshaped(result, (batch, depth, count, *size)), (0, 2, 1, 3, 4))
+
+
+def _pointwise(conv: Conv, volume: Node, filters: Node, shape: tuple[int, ...]) -> Node:
+    """The convolution if each element of the result reads one place: layers are rows of images."""
+    batch, channels, depth, height, width = volume.shape
+    image = reshaped(volume, (batch, channels, depth * height, width))
+    flat = reshaped(filters, filters.shape[:4])
+    plain = Conv((1, 1), (0, 0), (0, 0), (1, 1), conv.groups, conv.dtype)
+    return reshaped(apply(plain, image, flat), shape)
+
+
+def _layers(volume: Node, conv: Conv, tap: int, depth: int) -> Node:
+    """What a tap reads for each depth of the result: [b, d, c, 1, h, w]."""
+    batch, channels, _, *size = volume.shape
+    first = tap * conv.dilations[0]
+    step = conv.strides[0]
+    starts, steps = (0, 0, first, 0, 0), (1, 1, step, 1, 1)
+    stops = (batch, channels, first + (depth - 1) * step + 1, *size)
+    part = apply(Slice(starts, stops, steps), volume)
+    return reshaped(transposed(part, (0, 2, 1, 3, 4)), (batch, depth, channels, 1, *size))
+
+
+def pooled_layers(node: Node) -> Node | None:
+    """pooling(x [b, c, d, h, w]) -> pooling(pooling(layers), along the depth)."""
+    pooling = node.operator
+    assert isinstance(pooling, Pooling)
+    if len(pooling.window) != 3:
+        return None
+    (volume,) = node.inputs
+    batch, channels, depth, *size = volume.shape
+    within = _part(pooling, slice(1, 3))
+    images = apply(within, reshaped(volume, (batch, channels * depth, *size)))
+    columns = reshaped(images, (batch, channels, depth, prod(images.shape[2:])))
+    return reshaped(apply(_along_depth(pooling), columns), node.shape)
+
+
+def _part(windowed: Windows, axes: slice) -> Windows:
+    """A convolution or a pooling along some of its axes."""
+    names = "window", "strides", "before", "after", "dilations"
+    sides = {name: side for name, side in vars(windowed).items() if name in names}
+    return replace(windowed, **{name: side[axes] for name, side in sides.items()})
+
+
+def _along_depth(pooling: Pooling) -> Pooling:
+    """A pooling along its first axis, of images with the depth as their height."""
+    ones, zeros = (1,), (0,)
+    depth = _part(pooling, slice(0, 1))
+    return replace(
+        depth,
+        window=depth.window + ones,
+        strides=depth.strides + ones,
+        before=depth.before + zeros,
+        after=depth.after + zeros,
+        dilations=depth.dilations + ones,
+    )
