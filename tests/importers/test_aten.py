@@ -11,11 +11,24 @@ import pytest
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Conv, Dot, Foreign, Gather, LayerNorm, Map
+from morello.graph.operators import (
+    Attention,
+    Concat,
+    Constant,
+    Conv,
+    Dot,
+    Foreign,
+    Gather,
+    Input,
+    LayerNorm,
+    Map,
+)
 from morello.graph.partition import by_rule
+from morello.graph.rewriting import simplified
 
 torch = pytest.importorskip("torch")
 aten = pytest.importorskip("morello.importers.aten")
+tracing = pytest.importorskip("morello.torch.tracing")
 nn, functional = torch.nn, torch.nn.functional
 make_fx = pytest.importorskip("torch.fx.experimental.proxy_tensor").make_fx
 
@@ -48,6 +61,11 @@ def compared(program: Any, *arguments: Any, tolerance: float = 2e-6) -> Graph:
         np.testing.assert_allclose(value, tensor.float().numpy(), 1e-4, tolerance * scale)
     graph: Graph = result.graph
     return graph
+
+
+def traced(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The graph of a function as torch's compiler has it: with its changes in place."""
+    return aten.imported(tracing.traced(function, arguments), {})
 
 
 def operators(graph: Graph) -> list[type]:
@@ -187,7 +205,7 @@ def test_changes_in_place_are_seen() -> None:
     [
         (lambda x: x[0].add_(1) * 2, "changes a part"),
         (lambda x: [y := x[0], x.add_(1), y * 2][2], "changes"),
-        (lambda x: [y := x * 2, y[0].fill_(1), y][2], "changes a tensor that others see"),
+        (lambda x: x[0].fill_(1), "changes a part of an input"),
         (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
         (lambda x: x.view(8, 4), "view of an input"),
         (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
@@ -241,6 +259,10 @@ def test_large_constants_of_large_weights_are_known() -> None:
     result = imported(weights, random(1, 2100))
     assert not result.left
     assert Dot in operators(result.graph)
+
+
+def test_paddings_below_zero_cut_off() -> None:
+    compared(lambda x: functional.pad(x, (-2, 1, 1, -1), value=3), random(*BATCH))
 
 
 def test_empty_parts_are_left_out() -> None:
@@ -323,3 +345,88 @@ def test_long_rows_are_resampled_in_parts_of_one_size() -> None:
     graph = compared(nn.Upsample((4, 512), mode="bilinear"), random(1, 1, 4, 256))
     products = {node.inputs[1].shape for node in graph.nodes if isinstance(node.operator, Dot)}
     assert len(products) == 1
+
+
+def rows_of_zeros(x: Any) -> Any:
+    y = torch.zeros(4, 8)
+    y[1:3, 2:5] = x[1:3, 2:5]
+    z = y + 1
+    y[0] = x[1]
+    return y, z
+
+
+def every_second(x: Any) -> Any:
+    y = torch.empty(4, 8)
+    y[:, 0::2], y[:, 1::2] = x[:, 1::2], -x[:, ::2]
+    return y
+
+
+def one_after_the_other(x: Any) -> Any:
+    y = torch.zeros(4, 8)
+    for n in range(8):
+        y[:, n] = x[:, n] * y[:, n - 1] + 1
+    return y
+
+
+def through_views(x: Any) -> Any:
+    y = (x * 2).t()
+    rows = y[2:]
+    rows.add_(1)
+    row = rows[:, 1]
+    row.mul_(3)
+    return y, rows * 1, row + 0
+
+
+def mask_of_windows(x: Any) -> Any:
+    mask = torch.zeros(8, 8)
+    for n, rows in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+        mask[rows, 1:7] = n
+    return x @ mask
+
+
+def places_named(x: Any) -> Any:
+    y = x * 1
+    y[[0, 2], [1, 3]] = x[0, :2]
+    y[torch.tensor([True, False, False, True])] = x[1:3]
+    y[:, [6, 4]] = 5
+    y[y > 1] = 0
+    return y
+
+
+def scattered(x: Any) -> Any:
+    return (
+        torch.slice_scatter(x, x[:, 2:4] * 2, 1, 5, 7),
+        torch.select_scatter(x, x[1] + 1, 0, 2),
+        x.index_fill(0, torch.tensor([1, 3]), 7.0),
+        x.index_copy(1, torch.tensor([3, 0]), x[:, :2] - 1),
+    )
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        rows_of_zeros, every_second, one_after_the_other, through_views, mask_of_windows,
+        places_named, scattered,
+    ],
+)  # fmt: skip
+def test_parts_of_tensors_are_written(program: Any) -> None:
+    x = random(*BATCH)
+    result = traced(program, x)
+    assert not result.left
+    expected = program(x.clone())
+    for graph in (result.graph, simplified(result.graph)):
+        check(graph)
+        values = evaluate(graph, [x.numpy()])
+        every = expected if isinstance(expected, tuple) else (expected,)
+        for value, tensor in zip(values, every, strict=True):
+            np.testing.assert_allclose(value, tensor.numpy(), 1e-5, 1e-6)
+
+
+def test_columns_written_one_after_the_other_are_joined_once() -> None:
+    graph = simplified(traced(one_after_the_other, random(*BATCH)).graph)
+    assert operators(graph).count(Concat) == 1
+
+
+def test_known_parts_of_known_tensors_are_constants() -> None:
+    graph = simplified(traced(mask_of_windows, random(*BATCH)).graph)
+    assert operators(graph) == [Input, Constant, Dot]

@@ -18,17 +18,26 @@ from torch.export.graph_signature import InputKind, OutputKind
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
-from morello.importers.aten_calls import AtenCall, Handler, array_of, tensor_of, type_of
+from morello.importers.aten_calls import (
+    AtenCall,
+    Handler,
+    array_of,
+    places_within,
+    tensor_of,
+    type_of,
+)
 from morello.importers.aten_elementwise import ELEMENTWISE
 from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
 from morello.importers.aten_resizing import RESIZING
+from morello.importers.aten_writing import WRITING
 from morello.importers.building import MOST_FOLDED, GraphBuilder
+from morello.importers.writing import MOST_WRITTEN, after_writing
 
 HANDLERS: dict[str, Handler] = {
-    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING
+    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING, **WRITING
 }  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 
@@ -211,7 +220,8 @@ class _Importer:
 
     def _constant(self, tensor: torch.Tensor) -> Node:
         type_of(tensor)
-        store = self._build.weight if tensor.is_floating_point() else self._build.constant
+        is_weight = tensor.is_floating_point() and tensor.numel() > 1
+        store = self._build.weight if is_weight else self._build.constant
         weight = store(array_of(tensor))
         self._tensors[weight] = tensor
         return weight
@@ -345,13 +355,19 @@ class _Importer:
         return self._by_torch(key, call, why, node, (*chain.inputs.values(),))
 
     def _overwrite(self, node: fx.Node, written: fx.Node, result: Node) -> None:
-        """Let later uses of a tensor that a call changes see the change.
-
-        Raises `GraphError` if another tensor shares its elements, and is used later.
-        """
-        if self._seen_later(node, written):
+        """Let later uses of a tensor that a call changes, and of others with it, see the change."""
+        if not self._seen_later(node, written):
+            self._rebind(self._shared(written), self._values[written], result)
+            return
+        root, *views = [n for n in self._shared(written) if self._places[n] < self._places[node]]
+        whole = self._values[root]
+        if not isinstance(whole, Node) or whole.type.size > MOST_WRITTEN:
             raise GraphError(f"{node.target} changes a tensor that others see.")
-        self._rebind(self._shared(written), self._values[written], result)
+        places = places_within(root.meta["val"], written.meta["val"])
+        self._values[root] = after_writing(self._build, whole, places, result)
+        for view in views:
+            changed = _changed(view)
+            self._values[view] = self._values[changed] if changed else self._value(view)
 
     def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Node:
         """The call of torch that changes an input; later uses of the input read its result.

@@ -61,6 +61,25 @@ def tensor_of(array: Array) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
+def places_within(whole: torch.Tensor, part: torch.Tensor) -> Array:
+    """The numbers of the elements of a tensor, in row-major order, that a view of it has."""
+    known, wanted = _addresses(whole).ravel(), _addresses(part)
+    order = np.argsort(known)
+    found = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
+    places: Array = order[found]
+    if whole.dtype is not part.dtype or not np.array_equal(known[places], wanted):
+        raise GraphError("a part of a tensor is written that is no part of it.")
+    return places
+
+
+def _addresses(tensor: torch.Tensor) -> Array:
+    """Where the elements lie in the storage, counted in elements."""
+    result = np.array(tensor.storage_offset())
+    for size, step in zip(tensor.shape, tensor.stride(), strict=True):
+        result = result[..., None] + np.arange(size) * step
+    return result
+
+
 @dataclass(frozen=True)
 class AtenCall:
     """One call: the operation's name, its arguments by their names in ATen, and its results."""

@@ -128,7 +128,7 @@ def repeated_elements(call: AtenCall) -> Node:
 
 
 def padded(call: AtenCall) -> Node:
-    """With a constant, by pairs from the last dimension on."""
+    """With a constant, by pairs from the last dimension on; a negative width cuts off."""
     if call["mode"] not in (None, "constant"):
         raise call.refuse(f"in mode {call['mode']}")
     widths = call["pad"]
@@ -136,10 +136,14 @@ def padded(call: AtenCall) -> Node:
     before, after = [0] * rank, [0] * rank
     for d in range(len(widths) // 2):
         before[rank - 1 - d], after[rank - 1 - d] = widths[2 * d], widths[2 * d + 1]
-    if min(*before, *after, 0) < 0:
-        raise call.refuse("by a negative width")
+    x = call.x
+    for d, (size, low, high) in enumerate(zip(x.shape, before, after, strict=True)):
+        x = part(call, x, d, max(-low, 0), size + min(high, 0))
+    low, high = (tuple(max(width, 0) for width in side) for side in (before, after))
+    if not any((*low, *high)):
+        return x
     filler = call.build.number(call["value"] or 0, call.type.dtype)
-    return call.apply(Pad((*before,), (*after,)), call.x, filler)
+    return call.apply(Pad(low, high), x, filler)
 
 
 def embedding(call: AtenCall) -> Node:

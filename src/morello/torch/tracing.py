@@ -44,6 +44,6 @@ def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
             for a in arguments
             if isinstance(a, torch.Tensor)
         ]
-    with torch._guards.tracing(None), torch.no_grad():
+    with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
     return trace

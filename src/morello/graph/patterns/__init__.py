@@ -10,6 +10,7 @@ from morello.graph.patterns import (
     embedding,
     folding,
     functions,
+    joins,
     norms,
     rotary,
     softmax,
@@ -18,7 +19,7 @@ from morello.graph.patterns import (
 )
 from morello.graph.patterns.matching import Rule
 
-_FAMILIES = folding, units, views, functions, softmax, norms, attention, rotary, embedding
+_FAMILIES = folding, units, views, joins, functions, softmax, norms, attention, rotary, embedding
 
 
 def _collected() -> Mapping[type[Operator], tuple[Rule, ...]]:
