@@ -137,13 +137,13 @@ def padded(call: AtenCall) -> Node:
     for d in range(len(widths) // 2):
         before[rank - 1 - d], after[rank - 1 - d] = widths[2 * d], widths[2 * d + 1]
     x = call.x
-    for d, (size, low, high) in enumerate(zip(x.shape, before, after, strict=True)):
-        x = part(call, x, d, max(-low, 0), size + min(high, 0))
-    low, high = (tuple(max(width, 0) for width in side) for side in (before, after))
-    if not any((*low, *high)):
+    for d, size in enumerate(call.x.shape):
+        x = part(call, x, d, max(-before[d], 0), size + min(after[d], 0))
+    added = tuple(tuple(max(width, 0) for width in widths) for widths in (before, after))
+    if not any(map(any, added)):
         return x
     filler = call.build.number(call["value"] or 0, call.type.dtype)
-    return call.apply(Pad(low, high), x, filler)
+    return call.apply(Pad(*added), x, filler)
 
 
 def embedding(call: AtenCall) -> Node:
