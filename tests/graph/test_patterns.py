@@ -222,6 +222,35 @@ def test_functions_of_rows_are_computed_in_small_tables() -> None:
     assert names(after(f("exp", apply(Gather(0), random(9, 3), ids)))) == ["gather", "exp"]
 
 
+def test_known_places_are_slices() -> None:
+    """Among them numbers below 0, and one beyond the end, which is taken as the last."""
+    x, ids = given(4, 7, 3), fixed([-6, 3, 9], I32)
+    taken = after(apply(Gather(1), x, fixed([[0, 2], [4, -1]], I32)))
+    assert names(taken) == ["slice", "reshape"]
+    assert taken.inputs[0].operator == Slice((0, 0, 0), (4, 7, 3), (1, 2, 1))
+    assert names(after(apply(Gather(2), x, fixed(1, I32)))) == ["slice", "reshape"]
+    assert names(after(apply(Gather(1), x, fixed([2, 1, 0], I32)))) == ["gather"]
+    assert names(after(apply(Gather(1), x, ids))) == ["gather"]
+
+
+def test_rows_taken_several_times_are_taken_once() -> None:
+    ids, table = given(1, 5, dtype=I32), random(7, 3)
+    taken = after(apply(Gather(0), table, apply(Broadcast((2, 5)), ids)))
+    assert names(taken) == ["gather", "broadcast"]
+    assert taken.inputs[0].shape == (1, 5, 3)
+
+
+def test_parts_of_parts_are_slices_of_what_they_are_from() -> None:
+    x, y = given(4, 6), given(4, 3)
+    joined = apply(Concat(1), x, y)
+    part = apply(Slice((1, 0), (4, 8), (2, 1)), joined)
+    again = apply(Slice((0, 1), (2, 5), (1, 1)), part)
+    assert after(again).operator == Slice((1, 1), (4, 5), (2, 1))
+    assert after(again).inputs[0] is x
+    longer = after(apply(Concat(1), part, apply(Slice((1, 0), (4, 1), (2, 1)), x)))
+    assert [source.shape for source in longer.inputs] == [(2, 6), (2, 2), (2, 1)]
+
+
 def per_channel(x: Node, seed: int) -> Node:
     """A constant for each channel of an image, as [1, c, 1, 1] broadcast."""
     channels = random(x.shape[1], seed=seed)

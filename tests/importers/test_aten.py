@@ -430,3 +430,15 @@ def test_columns_written_one_after_the_other_are_joined_once() -> None:
 def test_known_parts_of_known_tensors_are_constants() -> None:
     graph = simplified(traced(mask_of_windows, random(*BATCH)).graph)
     assert operators(graph) == [Input, Constant, Dot]
+
+
+def test_what_vmap_computes_at_once_is_a_graph() -> None:
+    x = random(*BATCH)
+
+    def program(x: Any) -> Any:
+        return torch.vmap(lambda row: (row * 2).softmax(-1))(x)
+
+    result = traced(program, x)
+    (value,) = evaluate(result.graph, [x.numpy()])
+    assert not result.left
+    np.testing.assert_allclose(value, program(x).numpy(), 1e-5, 1e-6)

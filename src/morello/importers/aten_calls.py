@@ -65,8 +65,8 @@ def places_within(whole: torch.Tensor, part: torch.Tensor) -> Array:
     """The numbers of the elements of a tensor, in row-major order, that a view of it has."""
     known, wanted = _addresses(whole).ravel(), _addresses(part)
     order = np.argsort(known)
-    found = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
-    places: Array = order[found]
+    nearest = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
+    places: Array = order[nearest]
     if whole.dtype is not part.dtype or not np.array_equal(known[places], wanted):
         raise GraphError("a part of a tensor is written that is no part of it.")
     return places

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from itertools import product
 
-import numpy as np
-
 from morello.graph.graph import Node
-from morello.graph.operators import Dot, Gather, LayerNorm, Pad, Where
+from morello.graph.operators import Dot, LayerNorm, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several
 from morello.importers.gaps import transposed_convolution
+from morello.importers.taking import taken_along
 
 
 def transposed(call: AtenCall) -> Node:
@@ -96,24 +95,8 @@ def unfolded(call: AtenCall) -> Node:
     return call.reshape(call.join(2, *pixels), call.type.shape)
 
 
-def taken_along(call: AtenCall) -> Node:
-    """x[i, index[i, j]] along one dimension, as elements of a single one."""
-    x, index, axis = call.x, call["index"], call.axis()
-    if not x.type.rank:
-        return x
-    numbers = call.build.cast(index, np.dtype(np.int32))
-    strides = [math.prod(x.shape[d + 1 :]) for d in range(x.type.rank)]
-    places = np.zeros((1,) * x.type.rank, np.int32)
-    for d, size in enumerate(index.shape):
-        if d != axis:
-            along = [1] * x.type.rank
-            along[d] = size
-            places = places + np.arange(size, dtype=np.int32).reshape(along) * strides[d]
-    if strides[axis] > 1:
-        numbers = call.map("multiply", numbers, strides[axis])
-    if places.any():
-        numbers = call.map("add", numbers, call.build.constant(places.astype(np.int32)))
-    return call.apply(Gather(0), call.reshape(x, (x.type.size,)), numbers)
+def gathered(call: AtenCall) -> Node:
+    return taken_along(call.x, call["index"], call.axis())
 
 
 def lstm_cell(call: AtenCall) -> tuple[Node, ...]:
@@ -157,7 +140,7 @@ def _linear(call: AtenCall, x: Node, name: str) -> Node:
 LAYERS: dict[str, Handler] = {
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), transposed),
     **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
-    "gather": taken_along,
+    "gather": gathered,
     "gru_cell": gru_cell,
     "im2col": unfolded,
     "instance_norm": instance_norm,

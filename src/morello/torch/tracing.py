@@ -29,8 +29,8 @@ def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
     """The ATen operations that a graph does for arguments of these shapes.
 
     Its placeholders are the tensors among the arguments, in order. Composed operations, such as
-    attention, stay whole: what is traced is before torch's dispatcher takes them apart. Nothing
-    is computed: the tensors have no elements.
+    attention, stay whole: what is traced is before torch's dispatcher takes them apart; after it if
+    the graph uses torch.vmap. Nothing is computed: the tensors have no elements.
     """
     fake = FakeTensorMode(allow_non_fake_inputs=True)
 
@@ -46,4 +46,12 @@ def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
         ]
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
+        if any(map(_is_batched, trace.graph.nodes)):
+            trace = make_fx(run, _TABLE)(*fresh)
     return trace
+
+
+def _is_batched(node: fx.Node) -> bool:
+    """Whether a result is one of many that torch.vmap computes at once; it has no strides."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(value)

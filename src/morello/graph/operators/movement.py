@@ -192,4 +192,6 @@ class Gather(Operator):
     def value(self, *inputs: Value) -> Value:
         if self.axis != 0:
             raise SpecError("the language takes rows only", "make the axis the first")
+        if not all(isinstance(each, Value) for each in inputs):
+            raise SpecError("no kernel takes rows of a number, or one known row", "slice it")
         return take(*inputs)

@@ -1,4 +1,6 @@
-"""Embeddings: products that only take rows of a constant table, and functions of what is taken."""
+"""Embeddings: products that only take rows of a constant table, functions of what is taken, and
+what is taken from places that are known, or several times.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from morello.graph.graph import Graph, Node, Operator, apply
-from morello.graph.operators import Cast, Constant, Dot, Gather, Map
+from morello.graph.operators import Broadcast, Cast, Constant, Dot, Gather, Map, Slice
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
+    in_shape,
     is_map,
     keeps_values,
     mapped,
@@ -93,5 +96,38 @@ def _function_of_rows(node: Node) -> Node | None:
     return apply(Gather(0), known, ids) if known else None
 
 
-RULES: Mapping[type[Operator], tuple[Rule, ...]] = {Dot: (one_hot_product,)}
+def known_places(node: Node) -> Node | None:
+    """gather(x, [2, 4, 6]) -> x[2:7:2]: places that are known, and as far apart, are a slice."""
+    x, ids = node.inputs
+    assert isinstance(node.operator, Gather)
+    axis = node.operator.axis
+    if not isinstance(ids.operator, Constant) or not ids.type.size:
+        return None
+    count = x.shape[axis]
+    given = ids.operator.array.ravel().astype(np.int64)
+    places = np.clip(np.where(given < 0, given + count, given), 0, count - 1)
+    steps = np.unique(np.diff(places))
+    if steps.size > 1 or (steps.size == 1 and steps[0] < 1):
+        return None
+    starts, stops, strides = [0] * x.type.rank, [*x.shape], [1] * x.type.rank
+    starts[axis], stops[axis] = int(places[0]), int(places[-1]) + 1
+    strides[axis] = int(steps[0]) if steps.size else 1
+    return reshaped(apply(Slice((*starts,), (*stops,), (*strides,)), x), node.shape)
+
+
+def repeated_places(node: Node) -> Node | None:
+    """gather(x, broadcast(ids)) -> broadcast(gather(x, ids))."""
+    x, ids = node.inputs
+    assert isinstance(node.operator, Gather)
+    if not isinstance(ids.operator, Broadcast):
+        return None
+    axis, (few,) = node.operator.axis, ids.inputs
+    aligned = reshaped(few, (*(1,) * (ids.type.rank - few.type.rank), *few.shape))
+    return in_shape(apply(Gather(axis), x, aligned), node.shape)
+
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    Dot: (one_hot_product,),
+    Gather: (known_places, repeated_places),
+}
 """The rules of this family, by the class of the operators that they are for."""

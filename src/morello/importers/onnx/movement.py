@@ -34,6 +34,7 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
+from morello.importers.taking import taken_along
 
 
 @translates("Transpose")
@@ -211,6 +212,14 @@ def gather(call: OnnxCall) -> Node:
     if not call[0].shape or 0 in call[0].shape:
         raise LeftError("it gathers from nothing")
     return op(Gather(call.axis(0)), call[0], call[1])
+
+
+@translates("GatherElements")
+def gather_elements(call: OnnxCall) -> Node:
+    x, index = call[0], call[1]
+    if x.type.rank != index.type.rank or 0 in (*x.shape, *index.shape):
+        raise LeftError("it gathers nothing, or along dimensions that do not fit")
+    return taken_along(x, index, call.axis(0))
 
 
 @translates("DepthToSpace", "SpaceToDepth")
