@@ -32,7 +32,10 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
+from morello.graph.patterns.matching import constant, in_dtype, mapped
+from morello.importers.building import GraphBuilder
 from morello.importers.mlir import array_of, number, numbers, type_of
+from morello.importers.writing import MOST_WRITTEN, after_writing
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -219,6 +222,32 @@ def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
     return (apply(Slice(tuple(first), stops, (1,) * len(sizes)), x),)  # type: ignore
 
 
+def _dynamic_update_slice(operation: Any, x: Node, update: Node, *starts: Node) -> Results:
+    """A part that is written where constants say, or one slice at a place that is computed."""
+    free = [d for d, (n, size) in enumerate(zip(x.shape, update.shape, strict=True)) if size < n]
+    places = {d: known(starts[d]) for d in free}
+    if all(place is not None for place in places.values()):
+        if x.type.size > MOST_WRITTEN:
+            return None
+        part = [slice(None)] * x.type.rank
+        for d, place in places.items():
+            first = min(max(int(place), 0), x.shape[d] - update.shape[d])  # type: ignore[arg-type]
+            part[d] = slice(first, first + update.shape[d])
+        numbered = np.arange(x.type.size).reshape(x.shape)
+        return (after_writing(GraphBuilder(), x, numbered[tuple(part)], update),)
+    axis = free[0]
+    if len(free) > 1 or update.shape[axis] != 1:
+        return None
+    last = x.shape[axis] - 1
+    start = in_dtype(starts[axis], np.dtype(np.int32))
+    low, high = (constant(bound, start.dtype) for bound in (0, last))
+    inside = mapped("minimum", mapped("maximum", start, low), high)
+    along = [1] * x.type.rank
+    along[axis] = last + 1
+    every = constant(np.arange(last + 1).reshape(along), start.dtype)
+    return (apply(Where(), mapped("equal", every, inside), update, x),)
+
+
 def _concatenate(operation: Any, *inputs: Node) -> Results:
     return (apply(Concat(number(operation, "dimension")), *inputs),)
 
@@ -288,6 +317,7 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
     "stablehlo.gather": _gather,
     "stablehlo.iota": _iota,
     "stablehlo.is_finite": _is_finite,
