@@ -4,6 +4,7 @@ BIN    := .venv/bin
 RACERS := .venv-bench
 SECONDS ?= 60
 LEARN  ?= corpora/zen5
+OTHERS ?= corpora/zen3 corpora/sapphirerapids
 
 .DEFAULT_GOAL := help
 
@@ -55,9 +56,9 @@ bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EX
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
-learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, in less than an hour
-	$(BIN)/python -m study $(LEARN) --other corpora/zen3 --docs docs/learned-model.md
-	$(BIN)/morello learn train $(LEARN) --output src/morello/learn/models/$(notdir $(LEARN)).npz
+learn: setup-learn ## study the learned model on LEARN=corpora/zen5, train it on OTHERS too, in less than an hour
+	$(BIN)/python -m study $(LEARN) $(OTHERS:%=--other %) --docs docs/learned-model.md
+	$(BIN)/morello learn train $(LEARN) $(OTHERS) --output src/morello/learn/models/x86-64.npz
 
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict

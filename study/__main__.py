@@ -15,7 +15,7 @@ from rich.console import Console
 
 from morello.base.errors import MorelloError
 from morello.base.workers import local_workers
-from morello.learn.corpus import files, machine_of
+from morello.learn.corpus import files
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import described, extent
 from morello.runtime.threads import available_threads
@@ -50,11 +50,11 @@ def _study(arguments: argparse.Namespace, console: Console) -> None:
             name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
         results.append(experiments.again(files(arguments.corpus)))
-        for other in arguments.other:
+        elsewhere = {other: cached_features(other, workers) for other in arguments.other}
+        for other, others in elsewhere.items():
             console.print(f"on the programs of {other}")
-            others = cached_features(other, workers)
-            machine = machine_of(arguments.corpus)
-            results += experiments.elsewhere(paths, others, machine, other.name)
+            rest = [path for name, more in elsewhere.items() if name != other for path in more]
+            results += experiments.elsewhere(paths, others, other.name, rest)
     if arguments.docs is not None:
         write_report(arguments.docs, results, f"On {extent(load(paths))}:")
     if arguments.json:

@@ -62,6 +62,8 @@ class Experiment:
     part: float = 1.0
     blind: frozenset[str] = frozenset()
     """The features that are hidden from it."""
+    with_cost: bool = False
+    """Whether its predictions are averaged with those of the affine cost, as `--rank` does."""
 
     def key(self, seed: int) -> Hashable:
         """Trials with the same key have the same predictions."""
@@ -107,13 +109,13 @@ def trials(seeds: int) -> Iterator[Experiment]:
         yield Experiment("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
         yield Experiment("models", "trees, residual", partial(Trees, "residual"), protocol)
         yield Experiment("models", "network", trained(), protocol, seeds)
+        yield Experiment("models", "network and cost", trained(), protocol, seeds, with_cost=True)
     for name, reduced in REDUCTIONS.items():
         yield Experiment("reductions", name, trained(reduced))
     for name, loss in LOSSES.items():
         yield Experiment("losses", name, trained(loss=loss))
     yield Experiment("features", "all", trained())
-    yield Experiment("features", "no graph", trained(replace(BEST.network, layers=0)))
-    yield Experiment("features", "two layers", trained(replace(BEST.network, layers=2)))
+    yield Experiment("features", "one layer", trained(replace(BEST.network, layers=1)))
     yield Experiment("features", "program after the reduction", trained(LateProgramNetwork()))
     for name, blind in BLIND.items():
         yield Experiment("features", f"without {name}", trained(), blind=blind)
@@ -190,6 +192,9 @@ def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
 
 
 def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predictions) -> Score:
+    if trial.with_cost:
+        costs = {number: Affine().predict(groups[number]) for number in predicted}
+        predicted = together([predicted, costs])
     judged = judge(groups, predicted, absolute=trial.make().absolute)
     return score(trial.protocol, trial.name, judged)
 
@@ -207,10 +212,13 @@ def _job(
 
 
 def elsewhere(
-    paths: Sequence[Path], others: Sequence[Path], machine: str, name: str
+    paths: Sequence[Path], others: Sequence[Path], name: str, rest: Sequence[Path] = ()
 ) -> Iterator[ExperimentResult]:
-    """How well models of a machine (its name, `paths`) predict another's programs (`others`)."""
-    for outcome in transferred(loaded(tuple(paths)), load(others), machine):
+    """How well models of a machine (`paths`) predict another's programs (`others`), called so.
+
+    One of them is trained on the `rest` of the machines as well.
+    """
+    for outcome in transferred(loaded(tuple(paths)), load(others), load(rest)):
         trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
         yield ExperimentResult(trial, [outcome], outcome)
 

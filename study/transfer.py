@@ -33,28 +33,44 @@ PROTOCOL = "machine"
 
 
 def transferred(
-    here: Sequence[ProgramGroup], there: Sequence[ProgramGroup], name: str, seed: int = 0
+    here: Sequence[ProgramGroup],
+    there: Sequence[ProgramGroup],
+    rest: Sequence[ProgramGroup] = (),
+    seed: int = 0,
 ) -> Iterator[Score]:
     """How well programs of another machine are predicted, each of its Specs held out.
 
-    By the affine cost, a model of this machine, that model corrected, and one trained there.
+    By the affine cost, a model of this machine, one of the `rest` of the machines as well, both
+    averaged with the cost, the first one corrected, and one trained there.
     """
-    model = model_of(here, Recipe(), seed, name)
+    model = model_of(here, Recipe(), seed)
+    affine = {n: Affine().predict(group) for n, group in enumerate(there)}
+    trained_here = {n: _seconds(model, group) for n, group in enumerate(there)}
     predictors: dict[str, Callable[[], Predictions]] = {
-        "affine": lambda: {n: Affine().predict(group) for n, group in enumerate(there)},
-        "trained here": lambda: {n: _seconds(model, group) for n, group in enumerate(there)},
+        "affine": lambda: affine,
+        "trained here": lambda: trained_here,
+        "trained here, and cost": lambda: _averaged(trained_here, affine),
         "corrected": lambda: _corrected(model, there, seed),
         "trained there": lambda: predictions(
             lambda: NetworkEstimator(Recipe()), there, protocols(there, seed)["random"], seed
         ),
     }
+    if rest:
+        wider = model_of([*here, *rest], Recipe(), seed)
+        of_all = {n: _seconds(wider, group) for n, group in enumerate(there)}
+        predictors["trained on the others"] = lambda: of_all
+        predictors["trained on the others, and cost"] = lambda: _averaged(of_all, affine)
     for name, predict in predictors.items():
         yield score(PROTOCOL, name, judge(there, predict(), absolute=True))
 
 
 def _seconds(model: Model, group: ProgramGroup) -> Floats:
-    seconds: Floats = model.log_cycles(group) - np.log(model.hertz)
+    seconds: Floats = model.log_cycles(group) - np.log(group.hertz)
     return seconds
+
+
+def _averaged(some: Predictions, others: Predictions) -> Predictions:
+    return {number: (some[number] + others[number]) / 2 for number in some}
 
 
 def _corrected(model: Model, groups: Sequence[ProgramGroup], seed: int) -> Predictions:

@@ -93,7 +93,7 @@ def slower_loops(groups: list[ProgramGroup]) -> list[ProgramGroup]:
     found = []
     for group in groups:
         cycles = np.add.reduceat(
-            group.parts @ np.array([1.0, 0, 8, 0, 0, 0]), group.node_splits[:-1]
+            group.parts @ np.array([1.0, 0, 0, 8, 0, 0, 0]), group.node_splits[:-1]
         )
         found.append(replace(group, seconds=(cycles + 50) / group.hertz, noise=0.0))
     return found

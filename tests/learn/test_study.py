@@ -47,6 +47,9 @@ def results(paths: list[Path]) -> list[ExperimentResult]:
     some = [
         Experiment("models", "affine", Affine),
         Experiment("models", "network", partial(NetworkEstimator, QUICK), "family", 2),
+        Experiment(
+            "models", "and cost", partial(NetworkEstimator, QUICK), "family", 2, with_cost=True
+        ),
         Experiment("curve", "half", partial(NetworkEstimator, QUICK), part=0.5),
         Experiment(
             "features", "blind", partial(NetworkEstimator, QUICK), blind=starting("L1_", "times")
@@ -59,11 +62,13 @@ def results(paths: list[Path]) -> list[ExperimentResult]:
 
 
 def test_every_trial_has_a_result(results: list[ExperimentResult]) -> None:
-    assert [len(one.each) for one in results] == [1, 2, 1, 1, 1]
-    affine, network, *_ = results
+    assert [len(one.each) for one in results] == [1, 2, 2, 1, 1, 1]
+    affine, network, blended, *_ = results
     assert affine.mean.tau[0] > 0.9 and np.isfinite(network.mean.tau[0])
+    assert network.mean.tau[0] < blended.mean.tau[0]
+    assert affine.mean.reranked[0] < 2.0
     assert network.each[0].tau != network.each[1].tau
-    assert [one.mean.specs for one in results] == [4, 4, 4, 4, 8]
+    assert [one.mean.specs for one in results] == [4, 4, 4, 4, 4, 8]
 
 
 def test_halves_have_each_program_once(groups: list[ProgramGroup]) -> None:
@@ -117,12 +122,17 @@ def test_what_ships_is_trained(
     paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipping, "Recipe", lambda: QUICK)
+    elsewhere = tmp_path / "elsewhere.npz"
+    group = read_group(paths[0])
+    write_group(elsewhere, replace(group, machine="Zen 3", hertz=3e9))
     with ThreadPoolExecutor(1) as workers:
-        model = shipping.train(paths, "Zen 5", 0, workers)
-    assert len(model.members) == shipping.MEMBERS and model.low < model.high
-    assert model.hertz == 4e9
+        model = shipping.train([*paths, elsewhere], 0, workers)
+    assert len(model.members) == shipping.MEMBERS
+    assert model.seen[0] < model.seen[1] and model.unseen[0] < model.unseen[1]
+    assert model.clocks == {"Zen 5": 4e9, "Zen 3": 3e9}
+    assert model.error("Zen 3") == model.seen and model.error("Zen 4") == model.unseen
     write_model(tmp_path / "model.npz", model)
-    assert read_model(tmp_path / "model.npz").machine == "Zen 5"
+    assert read_model(tmp_path / "model.npz").clocks == model.clocks
 
 
 def test_models_of_another_machine(
@@ -130,9 +140,13 @@ def test_models_of_another_machine(
 ) -> None:
     monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
     there = [replace(group, seconds=3.0 * group.seconds) for group in groups]
-    scores = list(transferred(groups, there, "Zen 5"))
-    assert [one.model for one in scores] == ["affine", "trained here", "corrected", "trained there"]
-    assert scores[2].mape[0] < scores[1].mape[0] or np.isnan(scores[1].mape[0])
+    scores = {score.model: score for score in transferred(groups, there, there)}
+    assert list(scores) == [
+        "affine", "trained here", "trained here, and cost", "corrected", "trained there",
+        "trained on the others", "trained on the others, and cost",
+    ]  # fmt: skip
+    corrected, uncorrected = (scores[name].mape[0] for name in ("corrected", "trained here"))
+    assert corrected < uncorrected or np.isnan(uncorrected)
 
 
 def test_parts_of_groups_are_groups(paths: list[Path], tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from morello.base.files import check_writable
 from morello.base.workers import local_workers
 from morello.cli.arguments import add_json, whole
 from morello.learn.collect import CollectProgress, collect, summary
-from morello.learn.corpus import machine_of
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import Score, described, evaluate, extent
 from morello.learn.model import write_model
@@ -57,8 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     evaluating.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
     evaluating.add_argument("--seed", type=whole, default=0, help="of the random splits (0)")
     add_json(evaluating)
-    training = actions.add_parser("train", help="train a model on a corpus (needs morello[learn])")
-    training.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    training = actions.add_parser("train", help="train a model on corpora (needs morello[learn])")
+    training.add_argument(
+        "folders", type=Path, nargs="+", metavar="FOLDER", help="a corpus; one of each machine"
+    )
     training.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
     training.add_argument("--seed", type=whole, default=0, help="of what is random (0)")
     add_json(training)
@@ -128,20 +129,20 @@ def _train(arguments: argparse.Namespace) -> None:
 
     check_writable(arguments.output)
     with local_workers(available_threads()) as workers:
-        paths = cached_features(arguments.folder, workers)
-        model = shipping.train(paths, machine_of(arguments.folder), arguments.seed, workers)
+        paths = [path for folder in arguments.folders for path in cached_features(folder, workers)]
+        model = shipping.train(paths, arguments.seed, workers)
     write_model(arguments.output, model)
     data = {
-        "machine": model.machine, "members": len(model.members), "low": model.low,
-        "high": model.high, "bytes": arguments.output.stat().st_size,
+        "machines": list(model.clocks), "members": len(model.members), "seen": model.seen,
+        "unseen": model.unseen, "bytes": arguments.output.stat().st_size,
     }  # fmt: skip
     if arguments.json:
         print(json.dumps(data, indent=2))
         return
-    low, high = (np.exp(bound) - 1 for bound in (model.low, model.high))
+    low, high = (np.exp(end) - 1 for end in model.seen)
     print(
-        f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
-        f"out programs took {low:+.0%} to {high:+.0%} of what was predicted."
+        f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {', '.join(model.clocks)}; nine of "
+        f"ten held-out programs took {low:+.0%} to {high:+.0%} of what was predicted."
     )
 
 
@@ -156,14 +157,16 @@ def _check_extra() -> None:
 
 def _grid(scores: Sequence[Score]) -> Grid:
     grid = Grid(box=None, pad_edge=False)
-    headings = ("held out", "model", "tau", "APE %", "MAPE %", *(f"top {n} %" for n in TOPS))
+    tops = (f"top {n} %" for n in TOPS)
+    headings = ("held out", "model", "tau", "APE %", "MAPE %", *tops, "reranked %")
     for heading in headings:
         left = heading in headings[:2]
         grid.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for score in scores:
         figures = (_figure(score.tau, 2), _figure(score.ape, 1), _figure(score.mape, 1))
         regrets = (f"{score.regrets[count]:.1f}" for count in TOPS)
-        grid.add_row(score.protocol, score.model, *figures, *regrets)
+        reranked = _figure(score.reranked, 1)
+        grid.add_row(score.protocol, score.model, *figures, *regrets, reranked)
     return grid
 
 

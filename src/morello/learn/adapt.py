@@ -45,7 +45,7 @@ def corrected(model: Model, groups: Sequence[ProgramGroup]) -> Correction:
 
 def corrected_and_error(model: Model, groups: Sequence[ProgramGroup]) -> tuple[Correction, float]:
     """The correction, and the mean absolute error of log seconds on held-out Specs."""
-    residuals = [np.log(group.seconds * model.hertz) - model.log_cycles(group) for group in groups]
+    residuals = [np.log(group.seconds * group.hertz) - model.log_cycles(group) for group in groups]
     features = [model.configs(group.configs).astype(np.float64) for group in groups]
     errors = {penalty: _held_out(features, residuals, penalty) for penalty in PENALTIES}
     best = min(PENALTIES, key=lambda penalty: errors[penalty])

@@ -199,8 +199,3 @@ def files(folder: Path) -> list[Path]:
     if not paths:
         raise CorpusError(f"{folder} has no corpus; `morello learn collect {folder}` makes one.")
     return paths
-
-
-def machine_of(folder: Path) -> str:
-    """The microarchitecture that a corpus was measured on."""
-    return str(read(files(folder)[0]).about["microarchitecture"])

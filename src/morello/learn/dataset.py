@@ -6,7 +6,8 @@ TpuGraphs, the c configurations share one graph. Here each is a program with its
 graphs are concatenated: `node_splits` and `edge_splits` (c + 1) say where each begins, `edge_kind`
 is 0 for nesting (a loop consumes those inside it) and 1 for flow, `node_parts` (n, parts) and
 `fetches` (c, fetches) are cycles of loops and of programs, `terms` (c, terms) the terms of the
-affine cost, and `about` is JSON of the family, expression, noise and version.
+affine cost, `config_origin` (c) where programs come from, and `about` is JSON of the family,
+expression, machine, noise and version.
 """
 
 from __future__ import annotations
@@ -55,15 +56,17 @@ def program_group(measured: MeasuredSpec) -> ProgramGroup:
         expression=measured.expression,
         seconds=measured.seconds[kept],
         normalizers=normalizers[kept],
+        origins=measured.origins[kept],
         noise=measured.noise,
         hertz=float(measured.about["hertz"]),
+        machine=str(measured.about["microarchitecture"]),
     )
 
 
 def write_group(path: Path, group: ProgramGroup) -> None:
     """Write an archive atomically. Raises `CorpusError`."""
     about = {"version": VERSION, "family": group.family, "expression": group.expression,
-             "noise": group.noise, "hertz": group.hertz}  # fmt: skip
+             "noise": group.noise, "hertz": group.hertz, "machine": group.machine}  # fmt: skip
     arrays = {
         "node_feat": group.nodes.astype(np.float32),
         "node_opcode": group.opcodes.astype(np.int32),
@@ -76,6 +79,7 @@ def write_group(path: Path, group: ProgramGroup) -> None:
         "config_runtime": np.rint(group.seconds * 1e9).astype(np.int64),
         "config_runtime_normalizers": np.rint(group.normalizers * 1e9).astype(np.int64),
         "config_seconds": group.seconds,
+        "config_origin": group.origins,
         "fetches": group.fetches.astype(np.float32),
         "terms": group.terms,
     }
@@ -121,8 +125,10 @@ def _group(path: Path, arrays: dict[str, Array]) -> ProgramGroup:
         arrays.get("terms", np.zeros((count, len(TERMS)))),
         arrays.get("config_seconds", runtime),
         arrays["config_runtime_normalizers"].astype(np.float64) * 1e-9,
+        arrays.get("config_origin", np.full(count, -1, np.int8)),
         float(about.get("noise", 0.0)),
         float(about.get("hertz", 1.0)),
+        str(about.get("machine", "")),
     )
     _check(path, group)
     return group
@@ -135,7 +141,8 @@ def _check(path: Path, group: ProgramGroup) -> None:
     if not (np.isfinite(group.nodes).all() and np.isfinite(group.configs).all()):
         raise CorpusError(f"{path} has features that are no numbers.")
     one_each = all(
-        len(a) == count for a in (group.configs, group.fetches, group.terms, group.normalizers)
+        len(a) == count
+        for a in (group.configs, group.fetches, group.terms, group.normalizers, group.origins)
     )
     splits = (group.node_splits, len(group.nodes)), (group.edge_splits, len(group.edges))
     whole = all(

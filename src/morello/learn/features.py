@@ -27,10 +27,12 @@ from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
 from morello.targets.caches import PAGE_BYTES
+from morello.targets.catalog import microarchitecture
 from morello.targets.costs import FORK, coefficients
+from morello.targets.machines import Machine
 from morello.targets.target import GROUPS, TRANSFERS, Target
 
-VERSION = 3
+VERSION = 4
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -39,8 +41,11 @@ OPCODES = ("loop", *GROUPS)
 """A node's opcode: the group of kernels that takes most of its cycles; "loop" if it calls none."""
 
 _SUMS = "products"
-_LATENCY, _PER_CYCLE = 4.0, 2.0
-"""The latency of a multiply-add in cycles, and how many loads can be issued per cycle."""
+_FORWARDING = 5.0
+"""The latency in cycles of a load of what was just stored."""
+
+_DECODED = 6.0
+"""The instructions that a core starts in a cycle, of any class."""
 
 _CODE = (
     "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
@@ -54,10 +59,13 @@ _CODE = (
 stored shortly before; `stalled` ones read recent data that no single store wrote completely.
 """
 
-_BOUNDS = ("kernels", "latency", "loads", "stores")
-"""Lower bounds of the cycles of an iteration, one per resource."""
+_BOUNDS = ("kernels", "latency", "loads", "stores", "chain")
+"""Lower bounds of the cycles of an iteration, one per resource.
 
-_CACHES = ("L1", "L2", "pages")
+`latency` is that of multiply-adds, `chain` of whatever else adds to sums, in registers or memory.
+"""
+
+_CACHES = ("L1", "L2", "L3", "pages")
 _FETCHED = tuple(
     f"{cache}_{what}" for cache in _CACHES for what in ("read", "written", "runs")
 )  # fmt: skip
@@ -66,20 +74,32 @@ NODE_FEATURES = (
     *(f"cycles_{group}" for group in GROUPS), *(f"calls_{group}" for group in GROUPS),
     *_CODE, *(f"bound_{bound}" for bound in _BOUNDS), *(f"excess_{bound}" for bound in _BOUNDS[1:]),
     "cycles_a_call", "bytes_a_call", "times", "times_outside", "executions", "share", "depth",
-    "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs",
+    "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs", "pages_once",
     *_FETCHED, *(f"{cache}_resident" for cache in _CACHES),
 )  # fmt: skip
 
-PARTS = ("kernels", "latency", "iterations", "entries", "forwarded", "stalled")
-"""The components of a loop's own cycles, in cycles of all its executions."""
+PARTS = ("kernels", "latency", "accesses", "iterations", "entries", "forwarded", "stalled")
+"""The components of a loop's own cycles, in cycles of all its executions.
+
+Those of `latency` and `accesses` are what these bounds exceed the kernels' cycles by.
+"""
 
 ITERATION, ENTRY, FORWARD, STALL = 1.0, 5.0, 4.0, 12.0
 """The assumed cycles of an iteration of a loop, of entering and leaving it, and of a load that is
 forwarded or stalled. Training corrects them."""
 
 FETCHES = (*_FETCHED, "load_splits", "store_splits", "call")
-_FETCH_CYCLES = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 5.0, 5.0, 5.0, 1.0, 1.0, 100.0])
-"""The fetches of a program, and the assumed cycles of each, which training corrects."""
+"""The fetches of a program. Training corrects the cycles that are assumed of each."""
+
+MEMORY_LINE, MEMORY_RUN, PAGE, SPLIT, CALL = 8.0, 20.0, 5.0, 1.0, 100.0
+"""The assumed cycles of a line from memory, of the start of a run of these, of a page that the
+TLB lacks, of an access to two lines, and of calling a program."""
+
+EXECUTED = (
+    "instructions", "multiply_adds", "load_vectors", "load_scalars", "load_strided",
+    "store_vectors", "store_scalars", "store_strided", "masked_loads", "masked_stores",
+)  # fmt: skip
+"""Classes of instructions, whose executions in a whole program are counted."""
 
 TERMS = (
     *(f"{level}.{kind}" for level in ("memory", "L2") for kind in TRANSFERS),
@@ -92,11 +112,8 @@ PROGRAM_FEATURES = (
     *(f"peak_{level}" for level in range(1, 4)),
     *(f"share_{term}" for term in TERMS),
     *(f"part_{part}" for part in PARTS), *(f"fetch_{fetch}" for fetch in FETCHES),
+    *(f"executed_{kind}" for kind in EXECUTED),
 )  # fmt: skip
-
-L2_SETS = 1024
-TLB = 64
-"""The sets of a second-level cache, and the pages of a first-level TLB, of most machines."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +139,7 @@ class Featurizer:
     """Makes graphs of programs for one target."""
 
     def __init__(self, target: Target) -> None:
-        self.target = target
+        self.target, self.machine = target, microarchitecture(target)
         self._multiplicities = Multiplicities(target)
         self._coefficients = coefficients(target)
 
@@ -138,7 +155,14 @@ class Featurizer:
             np.array(walk.flow, np.int32).reshape(-1, 2),
             parts.astype(np.float32),
             fetches.astype(np.float32),
-            np.array([*walk.whole(impl), *_shares(impl, terms, parts, fetches)], np.float32),
+            np.array(
+                [
+                    *walk.whole(impl),
+                    *_shares(impl, terms, parts, fetches),
+                    *walk.executions(),
+                ],
+                np.float32,
+            ),
             terms,
         )
 
@@ -153,15 +177,25 @@ class Featurizer:
         return site.calls * apply(Select(site.kernel.name), site.spec, self.target).cost
 
     def caches(self) -> list[CacheGeometry]:
-        """The models of `_CACHES`: the first two cache levels, and the first-level TLB."""
+        """The models of `_CACHES`: three levels of caches, and the first TLB."""
         second, first = self.target.levels[1], self.target.levels[2]
         sets = PAGE_BYTES // LINE_BYTES  # a first-level cache is indexed by a page's offset
         ways = -(-first.capacity // sets)
+        machine = self.machine
         return [
             CacheGeometry(LINE_BYTES, ways * sets, sets),
-            CacheGeometry(LINE_BYTES, second.capacity, L2_SETS),
-            CacheGeometry(PAGE_BYTES, TLB),
+            CacheGeometry(LINE_BYTES, second.capacity, _lines(machine.l2.kib) // machine.l2.ways),
+            CacheGeometry(LINE_BYTES, _lines(machine.l3_kib)),
+            CacheGeometry(PAGE_BYTES, machine.pages),
         ]
+
+    def fetch_cycles(self) -> npt.NDArray[np.float64]:
+        """The assumed cycles of each of `FETCHES`; lines that are written go both ways."""
+        machine = self.machine
+        near, far = LINE_BYTES / machine.l2_bytes, LINE_BYTES / machine.l3_bytes
+        lines = [near, near, machine.l2.latency / 14, far, 2 * far, machine.l3_latency / 48]
+        lines += [MEMORY_LINE, 2 * MEMORY_LINE, MEMORY_RUN]
+        return np.array([*lines, PAGE, PAGE, PAGE, SPLIT, SPLIT, CALL])
 
 
 class _Walk:
@@ -186,6 +220,7 @@ class _Walk:
         self.nesting: list[tuple[int, int]] = []
         self.flow: list[tuple[int, int]] = []
         self.splits = [0.0, 0.0]
+        self.executed = dict.fromkeys(EXECUTED, 0.0)
         # the previous call left what fits
         self._visit(0, 1.0, 1, tuple(self.footprints.fits(0, cache) for cache in self.caches))
 
@@ -204,22 +239,30 @@ class _Walk:
         code = self._code(loop) | dict(zip(("forwarded", "stalled"), forwarded(loop), strict=True))
         kernels = sum(groups.values())
         adds, sums = code["multiply_adds"], code["sums"]
+        machine = self.featurizer.machine
         bounds = {
             "kernels": kernels,
-            "latency": _LATENCY * adds / sums if sums else 0.0,
+            "latency": machine.latency * adds / sums if sums else 0.0,
             "loads": (code["load_vectors"] + code["load_splits"] + code["load_scalars"]
-                      + code["load_strided"]) / _PER_CYCLE,
-            "stores": code["store_vectors"] + code["store_splits"] + code["store_scalars"]
-            + code["store_strided"],
+                      + code["load_strided"]) / machine.loads,
+            "stores": (code["store_vectors"] + code["store_splits"] + code["store_scalars"]
+                       + code["store_strided"]) / machine.stores,
+            "chain": _chain(loop, machine),
         }  # fmt: skip
         executions = entries * loop.times
         most = max(groups, key=lambda group: groups[group])
         self.opcodes.append(OPCODES.index(most) if loop.sites else 0)
-        excess = max(0.0, max(bounds.values()) - kernels)
+        late, moved = (
+            max(bounds["latency"], bounds["chain"]),
+            max(bounds["loads"], bounds["stores"]),
+        )
+        for kind in EXECUTED:
+            self.executed[kind] += executions * code[kind]
         self.parts.append(
             [
                 executions * kernels,
-                executions * excess,
+                executions * max(0.0, late - kernels),
+                executions * max(0.0, moved - kernels),
                 executions * ITERATION,
                 entries * ENTRY,
                 executions * code["forwarded"] * FORWARD,
@@ -243,6 +286,12 @@ class _Walk:
             _log(sum(amount.units for amount in once.values())),
             _log(sum(amount.units for amount in whole.values())),
             _log(sum(amount.runs for amount in whole.values())),
+            _log(
+                sum(
+                    amount.units
+                    for amount in self.footprints.touched(number, PAGE_BYTES, once=True).values()
+                )
+            ),
         ]  # fmt: skip
         for traffic in self.traffic:
             row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
@@ -296,8 +345,16 @@ class _Walk:
         for cache, traffic in zip(self.caches, self.traffic, strict=True):
             came = {} if self.footprints.fits(0, cache) else traffic[0]
             fetched += self._fetched(came)
-        cycles: npt.NDArray[np.float64] = np.array([*fetched, *self.splits, 1.0]) * _FETCH_CYCLES
-        return cycles
+        return np.array([*fetched, *self.splits, 1.0]) * self.featurizer.fetch_cycles()
+
+    def executions(self) -> Iterator[float]:
+        """Of each class of instructions, the least cycles that they take, relative to the cost."""
+        machine = self.featurizer.machine
+        for kind, count in self.executed.items():
+            rate = {"instructions": _DECODED, "multiply_adds": machine.multiply_adds}.get(
+                kind, machine.loads if "load" in kind else machine.stores
+            )
+            yield log2(count / rate / self.cost + 1e-3)
 
     def whole(self, impl: Impl) -> Iterator[float]:
         """The first of `PROGRAM_FEATURES`."""
@@ -347,6 +404,22 @@ def _shares(
     cost = max(impl.cost, 1.0)
     logs = np.log2(np.concatenate([parts.sum(axis=0), fetches]) / cost + 1e-3)
     return [*(terms / cost).tolist(), *logs.tolist()]
+
+
+def _chain(loop: ProgramLoop, machine: Machine) -> float:
+    """The cycles of the longest chain of an iteration: of sums that wait for the ones before."""
+    longest = 0.0
+    for site in loop.sites:
+        if site.sums:
+            longest = max(longest, machine.latency * site.instructions / len(site.sums))
+        moved = (dict(access.steps) for access in site.accesses if access.read and access.written)
+        if any(not steps.get(loop.name, 0) for steps in moved):
+            longest = max(longest, machine.latency + _FORWARDING)
+    return longest
+
+
+def _lines(kib: int) -> int:
+    return (kib << 10) // LINE_BYTES
 
 
 def _log(x: float) -> float:

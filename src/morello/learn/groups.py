@@ -22,9 +22,10 @@ class ProgramGroup:
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
     (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
     `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),
-    `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c).
-    `noise` is the relative difference between times of the same program, `hertz` the machine's
-    cycles per second.
+    `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c),
+    `origins` (c) where they come from (see `programs.ORIGINS`; -1 if unknown).
+    `noise` is the relative difference between times of the same program, `machine` the name of the
+    microarchitecture, and `hertz` its cycles per second.
     """
 
     family: str
@@ -41,8 +42,10 @@ class ProgramGroup:
     terms: Array
     seconds: Array
     normalizers: Array
+    origins: Array
     noise: float = 0.0
     hertz: float = 1.0
+    machine: str = ""
 
     @property
     def shared(self) -> bool:
@@ -77,6 +80,7 @@ def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> ProgramGroup:
         np.stack([graph.terms for graph in graphs]),
         unknown,
         unknown,
+        np.full(len(graphs), -1, np.int8),
     )
 
 
@@ -112,4 +116,5 @@ def part_of(group: ProgramGroup, chosen: Sequence[int]) -> ProgramGroup:
         terms=group.terms[rows],
         seconds=group.seconds[rows],
         normalizers=group.normalizers[rows],
+        origins=group.origins[rows],
     )

@@ -19,28 +19,26 @@ SUFFIX = ".model.json"
 
 @dataclass(frozen=True)
 class Local:
-    """The name of a `model` that ships, and its correction by that many measured `programs`.
+    """A correction of the model that ships, by that many measured `programs`.
 
     On held-out Specs, the relative error of predictions was `costs` from costs alone, and `error`
     from the corrected model.
     """
 
-    model: str
     correction: Correction
     programs: int
     costs: float
     error: float
 
     def described(self) -> dict[str, Any]:
-        """The model and its errors, as JSON-able data."""
+        """Its errors, as JSON-able data."""
         return {
-            "model": self.model, "programs": self.programs, "costs": self.costs,
-            "error": self.error,
+            "programs": self.programs, "costs": self.costs, "error": self.error,
         }  # fmt: skip
 
     def __str__(self) -> str:
         return (
-            f"{self.model}, corrected by {self.programs} programs: predictions off by "
+            f"corrected by {self.programs} programs: predictions off by "
             f"{self.error:.0%}, those from costs by {self.costs:.0%}"
         )
 
@@ -70,7 +68,7 @@ def read_local(path: Path) -> Local | None:
             return None
         slope = np.array(data["slope"], np.float64)
         local = Local(
-            str(data["model"]), Correction(slope, float(data["offset"])), int(data["programs"]),
+            Correction(slope, float(data["offset"])), int(data["programs"]),
             float(data["costs"]), float(data["error"]),
         )  # fmt: skip
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Trained models: ensembles of networks whose predictions are averaged, in one file.
 
 A file is a NumPy archive without pickles, so that reading it runs no code: the parameters of each
-network, the scales of features, and JSON of the machine and the shape.
+network, the scales of features, and JSON of the machines and the shape.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -20,27 +21,38 @@ from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup
 from morello.learn.network import CoefficientNetwork, GraphNetwork, OnNumpy
 
+Interval = tuple[float, float]
+
 AT_ONCE = 64
 """The most programs in a batch of predictions."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Networks for programs on a microarchitecture, alike but for their parameters.
+    """Networks that predict the cycles of programs, alike but for their parameters.
 
-    `nodes` and `configs` are the scales of their features, `members` the parameters of each.
-    For nine of ten unseen programs, the measured minus the predicted logarithm of seconds was
-    between `low` and `high` (0 if not evaluated). It predicts cycles, at `hertz` per second.
+    `clocks` are the cycles per second of the microarchitectures that it was trained on, by name.
+    `nodes` and `configs` are the scales of features, `members` the parameters of each network.
+    `seen` is its error on programs of unseen Specs, and `unseen` that on machines which were left
+    out of training: between its ends were nine of ten measured minus predicted logarithms of
+    seconds (0 if not evaluated).
     """
 
-    machine: str
-    hertz: float
+    clocks: Mapping[str, float]
     network: GraphNetwork
     nodes: Scale
     configs: Scale
     members: Sequence[Mapping[str, Array]]
-    low: float = 0.0
-    high: float = 0.0
+    seen: Interval = (0.0, 0.0)
+    unseen: Interval = (0.0, 0.0)
+
+    def hertz(self, machine: str) -> float:
+        """The cycles per second of a microarchitecture; if it is unknown, of a typical one."""
+        return self.clocks.get(machine, median(self.clocks.values()))
+
+    def error(self, machine: str) -> Interval:
+        """Its error on a microarchitecture."""
+        return self.seen if machine in self.clocks else self.unseen
 
     def log_cycles(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
         """The predicted logarithms of the cycles of a group's programs.
@@ -63,12 +75,11 @@ def write_model(path: Path, model: Model) -> None:
     """Write a file, with parameters in float16. Raises `CorpusError`."""
     about = {
         "features": VERSION,
-        "machine": model.machine,
-        "hertz": model.hertz,
+        "clocks": dict(model.clocks),
         "shape": asdict(model.network),
         "members": len(model.members),
-        "low": model.low,
-        "high": model.high,
+        "seen": model.seen,
+        "unseen": model.unseen,
     }
     arrays: dict[str, Array] = {}
     for name, scale in (("nodes", model.nodes), ("configs", model.configs)):
@@ -90,19 +101,23 @@ def read_model(path: Path) -> Model:
                 f"{VERSION}; train it again."
             )
         model = Model(
-            about["machine"],
-            float(about["hertz"]),
+            {str(name): float(hertz) for name, hertz in about["clocks"].items()},
             CoefficientNetwork(**{f.name: about["shape"][f.name] for f in fields(GraphNetwork)}),
             Scale(arrays["nodes.mean"], arrays["nodes.deviation"]),
             Scale(arrays["configs.mean"], arrays["configs.deviation"]),
             [_member(arrays, number) for number in range(about["members"])],
-            float(about["low"]),
-            float(about["high"]),
+            _interval(about["seen"]),
+            _interval(about["unseen"]),
         )
-    except (ValueError, KeyError, TypeError):
+    except (AttributeError, ValueError, KeyError, TypeError):
         raise CorpusError(f"{path} {damaged}") from None
     _check(path, model)
     return model
+
+
+def _interval(ends: Sequence[float]) -> Interval:
+    low, high = ends
+    return float(low), float(high)
 
 
 def _member(arrays: Mapping[str, Array], number: int) -> dict[str, Array]:
@@ -117,7 +132,7 @@ def _member(arrays: Mapping[str, Array], number: int) -> dict[str, Array]:
 def _check(path: Path, model: Model) -> None:
     """Raise `CorpusError` if the arrays do not have the networks' shapes, or are not finite."""
     sizes = (len(model.nodes.mean), len(model.configs.mean))
-    if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not model.members:
+    if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not (model.members and model.clocks):
         raise CorpusError(f"{path} does not match the features of programs; train it again.")
     wanted = model.network.initial(*sizes, seed=0)
     for member in model.members:

@@ -27,7 +27,7 @@ NEIGHBOURS = ("outer", "inner", "before", "after")
 BOUND = 3.0
 """A learned coefficient is within a factor of e to this of its initial value."""
 
-FIRST_PARTS = np.array([0.0, -1.0, -1.0, -1.0, -1.0, -1.0], np.float32)
+FIRST_PARTS = np.array([0.0, *[-1.0] * (len(PARTS) - 1)], np.float32)
 FIRST_FETCH = -1.0
 """Logarithms of the initial coefficients, before training."""
 

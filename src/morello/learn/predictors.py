@@ -22,8 +22,8 @@ from morello.learn.model import Model, read_model
 from morello.request import Ranking
 from morello.targets.calibration import chosen_path
 from morello.targets.catalog import recorded
+from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.cpu import host_cpu
-from morello.targets.machines import MACHINES
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.float64]
@@ -32,8 +32,8 @@ LEAST_SPECS = 5
 """The least Specs for a correction: with fewer, held-out Specs do not show whether it is right."""
 
 NATIVE = "native"
-SHIPPED = Path(__file__).parent / "models"
-"""The folder of models, one for each kind of machine that a corpus was collected on."""
+SHIPPED = Path(__file__).parent / "models" / "x86-64.npz"
+"""The model that ships, trained on the corpora of several machines."""
 
 
 class Predictor(Protocol):
@@ -59,14 +59,19 @@ class Learned:
     """Predicts by a learned model, for one target.
 
     The model was trained with the costs that ship with Morello, so it is given these, not the
-    costs calibrated on this machine.
+    costs calibrated on this machine, nor those of operands that exceed all caches.
     """
 
     def __init__(self, model: Model, target: Target, correction: Correction | None = None) -> None:
         self.model, self._correction = model, correction
         capacities = {level.name: level.capacity for level in target.levels[1:]}
-        self._target = recorded(target.machine, capacities)
+        shipped = coefficients(recorded(target.machine, capacities))
+        known = coefficients(target)
+        own = {name: value for name, value in shipped.items() if name in known}
+        self._target = with_coefficients(target, own)
         self._featurizer = Featurizer(self._target)
+        self.hertz = model.hertz(target.machine)
+        self.error = model.error(target.machine) if correction is None else model.seen
 
     def seconds(self, impls: Sequence[Impl]) -> Floats:
         """Seconds of a call of each of these complete programs of one goal (n,)."""
@@ -74,13 +79,13 @@ class Learned:
         logarithms = self.model.log_cycles(group)
         if self._correction is not None:
             logarithms += self._correction.of(self.model.configs(group.configs))
-        seconds: Floats = np.exp(logarithms) / self.model.hertz
+        seconds: Floats = np.exp(logarithms) / self.hertz
         return seconds
 
     def group(self, impls: Sequence[Impl]) -> ProgramGroup:
         """The graphs of these programs, with the costs that ship with Morello."""
         own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
-        return of_programs(self._featurizer, own)
+        return replace(of_programs(self._featurizer, own), hertz=self.hertz)
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,14 @@ class Prediction:
 
 
 def learned(target: Target) -> Learned | None:
-    """The model for a target's machine, with any correction of `morello calibrate`.
+    """The model that ships for a target, with any correction of `morello calibrate`.
 
-    None if there is no model. Raises `CorpusError` if the correction's file is damaged.
+    None for a target that is not x86-64. Raises `CorpusError` if the correction's file is damaged.
     """
+    if not target.machine:
+        return None
     local = here() if target.name == NATIVE else None
-    model = shipped(_kind(target) if local is None else local.model)
-    return None if model is None else Learned(model, target, local.correction if local else None)
+    return Learned(shipped(), target, local.correction if local else None)
 
 
 def predict(impl: Impl) -> Prediction | None:
@@ -108,18 +114,21 @@ def predict(impl: Impl) -> Prediction | None:
     if model is None:
         return None
     (seconds,) = model.seconds([impl]).tolist()
-    low, high = (seconds * float(np.exp(x)) for x in (model.model.low, model.model.high))
+    low, high = (seconds * float(np.exp(end)) for end in model.error)
     return Prediction(seconds, low, high)
 
 
 def ranked(impls: Sequence[Impl]) -> list[Impl]:
-    """Programs of one goal for one thread, the fastest by prediction first.
+    """Programs of one goal for one thread, by the product of predicted time and cost.
 
-    There must be a model for their machine (see `check_ranked`).
+    The first by either alone is slower on average: the model knows more, but errs more on programs
+    unlike those that it was trained on. There must be a model for their machine (see
+    `check_ranked`).
     """
     model = learned(impls[0].target)
     assert model is not None
-    order = np.argsort(model.seconds(impls), kind="stable")
+    costs = np.array([impl.cost for impl in impls])
+    order = np.argsort(model.seconds(impls) * costs, kind="stable")
     return [impls[number] for number in order.tolist()]
 
 
@@ -130,15 +139,13 @@ def check_ranked(goal: Spec, target: Target) -> None:
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
     if learned(target) is None:
-        kinds = ", ".join(sorted(path.stem for path in SHIPPED.glob("*.npz"))) or "no machine"
         raise CorpusError(
-            f"no learned model ships for {target.machine or target.name}, only for {kinds}; "
-            "leave out the ranking."
+            f"the learned model knows x86-64 machines, not {target.name}; leave out the ranking."
         )
 
 
 LEARNED = Ranking(50, ranked, check_ranked)
-"""The cheapest programs of different structures, in the order of predicted times."""
+"""The cheapest programs of different structures, in the order of `ranked`."""
 
 
 def here() -> Local | None:
@@ -148,34 +155,24 @@ def here() -> Local | None:
 
 
 @cache
-def shipped(key: str) -> Model | None:
-    """The model of a kind of machine, "zen5" say; None if there is none."""
-    path = SHIPPED / f"{key}.npz"
-    return read_model(path) if key and path.exists() else None
-
-
-def _kind(target: Target) -> str:
-    """The kind of machine that a target is for, as its files are named; "" if it has none."""
-    return next((machine.key for machine in MACHINES if machine.name == target.machine), "")
+def shipped() -> Model:
+    """The model that ships."""
+    return read_model(SHIPPED)
 
 
 def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:
-    """Correct a model with measured programs of this machine and the seconds of their calls.
+    """Correct the model with measured programs of this machine and the seconds of their calls.
 
-    It is the model of the machine's kind, or if none ships for that, any. None if there is no
-    model, if there are too few Specs, or if the corrected model is no better than costs on held-out
-    Specs.
+    None if the model is not for the target, if there are too few Specs, or if the corrected model
+    is no better than costs on held-out Specs.
     """
-    keys = [_kind(target), *sorted(path.stem for path in SHIPPED.glob("*.npz"))]
-    model_key = next((key for key in keys if shipped(key) is not None), None)
     by_spec: dict[Spec, list[tuple[Impl, float]]] = {}
     for impl, seconds in timed:
         if not impl.spec.parallel:
             by_spec.setdefault(impl.spec, []).append((impl, seconds))
-    if model_key is None or len(by_spec) < LEAST_SPECS:
+    if not target.machine or len(by_spec) < LEAST_SPECS:
         return None
-    model = shipped(model_key)
-    assert model is not None
+    model = shipped()
     learned = Learned(model, target)
     groups = [
         replace(learned.group([impl for impl, _ in pairs]), seconds=np.array([s for _, s in pairs]))
@@ -185,4 +182,4 @@ def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | N
     costs = error_of_costs(groups)
     if error >= costs:
         return None
-    return Local(model_key, fitted, len(timed), float(np.expm1(costs)), float(np.expm1(error)))
+    return Local(fitted, len(timed), float(np.expm1(costs)), float(np.expm1(error)))

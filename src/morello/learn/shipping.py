@@ -1,12 +1,12 @@
-"""The model that ships for a machine: networks trained on all of its corpus, and their error.
+"""The model that ships: networks trained on the corpora of all machines, and their error.
 
 Needs `morello[learn]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,33 +14,54 @@ import numpy as np
 
 from morello.learn.dataset import loaded
 from morello.learn.evaluate import Floats, predictions, protocols
-from morello.learn.model import Model
+from morello.learn.groups import ProgramGroup
+from morello.learn.model import Interval, Model
 from morello.learn.splits import TrainTestSplit
 from morello.learn.training import NetworkEstimator, Recipe, model_of
 
-MEMBERS = 3
+MEMBERS = 5
 """Networks whose predictions are averaged."""
 
 INSIDE = 0.9
 """The fraction of programs whose time is in the predicted interval."""
 
 
-def train(paths: Sequence[Path], machine: str, seed: int, workers: Executor) -> Model:
-    """Train a model on the programs in these files, measured on a machine of this name."""
+def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
+    """Train a model on the programs in these files, measured on one machine or several."""
     files = tuple(paths)
-    splits = protocols(loaded(files), seed)["random"]
-    networks = [workers.submit(_fitted, files, machine, seed + n) for n in range(MEMBERS)]
-    errors = [workers.submit(_errors, files, split, seed) for split in splits]
-    models = [future.result() for future in networks]
-    low, high = np.quantile(
-        np.concatenate([future.result() for future in errors]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2]
+    groups = loaded(files)
+    networks = [workers.submit(_fitted, files, seed + n) for n in range(MEMBERS)]
+    seen, unseen = (
+        [workers.submit(_errors, files, split, seed) for split in splits]
+        for splits in (protocols(groups, seed)["random"], by_machine(groups))
     )
+    models = [future.result() for future in networks]
     members = [member for model in models for member in model.members]
-    return replace(models[0], members=members, low=float(low), high=float(high))
+    return replace(models[0], members=members, seen=_inside(seen), unseen=_inside(unseen))
 
 
-def _fitted(paths: tuple[Path, ...], machine: str, seed: int) -> Model:
-    return model_of(loaded(paths), Recipe(), seed, machine)
+def by_machine(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
+    """Each machine held out once, if there are several."""
+    machines = dict.fromkeys(group.machine for group in groups)
+    for machine in machines if len(machines) > 1 else ():
+        sides: tuple[list[int], list[int]] = [], []
+        for number, group in enumerate(groups):
+            sides[group.machine == machine].append(number)
+        yield TrainTestSplit(machine, *map(tuple, sides))
+
+
+def _inside(errors: Iterable[Future[Floats]]) -> Interval:
+    """The interval that has `INSIDE` of these errors; (0, 0) of none."""
+    results = [future.result() for future in errors]
+    if not results:
+        return 0.0, 0.0
+    ends = (1 - INSIDE) / 2, (1 + INSIDE) / 2
+    low, high = np.quantile(np.concatenate(results), ends)
+    return float(low), float(high)
+
+
+def _fitted(paths: tuple[Path, ...], seed: int) -> Model:
+    return model_of(loaded(paths), Recipe(), seed)
 
 
 def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> Floats:

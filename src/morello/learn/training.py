@@ -75,7 +75,7 @@ def ranking_loss(predicted: Array, wanted: Array, penalty: Callable[[Array], Arr
 class Recipe:
     """How a network is trained: `steps` steps, on `programs` programs each of `specs` Specs."""
 
-    network: GraphNetwork = field(default_factory=CoefficientNetwork)
+    network: GraphNetwork = field(default_factory=lambda: CoefficientNetwork(layers=0))
     loss: Loss = field(default_factory=RankAndTime)
     steps: int = 600
     specs: int = 8
@@ -115,15 +115,18 @@ class NetworkEstimator:
         return seconds
 
 
-def model_of(groups: Sequence[ProgramGroup], recipe: Recipe, seed: int, machine: str = "") -> Model:
-    """A model of one network, trained on the programs of some Specs of a machine."""
+def model_of(groups: Sequence[ProgramGroup], recipe: Recipe, seed: int) -> Model:
+    """A model of one network, trained on the programs of some Specs."""
     nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
     configs = Scale.of(np.concatenate([group.configs for group in groups]))
     examples = [Examples.of(group, nodes, configs) for group in groups]
     start = recipe.network.initial(len(nodes.mean), len(configs.mean), seed)
-    hertz = float(np.median([group.hertz for group in groups]))
+    clocks: dict[str, list[float]] = {}
+    for group in groups:
+        clocks.setdefault(group.machine, []).append(group.hertz)
+    hertz = {machine: float(np.median(several)) for machine, several in clocks.items()}
     learned = trained(recipe, examples, start, seed)
-    return Model(machine, hertz, recipe.network, nodes, configs, [learned])
+    return Model(hertz, recipe.network, nodes, configs, [learned])
 
 
 def trained(

@@ -99,6 +99,12 @@ def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
     return replace(base, name="native", levels=(memory, second, first, registers))
 
 
+def microarchitecture(target: Target) -> Machine:
+    """The microarchitecture whose costs a target has; if none, a CPU that is like most."""
+    wide = X86_64_V4 if max(target.vector_bytes) > 32 else X86_64_V3
+    return next((machine for machine in MACHINES if machine.name == target.machine), wide)
+
+
 def host_machine() -> Machine | None:
     """The microarchitecture of this machine, or the most similar one, if there is any."""
     return machine_of(host_cpu())

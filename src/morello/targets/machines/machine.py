@@ -24,7 +24,8 @@ class Machine:
     `latency` in cycles, `loads` and `stores` of that width. Its sustained bandwidth is
     `l2_bytes` a cycle from L2, and `l3_bytes` from behind L2 with a latency of `l3_latency`
     cycles. The division of a register of that width takes `division` cycles, and sums of products
-    of packed bf16, where there are any, `bf16_product` times as long as a multiply-add.
+    of packed bf16, where there are any, `bf16_product` times as long as a multiply-add. Its
+    first TLB holds `pages` of 4 KiB, and one core can fill `l3_kib` of the last cache.
 
     `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
     the last machine of its vendor whose `features` it has.
@@ -52,6 +53,8 @@ class Machine:
     l3_bytes: float
     division: float
     bf16_product: float = 1.0
+    pages: int = 64
+    l3_kib: int = 32 << 10
     source: Literal["measured", "published"] = "published"
     measured: Mapping[str, float] = field(default_factory=dict)
     streaming: Mapping[str, float] = field(default_factory=dict)

@@ -51,6 +51,7 @@ ALDER_LAKE = Machine(
     "Alder Lake", "alderlake", INTEL, {6: (0x97, 0x9A, 0xB7, 0xBA, 0xBF, 0xBE)},
     V3 | {"avx_vnni"},
     Cache(48, 12, 5), Cache(1280, 10, 15),  66,   32,  2, 4,  3, 2,  48, 20,     5,
+    pages=96,
 )
 """Alder Lake and Raptor Lake: performance cores, without AVX-512."""
 
@@ -76,7 +77,7 @@ SAPPHIRE_RAPIDS = Machine(
     "Sapphire Rapids", "sapphirerapids", INTEL, {6: (0x8F, 0xCF, 0xAD, 0xAE)},
     V4 | {"avx512_vbmi2", "amx_tile"},
     Cache(48, 12, 5), Cache(2048, 16, 15), 120,   64,  2, 4,  2, 1,  48,  8.5,  10,
-    bf16_product=4.0,
+    bf16_product=4.0, pages=96,
 )
 """Sapphire Rapids, Emerald Rapids and Granite Rapids: servers, on a mesh."""
 
@@ -104,13 +105,14 @@ ZEN5_MOBILE = Machine(
     "Zen 5 with 256-bit units", "zen5-mobile", AMD,
     {0x1A: (*range(0x20, 0x30), *range(0x60, 0x70))}, V4,
     Cache(48, 12, 4), Cache(1024, 16, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
+    pages=96,
 )
 """Mobile Zen 5: registers of 64 bytes take two passes."""
 
 ZEN4 = Machine(
     "Zen 4", "zen4", AMD, {0x19: (*range(0x10, 0x20), *range(0x60, 0x100))}, V4,
     Cache(32,  8, 4), Cache(1024,  8, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
-    source="measured",
+    pages=72, source="measured",
     measured={
         # choices were timed without these costs
         "memory.per_alias_written": 0.0,
@@ -130,7 +132,7 @@ ZEN4 = Machine(
 ZEN5 = Machine(
     "Zen 5", "zen5", AMD, {0x1A: (*range(0x20), *range(0x30, 0x60), *range(0x70, 0x100))}, V4,
     Cache(48, 12, 4), Cache(1024, 16, 14),  48,   64,  2, 4,  2, 1,  64, 25.6,   7,
-    source="measured",
+    pages=96, source="measured",
     # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.6, "kernels.shuffles": 0.42},
     streaming={"kernels.row_sums_ahead": 1 / 0.6},
