@@ -1,6 +1,6 @@
 """The study behind the learned model: which models predict times best, and what limits them.
 
-    python -m study CORPUS [--seeds 5] [--other CORPUS] [--docs PAGE] [--json]
+    python -m study CORPUS [--seeds 2] [--other CORPUS] [--docs PAGE] [--json]
 
 `experiments` lists what is compared: the network that ships and its baselines (`morello.learn`),
 other reductions (`networks`), losses (`losses`), gradient-boosted trees (`trees`), fewer features

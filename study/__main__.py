@@ -1,6 +1,6 @@
 """The command of the study: trains and judges many models on a corpus.
 
-python -m study CORPUS [--seeds 5] [--seed 0] [--other CORPUS] [--docs PAGE] [--json]
+python -m study CORPUS [--seeds 2] [--seed 0] [--other CORPUS] [--docs PAGE] [--json]
 """
 
 from __future__ import annotations
@@ -50,11 +50,8 @@ def _study(arguments: argparse.Namespace, console: Console) -> None:
             name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
         results.append(experiments.again(files(arguments.corpus)))
-        elsewhere = {other: cached_features(other, workers) for other in arguments.other}
-        for other, others in elsewhere.items():
-            console.print(f"on the programs of {other}")
-            rest = [path for name, more in elsewhere.items() if name != other for path in more]
-            results += experiments.elsewhere(paths, others, other.name, rest)
+        others = {other.name: cached_features(other, workers) for other in arguments.other}
+        results += experiments.elsewhere(paths, others, workers)
     if arguments.docs is not None:
         write_report(arguments.docs, results, f"On {extent(load(paths))}:")
     if arguments.json:
@@ -73,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m study", description="Train and judge many models of times."
     )
     parser.add_argument("corpus", type=Path, metavar="CORPUS", help="measured programs")
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="of each model (5)")
+    parser.add_argument("--seeds", type=int, default=2, metavar="N", help="of each model (2)")
     parser.add_argument("--seed", type=int, default=0, help="of the random splits (0)")
     parser.add_argument(
         "--other", type=Path, action="append", default=[], metavar="CORPUS",

@@ -16,13 +16,14 @@ import numpy as np
 
 from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
-from morello.learn.dataset import load, loaded
+from morello.learn.dataset import loaded
 from morello.learn.evaluate import (
     Floats,
     Predictions,
     Score,
     baselines,
     judge,
+    judged_by_cost,
     predictions,
     protocols,
     score,
@@ -46,6 +47,9 @@ from study.trees import Trees
 
 BEST = Recipe()
 """The recipe of the models that ship."""
+
+SHORT = replace(BEST, steps=600)
+"""A quarter of its steps: for comparisons of what is changed in it."""
 
 Make = Callable[[], Estimator]
 
@@ -80,8 +84,8 @@ class ExperimentResult:
 
 
 def trained(network: GraphNetwork = BEST.network, loss: Loss = BEST.loss) -> Make:
-    """The best recipe with another network or another loss."""
-    return partial(NetworkEstimator, replace(BEST, network=network, loss=loss))
+    """The short recipe with another network or another loss."""
+    return partial(NetworkEstimator, replace(SHORT, network=network, loss=loss))
 
 
 REDUCTIONS: Mapping[str, GraphNetwork] = {
@@ -108,8 +112,9 @@ def trials(seeds: int) -> Iterator[Experiment]:
             yield Experiment("models", name, make, protocol)
         yield Experiment("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
         yield Experiment("models", "trees, residual", partial(Trees, "residual"), protocol)
-        yield Experiment("models", "network", trained(), protocol, seeds)
-        yield Experiment("models", "network and cost", trained(), protocol, seeds, with_cost=True)
+        network = partial(NetworkEstimator, BEST)
+        yield Experiment("models", "network", network, protocol, seeds)
+        yield Experiment("models", "network and cost", network, protocol, seeds, with_cost=True)
     for name, reduced in REDUCTIONS.items():
         yield Experiment("reductions", name, trained(reduced))
     for name, loss in LOSSES.items():
@@ -196,7 +201,7 @@ def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predic
         costs = {number: Affine().predict(groups[number]) for number in predicted}
         predicted = together([predicted, costs])
     judged = judge(groups, predicted, absolute=trial.make().absolute)
-    return score(trial.protocol, trial.name, judged)
+    return score(trial.protocol, trial.name, judged, judged_by_cost(groups, predicted))
 
 
 def _job(
@@ -212,15 +217,26 @@ def _job(
 
 
 def elsewhere(
-    paths: Sequence[Path], others: Sequence[Path], name: str, rest: Sequence[Path] = ()
+    paths: Sequence[Path], others: Mapping[str, Sequence[Path]], workers: Executor
 ) -> Iterator[ExperimentResult]:
-    """How well models of a machine (`paths`) predict another's programs (`others`), called so.
+    """How well models of a machine (`paths`) predict those of `others`, by name.
 
-    One of them is trained on the `rest` of the machines as well.
+    Some of them are trained on the rest of the others as well.
     """
-    for outcome in transferred(loaded(tuple(paths)), load(others), load(rest)):
-        trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
-        yield ExperimentResult(trial, [outcome], outcome)
+    jobs = {}
+    for name, files in others.items():
+        rest = [path for other, more in others.items() if other != name for path in more]
+        jobs[name] = workers.submit(_transferred, tuple(paths), tuple(files), tuple(rest))
+    for name, job in jobs.items():
+        for outcome in job.result():
+            trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
+            yield ExperimentResult(trial, [outcome], outcome)
+
+
+def _transferred(
+    here: tuple[Path, ...], there: tuple[Path, ...], rest: tuple[Path, ...]
+) -> list[Score]:
+    return list(transferred(loaded(here), loaded(there), loaded(rest)))
 
 
 def again(corpus: Sequence[Path]) -> ExperimentResult:

@@ -63,8 +63,8 @@ def table_of(results: Sequence[ExperimentResult]) -> list[str]:
     """The lines of a Markdown table."""
     tops = " | ".join(f"top {count} %" for count in TOPS)
     lines = [
-        f"| held out | model | tau | APE % | MAPE % | {tops} | reranked % |",
-        f"|---|---|---|---|---|{'---|' * len(TOPS)}---|",
+        f"| held out | model | tau | APE % | MAPE % | {tops} | reranked % | APE / affine's |",
+        f"|---|---|---|---|---|{'---|' * len(TOPS)}---|---|",
     ]
     for result in results:
         name, seeds = result.trial.name, len(result.each)
@@ -82,6 +82,7 @@ def _row(name: str, score: Score) -> str:
         _figure(score.mape, 1),
         *(f"{score.regrets[count]:.1f}" for count in TOPS),
         _figure(score.reranked, 1),
+        _figure(score.relative, 2),
     )
     return f"| {score.protocol} | {name} | {' | '.join(figures)} |"
 
@@ -101,6 +102,7 @@ def _spread(name: str, scores: Sequence[Score]) -> str:
         [score.mape[0] for score in scores],
         *([score.regrets[count] for score in scores] for count in TOPS),
         [score.reranked[0] for score in scores],
+        [score.relative[0] for score in scores],
     ]
     cells = []
     for number, column in enumerate(columns):

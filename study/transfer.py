@@ -60,8 +60,9 @@ def transferred(
         of_all = {n: _seconds(wider, group) for n, group in enumerate(there)}
         predictors["trained on the others"] = lambda: of_all
         predictors["trained on the others, and cost"] = lambda: _averaged(of_all, affine)
+    by_cost = judge(there, affine, absolute=True)
     for name, predict in predictors.items():
-        yield score(PROTOCOL, name, judge(there, predict(), absolute=True))
+        yield score(PROTOCOL, name, judge(there, predict(), absolute=True), by_cost)
 
 
 def _seconds(model: Model, group: ProgramGroup) -> Floats:

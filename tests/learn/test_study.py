@@ -83,7 +83,9 @@ def test_halves_have_each_program_once(groups: list[ProgramGroup]) -> None:
 def test_noise_is_what_measuring_again_gets_wrong(corpus: Path) -> None:
     found = again(files(corpus)).mean
     assert 0.5 < found.tau[0] < 1.0 and found.specs == 4
-    exact = measured_again(replace(read(one), repeats=np.ones((3, 5))) for one in files(corpus))
+    exact = measured_again(
+        replace(one, repeats=np.ones_like(one.repeats)) for one in map(read, files(corpus))
+    )
     assert exact.regrets[1] == 0.0
 
 
@@ -183,7 +185,7 @@ def test_the_command(
     assert study_command.main([str(corpus), "--other", str(corpus), "--json"]) == 0
     out, said = capsys.readouterr()
     tables = [result["table"] for result in json.loads(out)]
-    assert tables == ["models", "limits", *["machines"] * 4]
+    assert tables == ["models", "limits", *["machines"] * 5]
     assert "models, random: affine: tau" in said
     assert study_command.main([str(tmp_path / "nowhere")]) == 2
     assert "study: " in capsys.readouterr().err

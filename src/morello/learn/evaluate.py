@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
@@ -48,6 +48,7 @@ class Score:
     choice, `mape` the mean error of seconds, and `regrets` has, by number of first choices, how
     much slower the fastest of these is: the last three in percent. `reranked` is how much slower
     the first choice among the search's best programs is than the fastest of these, in percent.
+    `relative` is the APE over that of the affine cost, for the same draws of Specs.
     """
 
     protocol: str
@@ -58,6 +59,7 @@ class Score:
     mape: tuple[float, float, float]
     regrets: Mapping[int, float]
     reranked: tuple[float, float, float]
+    relative: tuple[float, float, float]
 
 
 def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[TrainTestSplit]]:
@@ -130,15 +132,21 @@ def judge_one(
     )
 
 
-def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
-    """The figures of a model, with intervals."""
+def score(
+    protocol: str, model: str, judged: Sequence[Judged], affine: Sequence[Judged] = ()
+) -> Score:
+    """The figures of a model, with intervals; `relative` to the results of the affine cost."""
     taus, mapes = (np.array([getattr(result, f) for result in judged]) for f in ("tau", "mape"))
 
-    def families(rows: Sequence[int]) -> float:
+    def families(rows: Sequence[int], of: Sequence[Judged] = judged) -> float:
         by: dict[str, list[Chosen]] = {}
         for row in rows:
-            by.setdefault(judged[row].family, []).append(judged[row].chosen[1])
+            by.setdefault(of[row].family, []).append(of[row].chosen[1])
         return float(np.mean([ape(specs) for specs in by.values()]))
+
+    def relative(rows: Sequence[int]) -> float:
+        least = families(rows, affine) if affine else 0.0
+        return families(rows) / least if least else float("nan")
 
     def figure(statistic: Callable[[Sequence[int]], float]) -> tuple[float, float, float]:
         low, high = interval(len(judged), lambda rows: statistic(rows.tolist()))
@@ -159,7 +167,13 @@ def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
         protocol, model, len(judged), figure(mean(taus)), figure(families), figure(mean(mapes)),
         {count: regret([result.chosen[count] for result in judged]) for count in TOPS},
         figure(reranked),
+        figure(relative),
     )  # fmt: skip
+
+
+def judged_by_cost(groups: Sequence[ProgramGroup], numbers: Iterable[int]) -> list[Judged]:
+    """How the affine cost does on the Specs with these numbers, which others are compared with."""
+    return judge(groups, {n: Affine().predict(groups[n]) for n in numbers}, absolute=True)
 
 
 def baselines() -> Mapping[str, Callable[[], Estimator]]:
@@ -172,7 +186,8 @@ def evaluate(groups: Sequence[ProgramGroup], seed: int = 0) -> Iterator[Score]:
     for protocol, splits in protocols(groups, seed).items():
         for name, make in baselines().items():
             predicted = predictions(make, groups, splits, seed)
-            yield score(protocol, name, judge(groups, predicted, absolute=make().absolute))
+            judged = judge(groups, predicted, absolute=make().absolute)
+            yield score(protocol, name, judged, judged_by_cost(groups, predicted))
 
 
 def extent(groups: Sequence[ProgramGroup]) -> str:
@@ -184,6 +199,6 @@ def extent(groups: Sequence[ProgramGroup]) -> str:
 def described(score: Score) -> dict[str, Any]:
     """A score as data for JSON, with None in place of nan."""
     data = asdict(score)
-    for name in ("tau", "ape", "mape", "reranked"):
+    for name in ("tau", "ape", "mape", "reranked", "relative"):
         data[name] = [None if isnan(value) else value for value in data[name]]
     return data

@@ -114,12 +114,12 @@ class InitialParameters:
 class GraphNetwork(ABC):
     """GraphSAGE, and a reduction of all loops of a program to one number.
 
-    A loop has `width` features after each of `layers` layers; of these, its opcode has `opcode`
-    before the first. `reduce` gets them, and as many of each whole program.
+    A loop has `width` features, from its own and its opcode's `opcode`, and again after each of
+    `layers` layers, which see its neighbours. `reduce` gets them, and as many of each program.
     """
 
     width: int = 64
-    layers: int = 1
+    layers: int = 0
     opcode: int = 8
 
     def initial(self, nodes: int, configs: int, seed: int) -> dict[str, npt.NDArray[np.float32]]:

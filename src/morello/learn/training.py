@@ -75,9 +75,9 @@ def ranking_loss(predicted: Array, wanted: Array, penalty: Callable[[Array], Arr
 class Recipe:
     """How a network is trained: `steps` steps, on `programs` programs each of `specs` Specs."""
 
-    network: GraphNetwork = field(default_factory=lambda: CoefficientNetwork(layers=0))
+    network: GraphNetwork = field(default_factory=CoefficientNetwork)
     loss: Loss = field(default_factory=RankAndTime)
-    steps: int = 600
+    steps: int = 2400
     specs: int = 8
     programs: int = 24
     rate: float = 2e-3
