@@ -51,7 +51,7 @@ def _study(arguments: argparse.Namespace, console: Console) -> None:
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
         results.append(experiments.again(files(arguments.corpus)))
         others = {other.name: cached_features(other, workers) for other in arguments.other}
-        results += experiments.elsewhere(paths, others, workers)
+        results += experiments.elsewhere(paths, others)
     if arguments.docs is not None:
         write_report(arguments.docs, results, f"On {extent(load(paths))}:")
     if arguments.json:

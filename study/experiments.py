@@ -16,7 +16,7 @@ import numpy as np
 
 from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
-from morello.learn.dataset import loaded
+from morello.learn.dataset import load, loaded
 from morello.learn.evaluate import (
     Floats,
     Predictions,
@@ -217,26 +217,18 @@ def _job(
 
 
 def elsewhere(
-    paths: Sequence[Path], others: Mapping[str, Sequence[Path]], workers: Executor
+    paths: Sequence[Path], others: Mapping[str, Sequence[Path]]
 ) -> Iterator[ExperimentResult]:
     """How well models of a machine (`paths`) predict those of `others`, by name.
 
     Some of them are trained on the rest of the others as well.
     """
-    jobs = {}
+    here = loaded(tuple(paths))
     for name, files in others.items():
         rest = [path for other, more in others.items() if other != name for path in more]
-        jobs[name] = workers.submit(_transferred, tuple(paths), tuple(files), tuple(rest))
-    for name, job in jobs.items():
-        for outcome in job.result():
+        for outcome in transferred(here, load(files), load(rest)):
             trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
             yield ExperimentResult(trial, [outcome], outcome)
-
-
-def _transferred(
-    here: tuple[Path, ...], there: tuple[Path, ...], rest: tuple[Path, ...]
-) -> list[Score]:
-    return list(transferred(loaded(here), loaded(there), loaded(rest)))
 
 
 def again(corpus: Sequence[Path]) -> ExperimentResult:
