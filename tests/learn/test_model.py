@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
 from tests.learn.made_up import CACHES
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import morello
 from morello.base.errors import CorpusError, SearchError
