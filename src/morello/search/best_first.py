@@ -55,14 +55,16 @@ AHEAD = 1.05
 class _Goal:
     """A goal, with a lower bound on the cost of its programs, and the cheapest found so far.
 
-    `upper` is the cost of that program, and `root` the node of the goal. It has `ended` once the
-    program is proven or near enough, or the goal is proven to have none.
+    `upper` is the cost of that program, and `root` the node of the goal. It is `settled` once the
+    program that the stage of the search seeks is known, and has `ended` once its own is proven or
+    near enough, or the goal is proven to have none.
     """
 
     root: int
     lower: float
     upper: float = inf
     decisions: tuple[Rewrite, ...] = ()
+    settled: bool = False
     ended: bool = False
 
     @property
@@ -167,7 +169,7 @@ class BestFirst:
             self._update(goal, values)
         if debug.shows("search"):
             debug.show("search", str(self))
-        goals = [goal for goal in self._open if weight == 1.0 or not values.settled[goal.root]]
+        goals = [goal for goal in self._open if not goal.settled]
         if not goals:
             if self._open:
                 self._next_stage()
@@ -185,7 +187,11 @@ class BestFirst:
         self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
 
     def _update(self, goal: _Goal, values: engine.Values) -> None:
-        """Take over what the graph tells of a goal by now."""
+        """Take over what the graph tells of a goal by now.
+
+        Where the program that this stage sought does not fit the memory limits, it is the cheapest
+        known one that does and costs little more.
+        """
         root, graph = goal.root, self.graph
         goal.lower = max(goal.lower, float(values.low[root]))
         if goal.lower >= engine.INFINITE or goal.lower > goal.upper * engine.NEARLY:
@@ -198,6 +204,10 @@ class BestFirst:
             # of programs that cost the same, always the same one
             self._improve(goal, float(values.low[root]), graph.decisions(root))
             goal.ended = True
+        if self._weight > WEIGHTS[-1] and values.settled[root] and not goal.settled:
+            goal.settled = True
+            if not self._fits(values.high_peak[root]):
+                self._improve_under_limits(goal, high * SLACKS[-1])
         if goal.upper < inf and gap_to(goal.lower, goal.upper) <= self.watch.gap > 0:
             goal.ended = True
 
@@ -238,14 +248,12 @@ class BestFirst:
     def _next_stage(self) -> None:
         """Go on to the next stage, as the programs that this one sought are known.
 
-        Where such a program does not fit the memory limits, the cheapest known one that does is
-        sought: one that costs little more or, before the last stage if there is none so far, any.
+        Before the last one, the cheapest known program that fits the memory limits is sought for
+        goals that have none so far.
         """
         self._weight = next(self._weights)
         for goal in self._open:
-            values = self.graph.values
-            if not self._fits(values.high_peak[goal.root]):
-                self._improve_under_limits(goal, float(values.high[goal.root]) * SLACKS[-1])
+            goal.settled = False
             if self._weight == WEIGHTS[-1] and goal.upper == inf:
                 self._improve_under_limits(goal, inf)
         self.graph.reweigh()

@@ -60,6 +60,11 @@ def spec_and_decisions(
     return goal[first.number], tuple(others)
 
 
+def of_first(goal: Goal, decisions: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
+    """The decisions of a program of a goal that is one of its first Spec."""
+    return tuple(decisions) if len(goal) == 1 else (TakeSpec(0), *decisions)
+
+
 class Nodes(NamedTuple):
     """The Specs of a graph, one per node.
 

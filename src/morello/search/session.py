@@ -25,7 +25,7 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
-from morello.search.graph import SearchGraph, TakeSpec, spec_and_decisions
+from morello.search.graph import SearchGraph, of_first, spec_and_decisions
 from morello.search.incumbent import Incumbent, tell_best
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
@@ -266,7 +266,7 @@ class Session:
         """
         if len(self._specs) == 1:
             return incumbent
-        return replace(incumbent, decisions=(TakeSpec(0), *incumbent.decisions), lower=0.0)
+        return replace(incumbent, decisions=of_first(self._specs, incumbent.decisions), lower=0.0)
 
     @property
     def _specs(self) -> Goal:

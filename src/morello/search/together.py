@@ -10,20 +10,17 @@ from morello.base.memory import return_freed
 from morello.base.status import tell
 from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, Budget, BudgetError, Progress
-from morello.search.graph import spec_and_decisions
+from morello.search.graph import of_first, spec_and_decisions
 from morello.search.incumbent import tell_best
+from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult
 from morello.search.saved_traces import TRACE_FILE
 from morello.space.space import Goal
 from morello.targets.target import Target
 
-FIRST = 0.25
-"""The share of the time after the bound in which each goal has to have a program.
-
-Without programs little is pruned: a search that finds none so far finds none later, and each goal
-is better searched alone.
-"""
+FIRST = 0.5
+"""The share of the time after the bound after which goals that have no program get a plain one."""
 
 
 def search_together(
@@ -31,8 +28,8 @@ def search_together(
 ) -> list[SearchResult | None]:
     """The cheapest program of each goal; None if there is none, or none was found in the budget.
 
-    If the search ends before its time, as a goal has no program yet, the others are those that are
-    near enough to the cheapest.
+    If the search ends before its time, as a goal has not even a plain program, the others are those
+    that are near enough to the cheapest.
 
     The goals are of one family (see `Family`), so that each has the programs that it has alone. The
     statistics of each are an equal share of the whole search's, with the goal's own gap. Raises
@@ -49,7 +46,14 @@ def search_together(
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         tell(phase="search")
-        incumbents = BestFirst(space.space, bound, watch, watch.part(FIRST)).run(tell_best)
+        search = BestFirst(space.space, bound, watch, watch.part(FIRST))
+        incumbents = search.run(tell_best)
+        if any(each.undecided for each in incumbents) and not watch.over:
+            for number, goal in enumerate(goals):
+                if incumbents[number].undecided:
+                    plain = Parts(goal[0], target).plain(watch)
+                    search.improve(plain.cost, of_first(goal, plain.decisions), number)
+            incumbents = search.run(tell_best)
     TRACE_FILE.write()
     early = any(each.undecided for each in incumbents) and not watch.over
     seconds = time.perf_counter() - began
