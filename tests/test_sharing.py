@@ -12,7 +12,7 @@ from tests.test_workers import is_gone
 
 from morello.base import sharing
 from morello.base.errors import SpecError
-from morello.base.sharing import SharedWork
+from morello.base.sharing import SharedWork, same_workers
 from morello.base.workers import CrashError, StartError, Worker
 
 Done = tuple[int, int]
@@ -72,6 +72,19 @@ def test_all_is_done_here_and_in_workers() -> None:
     assert items == tuple(range(24))
     assert os.getpid() in processes and len(set(processes)) > 1
     assert all(is_gone(process) for process in set(processes) - {os.getpid()})
+
+
+def test_workers_stay_for_more_work() -> None:
+    with same_workers():
+        processes = {done[1] for done in [*_done(9), *_done(9)]} - {os.getpid()}
+    assert len(processes) == 1
+    assert all(map(is_gone, processes))
+
+
+def _done(count: int) -> list[Done]:
+    shared = work(count)
+    shared.do(1, waiting=lambda: None)
+    return [done for done in shared.results.values() if isinstance(done, tuple)]
 
 
 def test_little_work_starts_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
 from threading import Event
@@ -18,6 +20,30 @@ T = TypeVar("T")
 
 PATIENCE_S = 0.5
 """The seconds of work after which workers are started: one takes a second to start."""
+
+
+_workers: ContextVar[list[Worker] | None] = ContextVar("workers", default=None)
+
+
+@contextmanager
+def same_workers() -> Iterator[list[Worker]]:
+    """In the body, all work is shared with the same workers, which are ended after it.
+
+    In the body of another one, they are those of that.
+    """
+    known = _workers.get()
+    if known is not None:
+        yield known
+        return
+    workers: list[Worker] = []
+    token = _workers.set(workers)
+    try:
+        yield workers
+    finally:
+        _workers.reset(token)
+        for worker in workers:
+            worker.kill()
+            worker.end()
 
 
 @dataclass
@@ -44,10 +70,12 @@ class SharedWork(Generic[I, T]):
         numbers = range(len(self.items))
         self._left = deque(n for n in numbers if self.movable(self.items[n]))
         own = deque(n for n in numbers if not self.movable(self.items[n]))
-        self._over, self._news = Event(), Event()
-        crew = [Worker() for _ in range(min(workers, len(self._left)))]
-        with ThreadPoolExecutor(max(len(crew), 1)) as threads:
-            for worker in crew:
+        self._over, self._news, self._ready = Event(), Event(), set[Worker]()
+        count = min(workers, len(self._left))
+        with same_workers() as crew, ThreadPoolExecutor(max(count, 1)) as threads:
+            crew += [Worker() for _ in range(count - sum(not each.killed for each in crew))]
+            helping = [worker for worker in crew if not worker.killed][:count]
+            for worker in helping:
                 threads.submit(self._help, worker)
             try:
                 while len(self.results) < len(self.items):
@@ -64,8 +92,10 @@ class SharedWork(Generic[I, T]):
             finally:
                 self._over.set()
                 self._left.clear()
-                for worker in crew:
-                    worker.kill()
+                done = len(self.results) == len(self.items)
+                for worker in helping:
+                    if not (done and worker in self._ready):
+                        worker.kill()
 
     def _do(self, number: int, function: Callable[[I], T]) -> None:
         try:
@@ -77,7 +107,7 @@ class SharedWork(Generic[I, T]):
 
     def _help(self, worker: Worker) -> None:
         """Do items in a worker, until there are none left."""
-        if self._over.wait(PATIENCE_S):
+        if not worker.alive and self._over.wait(PATIENCE_S):
             return
 
         def there(item: I) -> T:
@@ -85,11 +115,11 @@ class SharedWork(Generic[I, T]):
 
         number = None
         try:
-            with worker:
-                worker.run(_imported, self.there, seconds=inf)  # before an item waits for it
-                while (number := _first(self._left)) is not None:
-                    self._do(number, there)
-                    self._news.set()
+            worker.run(_imported, self.there, seconds=inf)  # before an item waits for it
+            self._ready.add(worker)
+            while (number := _first(self._left)) is not None:
+                self._do(number, there)
+                self._news.set()
         except MorelloError:  # it does not start, or is not needed any more
             if number is not None:
                 self._left.append(number)

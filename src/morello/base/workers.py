@@ -149,6 +149,11 @@ class Worker:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def killed(self) -> bool:
+        """Whether it was ended for good."""
+        return self._killed
+
+    @property
     def pid(self) -> int:
         """The number of the process, which must have been started."""
         assert self._process is not None

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from morello.base.errors import CallError, SearchError, quoted
+from morello.base.sharing import same_workers
 from morello.graph.frameworks import NUMPY, Framework
 from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
@@ -151,11 +152,12 @@ def _compiled(
     known.update(asked)
     kernels = Kernels(known)
     weighing = Weighing()
-    if seconds == 0:
-        plan = _planned(given or by_rule(graph), framework, kernels)
-        cost_at_first = plan.cost
-    else:
-        plan, cost_at_first, weighing = _cheapest(graph, given, framework, kernels, seconds)
+    with same_workers():
+        if seconds == 0:
+            plan = _planned(given or by_rule(graph), framework, kernels)
+            cost_at_first = plan.cost
+        else:
+            plan, cost_at_first, weighing = _cheapest(graph, given, framework, kernels, seconds)
     segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
     return CompiledGraph(
         graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first, weighing
