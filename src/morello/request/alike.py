@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from functools import cache
 
 from morello.base.errors import RewriteError
 from morello.impl.tree import replay
-from morello.ir.operation import Operation, operation
 from morello.ir.spec import Spec
+from morello.request.constants import without_constants
 from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Program, Request
 
@@ -22,7 +21,7 @@ def kind(request: Request) -> Hashable:
     goal = request.goal
     if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return id(request)
-    return replace(goal, operation=_without_constants(goal.operation))
+    return without_constants(goal)
 
 
 def carried_over(answer: Program, request: Request) -> Answer | None:
@@ -41,22 +40,3 @@ def carried_over(answer: Program, request: Request) -> Answer | None:
     if same.cost != impl.cost:
         return None
     return remembered(goal, request, (same, statistics), Interrupts(None))
-
-
-@cache
-def _without_constants(base: Operation) -> Operation:
-    """The operation with 0 in place of the constants of all functions.
-
-    It has the same programs, as no rewrite and no cost depends on the value of a constant.
-    """
-    function = base.function
-    if function is not None and function.constant is not None:
-        function = replace(function, constant=0.0)
-    components = tuple(
-        replace(component, operation=_without_constants(component.operation))
-        for component in base.components
-    )
-    return operation(
-        base.primitive, base.dims, base.operands, base.reduced, base.untiled, base.accumulates,
-        function, components,
-    )  # fmt: skip

@@ -16,6 +16,7 @@ from morello.ir.spec import Spec
 from morello.measure.choose import build_and_time, candidate_impls
 from morello.native.toolchain import find_compiler
 from morello.request.choosing import chosen, goals_of, spec_table
+from morello.request.constants import as_given, without_constants
 from morello.request.request import Answer, Request
 from morello.search.budget import LEAST_S
 from morello.search.result import SearchStatistics
@@ -88,11 +89,15 @@ def _in_turn(
 
 def _for_one_machine(goal: Spec, request: Request) -> Answer:
     """The program that is requested, with the layouts of weights that the request allows."""
-    goal, *others = goals_of(goal, request)
-    session = Session(goal, request.target, spec_table(request), others=others)
-    budget = request.budget
-    solution = session.solve(budget, request.progress)
-    impl = reconstruct(session.goal, session.target, solution.decisions)
+    table, budget = spec_table(request), request.budget
+    same = without_constants(goal) if request.wants_cheapest and table is None else goal
+    first, *others = goals_of(same, request)
+    session = Session(first, request.target, table, others=others)
+    try:
+        solution = session.solve(budget, request.progress)
+    except SearchError as error:
+        raise SearchError(str(error).replace(same.expression, goal.expression)) from error
+    impl = reconstruct(as_given(session.goal, goal), session.target, solution.decisions)
     statistics = solution.statistics
     left = replace(budget, seconds=max(LEAST_S, budget.seconds - statistics.seconds))
     if request.measure > 1:

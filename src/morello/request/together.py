@@ -11,6 +11,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
 from morello.request.alike import kind
 from morello.request.choosing import goals_of, spec_table
+from morello.request.constants import as_given, without_constants
 from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Request
 from morello.search.session import in_parts
@@ -72,7 +73,7 @@ def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
     The search may take as long as the searches for all of them, one after the other.
     """
     budget = requests[0].budget
-    goals = [tuple(goals_of(_goal(request), request)) for request in requests]
+    goals = [tuple(goals_of(without_constants(_goal(each)), each)) for each in requests]
     whole = replace(budget, seconds=budget.seconds * len(goals))
     interrupts = Interrupts(requests[0].progress)
     first = interrupts.noted(requests[0])
@@ -84,8 +85,9 @@ def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
     for request, result in zip(requests, results, strict=True):
         answer = None
         if result is not None:
-            impl = reconstruct(result.goal, result.target, result.decisions)
-            answer = remembered(_goal(request), request, (impl, result.statistics), interrupts)
+            goal = _goal(request)
+            impl = reconstruct(as_given(result.goal, goal), result.target, result.decisions)
+            answer = remembered(goal, request, (impl, result.statistics), interrupts)
         answers.append(answer)
     return answers
 
