@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -41,6 +43,22 @@ def return_freed() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """In the body, Python does not look for garbage in cycles of references.
+
+    To look at all that lives takes long, again and again, where many objects are made; those that
+    no cycle refers to are freed all the same.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 LARGE_PAGE = 2 << 20

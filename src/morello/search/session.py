@@ -11,7 +11,7 @@ import numpy as np
 
 from morello import engine
 from morello.base.errors import SearchError
-from morello.base.memory import return_freed
+from morello.base.memory import return_freed, uncollected
 from morello.base.status import tell
 from morello.ir.batch import Batch
 from morello.ir.operation import Operation
@@ -83,6 +83,7 @@ class Session:
 
     # ---- the cheapest program
 
+    @uncollected()
     def solve(
         self,
         budget: Budget = UNTIMED,

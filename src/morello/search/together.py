@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from morello import engine
-from morello.base.memory import return_freed
+from morello.base.memory import return_freed, uncollected
 from morello.base.status import tell
 from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, Budget, BudgetError, Progress
@@ -23,6 +23,7 @@ FIRST = 0.5
 """The share of the time after the bound after which goals that have no program get a plain one."""
 
 
+@uncollected()
 def search_together(
     goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
 ) -> list[SearchResult | None]:
