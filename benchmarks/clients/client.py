@@ -16,10 +16,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Fast:
-    """A compiled model: calls without arguments, and the reports of its programs."""
+    """A compiled model: calls without arguments, and what makes the reports of its programs."""
 
     call: Callable[[], Any]
-    programs: tuple[ProgramReport, ...]
+    programs: Callable[[], tuple[ProgramReport, ...]]
     left: int
     """How many nodes the framework computes."""
 

@@ -107,7 +107,7 @@ def timed(name: str, threads: int, seconds: float, first: float, kernels: bool) 
     agreement = contest.agreement(expected, fast.call())
     others, failed = rivals(contest, expected)
     ours, theirs, *rest = _medians([fast.call, contest.theirs, *others.values()], seconds)
-    programs = [program.measured(seconds) if kernels else program for program in fast.programs]
+    programs = [program.measured(seconds) if kernels else program for program in fast.programs()]
     portable = tuple(replace(program, compiled=None) for program in programs)
     return Measured(
         name, threads, first, second, ours, theirs, portable, fast.left, agreement,

@@ -72,7 +72,7 @@ def contest(
         kept = folder, conversion  # as long as there are calls
         return Fast(
             lambda: (kept, after.run(None, feeds))[1],
-            (conversion.report,),
+            lambda: (conversion.report,),
             sum(conversion.left.values()),
         )
 

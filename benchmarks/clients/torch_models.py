@@ -28,7 +28,7 @@ def _fast(call: Callable[[], Any]) -> Fast:
     call()
     graphs = morello.torch.report().graphs
     programs = tuple(program for graph in graphs for program in graph.programs.values())
-    return Fast(call, programs, sum(len(program.left) for program in programs))
+    return Fast(call, lambda: programs, sum(len(program.left) for program in programs))
 
 
 def _threads(number: int) -> None:

@@ -69,7 +69,7 @@ def test_programs_that_do_not_run_or_differ_are_left_out() -> None:
         return "same"
 
     others = {"same": lambda: lambda: 1, "other": lambda: lambda: 2, "broken": broken}
-    contest = Contest(lambda: 1, lambda: Fast(lambda: 1, (), 0), agreement, others)
+    contest = Contest(lambda: 1, lambda: Fast(lambda: 1, tuple, 0), agreement, others)
     calls, failed = rivals(contest, 1)
     assert [*calls] == ["same"]
     assert failed == {"other": "they differ", "broken": "no compiler"}

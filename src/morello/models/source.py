@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from morello.codegen import generate
 from morello.codegen.names import check_function_name
 from morello.codegen.parallel import PARALLEL
@@ -66,24 +68,31 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
     files[f"{name}.c"] = _DRIVER.format(
         name=name, declared="\n".join(declared), calls="\n".join(calls)
     )
-    files[f"{name}.h"] = _header(segment, name, len(constants.bytes))
-    return SegmentSource(name, files, bytes(constants.bytes), segment.arena.bytes)
+    files[f"{name}.h"] = _header(segment, name, constants.size)
+    return SegmentSource(name, files, constants.joined().tobytes(), segment.arena.bytes)
 
 
 class ConstantBlock:
-    """Constants, one after the other in `bytes`; each begins at a cache line."""
+    """Constants, one after the other, in `size` bytes; each begins at a cache line."""
 
     def __init__(self) -> None:
-        self.bytes = bytearray()
-        self._offsets: dict[int, int] = {}
+        self.size = 0
+        self._places: dict[int, tuple[int, Array]] = {}
 
     def add(self, array: Array) -> int:
-        """The offset of an array, which is added unless it was before."""
-        if id(array) not in self._offsets:
-            self.bytes += bytes(-len(self.bytes) % CACHE_LINE)
-            self._offsets[id(array)] = len(self.bytes)
-            self.bytes += array.tobytes()
-        return self._offsets[id(array)]
+        """The offset of a flat array, which is added unless it was before."""
+        if id(array) not in self._places:
+            begin = -(-self.size // CACHE_LINE) * CACHE_LINE
+            self._places[id(array)] = begin, array
+            self.size = begin + array.nbytes
+        return self._places[id(array)][0]
+
+    def joined(self) -> Array:
+        """All constants as one array of bytes."""
+        block = np.zeros(self.size, np.uint8)
+        for begin, array in self._places.values():
+            block[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
+        return block
 
 
 _DRIVER = """\

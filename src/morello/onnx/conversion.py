@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Unpack
 
+import numpy as np
 from onnx import ModelProto, TensorProto
 
 from morello.base.errors import FileError
 from morello.base.files import check_different, check_writable
 from morello.graph.frameworks import ONNX_RUNTIME
+from morello.graph.graph import Array
 from morello.graph.operators import Foreign
 from morello.importers.onnx import OnnxProgram, import_model, read_model
 from morello.importers.onnx.program import OnnxNode, node_name
 from morello.models import CompiledGraph, compile_graph
 from morello.models.reporting import ProgramReport, program_report
 from morello.onnx.library import build_library, custom_op
-from morello.onnx.rewriting import DOMAIN, rewritten
+from morello.onnx.rewriting import DOMAIN, LARGE, rewritten
 from morello.options import GraphOptions
 
 MOST_INSIDE = 2**26
 """From this many bytes on, constants are in a file of their own, which is mapped into memory."""
-_PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,7 @@ class Conversion:
     """What was made of a model: its files, and what is left to ONNX Runtime.
 
     `library` is None if no part of the model became a kernel. `left` has by kind of operator how
-    many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are. The
-    `report` has the kernels, with their times.
+    many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are.
     """
 
     model: Path
@@ -44,7 +45,12 @@ class Conversion:
     compiled: CompiledGraph
     left: Mapping[str, int]
     reasons: tuple[tuple[str, str], ...]
-    report: ProgramReport
+    reporting: Callable[[], ProgramReport] = field(repr=False)
+
+    @cached_property
+    def report(self) -> ProgramReport:
+        """The kernels, with their times; made when it is asked for."""
+        return self.reporting()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -72,17 +78,20 @@ def convert(
     asked: GraphOptions = {"threads": 1, **options}
     compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
     ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
-    faster = rewritten(program, compiled, ops)
+    faster, contents = rewritten(program, compiled, ops)
     try:
         if ops:
             shutil.copyfile(build_library([*ops.values()]), library)
-        outside = _write(faster, path, data)
+        outside = _write(faster, contents, path, data)
     except OSError as error:
         raise FileError(f"cannot write {error.filename or path}: {error.strerror}.") from None
     kinds = Counter(node.op_type for node in faster.graph.node if node.domain != DOMAIN)
     return Conversion(
         path, library if ops else None, data if outside else None, compiled, kinds,
-        _reasons(program, compiled), _report(program, compiled, Path(model).stem),
+        _reasons(program, compiled),
+        partial(
+            _report, compiled, Path(model).stem, dict(program.left), [*map(node_name, program.rest)]
+        ),
     )  # fmt: skip
 
 
@@ -93,9 +102,10 @@ def _reasons(program: OnnxProgram, compiled: CompiledGraph) -> tuple[tuple[str, 
     return (*program.left, *((kind, f"{n} of no kernel") for kind, n in kinds.items()))
 
 
-def _report(program: OnnxProgram, compiled: CompiledGraph, name: str) -> ProgramReport:
+def _report(
+    compiled: CompiledGraph, name: str, reasons: Mapping[str, str], rest: Sequence[str]
+) -> ProgramReport:
     """The report of a model of this name, with the nodes that are in no graph at its end."""
-    reasons = dict(program.left)
 
     def why(operator: Foreign) -> str:
         assert isinstance(operator.key, OnnxNode)
@@ -103,31 +113,30 @@ def _report(program: OnnxProgram, compiled: CompiledGraph, name: str) -> Program
 
     arguments = tuple(str(node.type) for node in compiled.graph.inputs)
     report = program_report(compiled, arguments, why)
-    rest = [(each, reasons[each]) for each in map(node_name, program.rest)]
-    return replace(report, name=name, left=(*report.left, *rest))
+    return replace(
+        report, name=name, left=(*report.left, *((each, reasons[each]) for each in rest))
+    )
 
 
-def _write(model: ModelProto, path: Path, data: Path) -> bool:
-    """Write a model; returns whether its large constants are in the file `data`."""
-    large = [t for t in model.graph.initializer if len(t.raw_data) >= _PAGE]
-    outside = sum(len(tensor.raw_data) for tensor in large) > MOST_INSIDE
+def _write(model: ModelProto, contents: Mapping[str, Array], path: Path, data: Path) -> bool:
+    """Write a model with the contents of its constants; whether these are in the file `data`."""
+    tensors = {t.name: t for t in model.graph.initializer if t.name in contents}
+    outside = sum(array.nbytes for array in contents.values()) > MOST_INSIDE
     if outside:
         with data.open("wb") as file:
-            for tensor in large:
-                file.seek(-(-file.tell() // _PAGE) * _PAGE)
-                _move(tensor, data.name, file.tell())
-                file.write(tensor.raw_data)
-                tensor.ClearField("raw_data")
+            for name, array in contents.items():
+                file.seek(-(-file.tell() // LARGE) * LARGE)
+                _move(tensors[name], data.name, file.tell(), array.nbytes)
+                file.write(array.reshape(-1).view(np.uint8).data)
+    else:
+        for name, array in contents.items():
+            tensors[name].raw_data = array.tobytes()
     path.write_bytes(model.SerializeToString())
     return outside
 
 
-def _move(tensor: TensorProto, location: str, offset: int) -> None:
+def _move(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     """Say that the contents of a tensor are in a file."""
     tensor.data_location = TensorProto.EXTERNAL
-    for key, value in (
-        ("location", location),
-        ("offset", offset),
-        ("length", len(tensor.raw_data)),
-    ):
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
         tensor.external_data.add(key=key, value=str(value))

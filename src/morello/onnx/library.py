@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import morello.models
 from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
@@ -62,7 +60,7 @@ def custom_op(segment: Segment, number: int) -> CustomOp:
     code = [kernel.library.path.name for kernel in segment.kernels]  # hashes of their C
     digest = hashlib.sha256("\0".join([*code, repr(places)]).encode()).hexdigest()[:12]
     name = f"Segment_{number}_{digest}"
-    return CustomOp(name, segment, np.frombuffer(bytes(block.bytes), np.uint8), places)
+    return CustomOp(name, segment, block.joined(), places)
 
 
 def build_library(ops: Sequence[CustomOp]) -> Path:

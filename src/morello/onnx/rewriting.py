@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
 
-from morello.graph.graph import Node
+from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.views import VIEWS
 from morello.importers.onnx import OnnxProgram
@@ -19,21 +19,24 @@ from morello.onnx.library import CustomOp
 from morello.onnx.nodes import NodeWriter
 
 DOMAIN = "morello"
+LARGE = 4096
+"""The least bytes of constants whose contents are apart from the model: a page."""
 _IR_VERSION = 4
 """From this version of the format on, constants need not be inputs as well."""
 
 
 def rewritten(
     program: OnnxProgram, compiled: CompiledGraph, ops: Mapping[Segment, CustomOp]
-) -> ModelProto:
-    """The model of a program whose segments are custom operators.
+) -> tuple[ModelProto, Mapping[str, Array]]:
+    """The model of a program whose segments are custom operators, and the contents of constants.
 
-    What nothing reads any longer is left out: also weights that only kernels use.
+    Those of `LARGE` bytes or more are by name, and not in the model, if NumPy has their dtype. What
+    nothing reads any longer is left out: also weights that only kernels use.
     """
     writing = _Rewriting(program, compiled, ops)
     for step in compiled.steps:
         writing.add(step)
-    return writing.finish()
+    return writing.finish(), writing.contents
 
 
 class _Rewriting:
@@ -49,6 +52,7 @@ class _Rewriting:
         self._version = _version(program.model)
         self._nodes: list[NodeProto] = []
         self._constants: list[TensorProto] = []
+        self.contents: dict[str, Array] = {}
         self._name: dict[Node, str] = {}
         self._written = {*program.inputs}
         self._outputs = compiled.graph.outputs
@@ -83,7 +87,7 @@ class _Rewriting:
             self._compute(node)
         inputs = [self._name[node] for node in step.inputs]
         inputs.append(next(self._fresh))
-        self._constants.append(from_array(op.constants, inputs[-1]))
+        self._keep(op.constants, inputs[-1])
         outputs = [self._named(node) for node in step.outputs]
         self._nodes.append(
             helper.make_node(op.name, inputs, outputs, domain=DOMAIN, name=f"{DOMAIN}/{op.name}")
@@ -148,7 +152,7 @@ class _Rewriting:
     def _emit(self, node: Node, origin: NodeProto | None) -> None:
         if isinstance(node.operator, Constant):
             array = np.ascontiguousarray(node.operator.array).reshape(node.shape)
-            self._constants.append(from_array(array, self._named(node)))
+            self._keep(array, self._named(node))
         elif isinstance(node.operator, Foreign):
             self._leave(node)
         elif origin is not None:
@@ -164,6 +168,15 @@ class _Rewriting:
             self._nodes += writer.nodes
             self._constants += writer.constants
             self._name[node] = written
+
+    def _keep(self, array: Array, name: str) -> None:
+        """Add a constant, without its contents if they are many: they are copied with the model."""
+        if array.nbytes < LARGE or array.dtype.kind not in "biuf":
+            self._constants.append(from_array(array, name))
+            return
+        code = helper.np_dtype_to_tensor_dtype(array.dtype)
+        self._constants.append(TensorProto(name=name, data_type=code, dims=array.shape))
+        self.contents[name] = array
 
     def _leave(self, node: Node) -> None:
         """Add the node of the model that a node is left to, with all its outputs."""

@@ -20,20 +20,21 @@ def read_model(path: str | os.PathLike[str]) -> ModelProto:
     """
     file = Path(path)
     try:
-        model = ModelProto.FromString(file.read_bytes())
+        content = file.read_bytes()
+        model = ModelProto.FromString(content)
     except OSError as error:
         raise GraphError(f"{file} cannot be read: {error.strerror}.") from None
     except DecodeError:
         raise GraphError(f"{file} is no ONNX model, or is damaged.") from None
-    for tensor in tensors(model.graph):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            _load(tensor, file.parent)
-    check_model(model, str(file))
+    outside = [t for t in tensors(model.graph) if t.data_location == TensorProto.EXTERNAL]
+    for tensor in outside:
+        _load(tensor, file.parent)
+    check_model(model if outside else content, str(file))
     return model
 
 
-def check_model(model: ModelProto, name: str = "the model") -> None:
-    """Raise `GraphError` unless ONNX's own checker takes a model."""
+def check_model(model: ModelProto | bytes, name: str = "the model") -> None:
+    """Raise `GraphError` unless ONNX's own checker takes a model, which may be serialized."""
     try:
         onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, ValueError, RuntimeError, UnicodeError) as error:
