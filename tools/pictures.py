@@ -65,11 +65,11 @@ def race(page: str) -> str:
 
 
 def models(page: str) -> str:
-    """How many times as fast as their frameworks whole models are."""
+    """How many times as fast whole models are as in the fastest other program."""
     table = figures(page, "Whole models")
     ratios = {_DOOR.sub("", name): row["times as fast"] for name, row in table.items()}
     rows = {name: [Bar(ratio, f"{ratio:.2f}")] for name, ratio in ratios.items()}
-    title = "Time of frameworks over that of Morello: one thread of a Xeon with AMX"
+    title = "Time of the fastest other program over that of Morello: one thread of a Xeon with AMX"
     return bars(title, rows, max(ratios.values()), limit=(1.0, ""))
 
 

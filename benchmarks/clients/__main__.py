@@ -110,7 +110,7 @@ def table(results: Iterable[Measured]) -> Table:
 def markdown(results: Iterable[Measured]) -> str:
     """All results as a table of Markdown, in the order of the clients."""
     lines = [
-        "| model | framework | Morello, ms | framework, ms | others, ms | ratio to the fastest |",
+        "| model | framework | Morello, ms | framework, ms | others, ms | times as fast |",
         "|---|---|---|---|---|---|",
     ]
     for row in results:
