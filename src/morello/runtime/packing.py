@@ -35,19 +35,21 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
     extents = layout.extents(shape)
     flat = argument("packed", dtype, (math.prod(extents),)).empty()
     if layout.panel is None:
-        flat[...] = values.transpose(layout.order).reshape(-1)
+        flat.reshape(extents)[...] = values.transpose(layout.order)
         return flat
     dim, width = layout.panel
     sizes = [*shape]
     sizes[dim] = extents[layout.order.index(dim)] * width
-    padded = np.zeros(sizes, values.dtype)
-    padded[tuple(map(slice, shape))] = values
-    cut = padded.reshape(*sizes[:dim], sizes[dim] // width, width, *sizes[dim + 1 :])
+    whole = values
+    if sizes[dim] > shape[dim]:
+        whole = np.zeros(sizes, values.dtype)
+        whole[tuple(map(slice, shape))] = values
+    cut = whole.reshape(*sizes[:dim], sizes[dim] // width, width, *sizes[dim + 1 :])
     order = [d + (d > dim) for d in layout.order]
     inner = cut.transpose(*order, dim + 1)
     if layout.odd_even:
         inner = np.concatenate([inner[..., 0::2], inner[..., 1::2]], axis=-1)
-    flat[...] = inner.reshape(-1)
+    flat.reshape(inner.shape)[...] = inner
     return flat
 
 
@@ -133,9 +135,9 @@ def random_outputs(arguments: Sequence[Argument], seed: int = 1) -> tuple[Array,
 
 
 def packing_bytes(spec: Spec) -> int:
-    """The most bytes that `lay_out` takes at once: panels, and on the way to them three copies."""
+    """The most bytes that `lay_out` takes at once: panels, and on the way to them two copies."""
     return sum(
-        4 * spec.tensor(i).bytes
+        3 * spec.tensor(i).bytes
         for i in spec.arrays.values()
         if spec.placements[i].layout.panel is not None
     )
