@@ -77,8 +77,35 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     if tensor.placement.layout.panel is not None:
         return packed(array, tensor.dtype, tensor.placement.layout)
     result = wanted.empty()
-    result[...] = array
+    _copy(array, result)
     return result
+
+
+_BLOCK = 64
+"""The elements that `_copy` writes one after the other."""
+
+
+def _copy(values: Array, result: Array) -> None:
+    """Copy values into an array that may have other strides.
+
+    If its neighbours in memory lie apart in that of the values, a block of them at a time, so that
+    lines that are read stay in caches until all of their elements are.
+    """
+    if not values.size or _nearest(values) == (axis := _nearest(result)):
+        result[...] = values
+        return
+    read, written = np.moveaxis(values, axis, 0), np.moveaxis(result, axis, 0)
+    for low in range(0, len(written), _BLOCK):
+        written[low : low + _BLOCK] = read[low : low + _BLOCK]
+
+
+def _nearest(array: Array) -> int:
+    """The dimension whose elements are nearest to each other."""
+    strides = [
+        step if size > 1 else math.inf
+        for step, size in zip(array.strides, array.shape, strict=True)
+    ]
+    return strides.index(min(strides)) if strides else 0
 
 
 def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
