@@ -149,3 +149,12 @@ def test_an_array_in_two_roles_keeps_its_layout() -> None:
 def test_numpy_races_with_arrays_in_two_roles(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", RESIDUAL, "--vs", "numpy", "--seconds", "0.05", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["spec"] == RESIDUAL
+
+
+def test_values_are_packed_into_another_order() -> None:
+    """A block of neighbours at a time, the last of which is shorter."""
+    kernel = morello.compile("relu(f32[70,150]{0,1})")
+    x = array(70, 150)
+    result = kernel.pack(kernel.arguments[0].name, x)
+    assert result.strides == (4, 280)
+    np.testing.assert_array_equal(result, x)
