@@ -209,6 +209,7 @@ def test_changes_in_place_are_seen() -> None:
         (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
         (lambda x: x.view(8, 4), "view of an input"),
         (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
+        (lambda x: [y := x * 2, y.copy_(torch.complex(x, x)), y][2], "writes complex numbers"),
         (lambda x: torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2))), "view of an input"),
     ],
 )

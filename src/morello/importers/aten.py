@@ -250,6 +250,8 @@ class _Importer:
             return self._unheld(node)
         types = _types(node)
         if any(isinstance(self._values[source], _Unheld) for source in node.all_input_nodes):
+            if written is not None:
+                raise GraphError(f"{name} writes complex numbers into a real tensor.")
             return self._after_unheld(node, AtenCall(self._build, name, {}, types))
         if written is None and not node.all_input_nodes:
             return self._known(node)
@@ -333,7 +335,7 @@ class _Importer:
         return nodes[0] if isinstance(node.meta["val"], torch.Tensor) else nodes
 
     def _unheld(self, node: fx.Node) -> _Unheld:
-        """What a call computes whose result is complex."""
+        """The complex result of a call, as the calls of torch that compute it."""
         inputs: dict[fx.Node, Node] = {}
         calls: dict[TorchCall, None] = {}
         for source in node.all_input_nodes:
