@@ -12,7 +12,7 @@ import torch
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType
-from morello.graph.operators import Broadcast, Concat, Reduce, Reshape, Transpose
+from morello.graph.operators import Broadcast, Concat, Reduce, Transpose
 from morello.importers.building import GraphBuilder
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -124,7 +124,7 @@ class AtenCall:
         raise GraphError(f"{self.name} of {value!r}, which is no tensor and no number.")
 
     def reshape(self, node: Node, shape: tuple[int, ...]) -> Node:
-        return node if node.shape == shape else self.apply(Reshape(shape), node)
+        return self.build.reshape(node, shape)
 
     def broadcast(self, node: Node, shape: tuple[int, ...]) -> Node:
         return node if node.shape == shape else self.apply(Broadcast(shape), node)

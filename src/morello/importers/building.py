@@ -8,7 +8,7 @@ import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, Operator, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Map
+from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Map, Reshape
 from morello.graph.views import VIEWS
 
 MOST_FOLDED = 1 << 22
@@ -47,6 +47,10 @@ class GraphBuilder:
         if key not in self._known:
             self._known[key] = self._folded(apply(operator, *inputs))
         return self._known[key]
+
+    def reshape(self, node: Node, shape: tuple[int, ...]) -> Node:
+        """A node's elements in another shape; itself if it has that."""
+        return node if node.shape == shape else self.apply(Reshape(shape), node)
 
     def cast(self, node: Node, dtype: np.dtype[Any]) -> Node:
         """A node in another dtype; itself if it has it."""

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from morello.graph.graph import Array, Node
-from morello.graph.operators import Concat, Constant, Gather, Reshape, Slice, Transpose, Where
+from morello.graph.operators import Concat, Constant, Gather, Slice, Transpose, Where
 from morello.importers.building import GraphBuilder
 
 MOST_WRITTEN = 1 << 24
@@ -26,7 +26,7 @@ def after_writing(build: GraphBuilder, whole: Node, places: Array, part: Node) -
         part = build.apply(Transpose(axes), part)
     order = np.argsort(places, axis=None)
     numbers = places.ravel()[order]
-    part = _reshaped(build, part, (numbers.size,))
+    part = build.reshape(part, (numbers.size,))
     if not np.array_equal(order, np.arange(order.size)):
         part = build.apply(Gather(0), part, _indices(build, order))
     if isinstance(whole.operator, Constant) and isinstance(part.operator, Constant):
@@ -37,8 +37,8 @@ def after_writing(build: GraphBuilder, whole: Node, places: Array, part: Node) -
     boxes = [np.unique(each) for each in np.unravel_index(numbers, shape)]
     if prod(map(len, boxes)) == numbers.size and all(np.ptp(each) < each.size for each in boxes):
         box = [(int(each[0]), int(each[-1]) + 1) for each in boxes]
-        joined = _joined(build, _reshaped(build, whole, shape), box, part)
-        return _reshaped(build, joined, whole.shape)
+        joined = _joined(build, build.reshape(whole, shape), box, part)
+        return build.reshape(joined, whole.shape)
     if isinstance(part.operator, Constant):
         values = np.zeros(whole.type.size, whole.dtype)
         values[numbers] = part.operator.array
@@ -47,7 +47,7 @@ def after_writing(build: GraphBuilder, whole: Node, places: Array, part: Node) -
         return build.apply(Where(), *given, whole)
     chosen = np.arange(whole.type.size)
     chosen[numbers] = whole.type.size + np.arange(numbers.size)
-    every = build.apply(Concat(0), _reshaped(build, whole, (whole.type.size,)), part)
+    every = build.apply(Concat(0), build.reshape(whole, (whole.type.size,)), part)
     return build.apply(Gather(0), every, _indices(build, chosen.reshape(whole.shape)))
 
 
@@ -72,7 +72,7 @@ def _split(shape: tuple[int, ...], numbers: Array) -> tuple[int, ...]:
 
 def _joined(build: GraphBuilder, whole: Node, box: Sequence[tuple[int, int]], part: Node) -> Node:
     """A tensor with a box of new elements, joined along one axis after the other."""
-    piece = _reshaped(build, part, tuple(high - low for low, high in box))
+    piece = build.reshape(part, tuple(high - low for low, high in box))
     for axis in reversed(range(len(box))):
         low, high = box[axis]
         before = _between(build, whole, (*box[:axis], (0, low)))
@@ -90,10 +90,6 @@ def _between(
     starts, stops = zip(*every, strict=True)
     kept = Slice(starts, stops, (1,) * len(every))
     return (build.apply(kept, whole),) if starts[len(ranges) - 1] < stops[len(ranges) - 1] else ()
-
-
-def _reshaped(build: GraphBuilder, node: Node, shape: tuple[int, ...]) -> Node:
-    return node if node.shape == shape else build.apply(Reshape(shape), node)
 
 
 def _indices(build: GraphBuilder, numbers: Array) -> Node:

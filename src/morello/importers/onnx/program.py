@@ -46,7 +46,7 @@ _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, 
 
 
 def node_name(proto: NodeProto) -> str:
-    """What users call a node by: the kind of operator, and its name if it has one."""
+    """The name of a node in messages: the kind of operator, and its own name if it has one."""
     return f"{proto.op_type} {proto.name}".strip()
 
 
