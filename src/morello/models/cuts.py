@@ -87,6 +87,9 @@ class Cuts:
             for number, each in enumerate(calls)
             if each.group
         }
+        left = (step for step in compiled.steps if not isinstance(step, Segment))
+        self._read_outside = {self._stored(each) for step in left for each in step.inputs}
+        self._results = {*map(self._stored, compiled.graph.outputs)}
         self._priced = {frozenset(w.members): w.cost for w in compiled.weighing.groups}
 
     def all(self) -> list[StoredResult]:
@@ -114,7 +117,7 @@ class Cuts:
         return cuts
 
     def weighed(self, number: int) -> list[Fusion]:
-        """What was priced in place of a kernel, alone or with others."""
+        """The groups that were priced in place of a kernel, alone or with others."""
         own = self._members.get(number, frozenset())
         return [
             self._described(frozenset(each.members), each.cost, each.instead)
@@ -137,7 +140,7 @@ class Cuts:
         return Fusion(words, touched, cost, True, against)
 
     def _pairs(self) -> dict[tuple[int, ...], Neighbour]:
-        """What pairs of kernels would be as one, by their numbers."""
+        """The fused groups of pairs of kernels, by their numbers."""
         partition, line = self._compiled.partition, self._compiled.weighing.line
         number_of = {each.group: n for n, each in enumerate(self._calls) if each.group}
         costs = {each.group: each.kernel.cost for each in self._calls if each.group}
@@ -151,7 +154,7 @@ class Cuts:
     def _fusion(
         self, ends: tuple[int, ...], pairs_by_call: Mapping[tuple[int, ...], Neighbour]
     ) -> Fusion:
-        """What one kernel in place of the two at both ends of a cut would cost."""
+        """The fusion of the two kernels at both ends of a cut, and its cost."""
         words = _names(ends)
         before = sum(self._calls[number].kernel.cost for number in ends)
         cost = self._priced.get(frozenset().union(*(self._members[number] for number in ends)))
@@ -167,11 +170,9 @@ class Cuts:
 
     def outside(self, node: Node) -> str:
         """Who else needs a result that kernels store: the framework, or the caller."""
-        left = [step for step in self._compiled.steps if not isinstance(step, Segment)]
-        if any(self._stored(each) is node for step in left for each in step.inputs):
+        if node in self._read_outside:
             return self.framework
-        outputs = self._compiled.graph.outputs
-        return "the caller" if any(self._stored(each) is node for each in outputs) else ""
+        return "the caller" if node in self._results else ""
 
     def _stored(self, node: Node) -> Node:
         """The result of which a node is a view."""
