@@ -35,7 +35,7 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
     extents = layout.extents(shape)
     flat = argument("packed", dtype, (math.prod(extents),)).empty()
     if layout.panel is None:
-        flat.reshape(extents)[...] = values.transpose(layout.order)
+        _copy(values.transpose(layout.order), flat.reshape(extents))
         return flat
     dim, width = layout.panel
     sizes = [*shape]
@@ -49,7 +49,7 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
     inner = cut.transpose(*order, dim + 1)
     if layout.odd_even:
         inner = np.concatenate([inner[..., 0::2], inner[..., 1::2]], axis=-1)
-    flat.reshape(inner.shape)[...] = inner
+    _copy(inner, flat.reshape(inner.shape))
     return flat
 
 
