@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,27 @@ class Opened:
     def panel(self) -> str:
         (shown,) = self.page.locator("[role=tabpanel]:visible").all()
         return str(shown.get_attribute("id"))
+
+    def toggles(self, button: str, panel: str) -> None:
+        """Check that a button shows a panel, and hides it again, and says so."""
+        pressed, panel_of_keys = self.page.locator(button), self.page.locator(panel)
+        for expanded in True, False:
+            pressed.click()
+            assert panel_of_keys.is_visible() == expanded
+            assert pressed.get_attribute("aria-expanded") == str(expanded).lower()
+
+    def scrolls_only_down(self, keys: str) -> None:
+        """Check that no tab is wider than a window of 400 pixels."""
+        for key in keys:
+            self.page.keyboard.press(key)
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= 400, key
+
+    def prints(self, panels: Sequence[str], hidden: str) -> None:
+        """Check that paper has all these panels, and lacks what is only for a screen."""
+        self.page.emulate_media(media="print")
+        for panel in panels:
+            assert self.page.locator(f"#{panel}").is_visible(), panel
+        assert not self.page.locator(hidden).is_visible()
 
     def close(self) -> None:
         assert self.problems == [] and len(self.requests) == 1

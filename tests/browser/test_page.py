@@ -169,12 +169,7 @@ def test_two_programs_side_by_side(browser: Any, pages: dict[str, Path]) -> None
 
 def test_help_tells_the_keys(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["one"])
-    button = opened.page.locator("#help")
-    button.click()
-    assert opened.page.locator("#keys").is_visible()
-    assert button.get_attribute("aria-expanded") == "true"
-    button.click()
-    assert not opened.page.locator("#keys").is_visible()
+    opened.toggles("#help", "#keys")
     opened.close()
 
 
@@ -183,18 +178,13 @@ def test_a_narrow_window_scrolls_only_down(
     browser: Any, pages: dict[str, Path], scheme: str
 ) -> None:
     opened = Opened(browser, pages["two"], width=400, scheme=scheme)
-    for key in "12345":
-        opened.page.keyboard.press(key)
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400, key
+    opened.scrolls_only_down("12345")
     opened.close()
 
 
 def test_paper_shows_all_panels(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["one"])
-    opened.page.emulate_media(media="print")
-    for panel in ("step", "c", "cycles"):
-        assert opened.page.locator(f"#{panel}").is_visible()
-    assert not opened.page.locator("#tabs").is_visible()
+    opened.prints(("step", "c", "cycles"), hidden="#tabs")
     opened.close()
 
 

@@ -96,11 +96,7 @@ def test_tabs_and_links_lead_to_kernels(browser: Any, pages: dict[str, Path]) ->
 
 def test_help_tells_the_keys_of_kernels(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["forked"])
-    button = opened.page.locator("#model .help")
-    button.click()
-    assert opened.page.locator("#model-keys").is_visible()
-    button.click()
-    assert not opened.page.locator("#model-keys").is_visible()
+    opened.toggles("#model .help", "#model-keys")
     opened.close()
 
 
@@ -109,18 +105,13 @@ def test_a_narrow_window_of_kernels_scrolls_only_down(
     browser: Any, pages: dict[str, Path], scheme: str
 ) -> None:
     opened = Opened(browser, pages["forked"], width=400, scheme=scheme)
-    for key in "1234":
-        opened.page.keyboard.press(key)
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400, key
+    opened.scrolls_only_down("1234")
     opened.close()
 
 
 def test_paper_shows_all_that_is_known(browser: Any, pages: dict[str, Path]) -> None:
     opened = Opened(browser, pages["forked"])
-    opened.page.emulate_media(media="print")
-    for panel in ("kernels", "kernel", "areas", "cuts", "left"):
-        assert opened.page.locator(f"#{panel}").is_visible(), panel
-    assert not opened.page.locator("#open").is_visible()
+    opened.prints(("kernels", "kernel", "areas", "cuts", "left"), hidden="#open")
     opened.close()
 
 
