@@ -35,7 +35,7 @@ LONGEST = 3.5
 """The ratio at the right edge of the race."""
 
 _DOOR = re.compile(r", (torch\.compile|morello\.jax\.jit|types of files)$")
-"""What the names of models say besides."""
+"""The ends of models' names that the picture leaves out."""
 
 
 def figures(page: str, section: str) -> dict[str, dict[str, float]]:

@@ -37,7 +37,7 @@ DOING = {
 """The phases in words."""
 
 COUNTED = {"bound": "relaxed Specs", "search": "Specs"}
-"""What the searches' counts are of, by phase."""
+"""The unit that a search counts in each phase."""
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -100,7 +100,7 @@ class StatusLine:
             self._live.refresh()
 
     def text(self) -> Text:
-        """What the line says."""
+        """The text of the line."""
         from rich.text import Text  # slow to import, and only needed if it takes long
 
         status, seconds = self._status, time.monotonic() - self._began
@@ -146,7 +146,7 @@ class StatusLine:
 
 @contextmanager
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """What the body reports its progress to: a line if that is wanted, or what is given."""
+    """The receiver of the body's progress reports: a line if that is wanted, or what is given."""
     if progress is True:
         with StatusLine() as line:
             yield line

@@ -150,7 +150,7 @@ class Worker:
 
     @property
     def killed(self) -> bool:
-        """Whether it was ended for good."""
+        """Whether the worker was killed: its process is not started again."""
         return self._killed
 
     @property

@@ -116,7 +116,7 @@ def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> 
 
 
 def _measured(programs: Sequence[Impl], compiler: Compiler) -> Iterator[tuple[str, str]]:
-    """What the head of the page says of measured times, of one program or of two in turns."""
+    """Measured times for the head of the page: of one program, or of two that take turns."""
     seconds_of = {id(t.impl): t.timing.median_s for t in build_and_time(programs, compiler)}
     for impl, name in zip(programs, ("measured", "measured, the other"), strict=False):
         seconds = seconds_of.get(id(impl))

@@ -130,7 +130,7 @@ class _Scope:
         return _Scope(self.loop, tuple(around))
 
     def after(self, statement: Statement) -> _Scope:
-        """What follows a statement."""
+        """The scope of the statements after this one, which prefetch no panel it reads."""
         read = {
             view.pointer
             for call in walk([statement])

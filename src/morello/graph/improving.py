@@ -76,7 +76,7 @@ class Improvement:
 
     @property
     def weighed(self) -> tuple[WeighedGroup, ...]:
-        """What was priced so far in the place of several groups."""
+        """The fused groups priced so far, each with the cost of the groups it would replace."""
         return tuple(
             WeighedGroup(each.members, cost, each.cost + each.saved)
             for each, cost in self._known.items()

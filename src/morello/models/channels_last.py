@@ -55,9 +55,10 @@ def channels_last(stage: Stage) -> Stage:
 
 
 def _images(stage: Stage) -> list[Node]:
-    """What kernels with windows write or read within a stage, and what has pixels of such.
+    """The images that kernels with windows write or read within a stage, and those of the same
+    sizes that are computed with them.
 
-    None if there are convolutions in groups, which are faster on all pixels of a channel.
+    Empty if there are convolutions in groups, which are faster on all pixels of a channel.
     """
     if any(primitive.grouped for call in stage.calls for primitive in _primitives(call.spec)):
         return []

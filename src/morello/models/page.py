@@ -103,7 +103,7 @@ def _gap(kernel: Kernel) -> float:
 
 
 def _command(kernel: Kernel) -> str:
-    """What shows more of a kernel on a page; nothing if its expression cannot be parsed."""
+    """The command for a page of one kernel; empty if its expression cannot be parsed."""
     text, threads = kernel.spec.expression, f" --threads {kernel.threads}"
     if "with gaps" in text:
         return ""

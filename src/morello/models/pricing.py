@@ -34,10 +34,10 @@ _COPIED = TensorType((256, 1024), np.dtype(np.float32))
 
 @dataclass(frozen=True)
 class Weighing:
-    """What was found out about other groups than those of a partition.
+    """The costs of groups other than those of a partition.
 
-    To write a cache line and to read it again costs `line` cycles, 0 if nothing was found out;
-    `groups` are those that were priced.
+    To write a cache line and to read it again costs `line` cycles, 0 if that is not known; `groups`
+    are those that were priced.
     """
 
     line: float = 0.0

@@ -108,7 +108,7 @@ class ProgramReport:
         return f"{self.name}({', '.join(self.arguments)})"
 
     def _facts(self) -> list[tuple[str, str]]:
-        """What the head of the page says, each with its name."""
+        """The facts at the head of the page, each with its name."""
         facts = [
             ("kernels", f"{self.kernel_count} in {_counted(self.segments, 'call')}"),
             ("predicted", text_of(self.seconds)),

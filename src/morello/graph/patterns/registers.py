@@ -52,7 +52,7 @@ def map_before_slice(node: Node) -> Node | None:
 
 
 def _whole(node: Node) -> Node | None:
-    """What a node has the first channels of, if that has few more."""
+    """The operand of a slice that keeps all channels but a few at the end; None for other nodes."""
     if not isinstance(node.operator, Slice) or node.operator.dense or node.type.rank < 2:
         return None
     (x,) = node.inputs

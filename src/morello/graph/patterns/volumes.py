@@ -51,7 +51,10 @@ def _pointwise(conv: Conv, volume: Node, filters: Node, shape: tuple[int, ...]) 
 
 
 def _layers(volume: Node, conv: Conv, tap: int, depth: int) -> Node:
-    """What a tap reads for each depth of the result: [b, d, c, 1, h, w]."""
+    """The slices of the volume that one tap along the depth reads, [b, d, c, 1, h, w].
+
+    `d` is the depth in the result.
+    """
     batch, channels, _, *size = volume.shape
     first = tap * conv.dilations[0]
     step = conv.strides[0]
