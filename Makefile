@@ -63,8 +63,9 @@ learn: setup-learn ## study the learned model on LEARN=corpora/zen5, train it on
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict
 
-pictures: setup ## draw the pictures of the pages: races, models, and the roofline
+pictures: setup ## draw the pictures of the pages, and write the first table of the README
 	$(BIN)/python -m tools.pictures
+	$(BIN)/python -m tools.front_page
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)

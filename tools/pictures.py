@@ -38,16 +38,21 @@ _DOOR = re.compile(r", (torch\.compile|morello\.jax\.jit|types of files)$")
 """The ends of models' names that the picture leaves out."""
 
 
+def cells(page: str, section: str) -> dict[str, dict[str, str]]:
+    """The first table of a section: by row, by column."""
+    table = page.partition(f"## {section}\n")[2].partition("\n| ")[2].partition("\n\n")[0]
+    lines = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
+    head, _, *rows = lines
+    return {name: dict(zip(head[1:], values, strict=True)) for name, *values in rows}
+
+
 def figures(page: str, section: str) -> dict[str, dict[str, float]]:
     """The numbers of the first table of a section: by row, by column."""
-    table = page.partition(f"## {section}\n")[2].partition("\n| ")[2].partition("\n\n")[0]
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
-    head, _, *rows = cells
-    numbers: dict[str, dict[str, float]] = {}
-    for name, *values in rows:
-        row = zip(head[1:], values, strict=True)
-        numbers[name] = {column: float(v) for column, v in row if re.fullmatch(r"[\d.]+", v)}
-    return numbers
+    table = cells(page, section)
+    return {
+        name: {column: float(v) for column, v in row.items() if re.fullmatch(r"[\d.]+", v)}
+        for name, row in table.items()
+    }
 
 
 def race(page: str) -> str:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.docs.pages import PAGES, ROOT
-from tools import pictures
+from tools import front_page, pictures
 
 TABLE_HEAD = re.compile(r"^(\|.*\|)\n\|(?:-+\|)+$", re.MULTILINE)
 
@@ -45,6 +45,17 @@ def test_figures_of_the_front_page_are_those_of_the_table() -> None:
     times = (ROOT / "docs" / "benchmarks.md").read_text().partition("perceptron with norm")[2]
     ours, onnx, *_ = (int(one) for one in re.findall(r"(\d+) us", times))
     assert f"{ours / 1000:.2f} ms, {onnx / ours:.2f} times as fast as ONNX Runtime" in front
+
+
+def test_the_front_page_has_the_table_of_whole_models() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    text = front_page.README.read_text()
+    assert front_page.front_page(text, page) == text
+    assert front_page.models(page).count("\n") > 10
+    for name, row in pictures.figures(page, "Whole models").items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+        other = float(line.split("|")[3].split()[-1])
+        assert other / row["Morello, ms"] == pytest.approx(row["times as fast"], abs=0.01)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks" / "README.md"], ids=lambda p: p.stem)
