@@ -27,7 +27,7 @@ def main() -> None:
         steps = (
             (*compiler.command, "-std=gnu11", *flags, "-c", "matmul.c", "-o", "matmul.o"),
             (*cpp, *flags, "-I.", "-c", str(HERE / "from_cpp.cpp"), "-o", "main.o"),
-            (*compiler.command, "main.o", "matmul.o", "-lm", "-o", "main"),
+            (*compiler.command, *flags, "main.o", "matmul.o", "-lm", "-o", "main"),
             ("./main",),
         )
         print(source.header)

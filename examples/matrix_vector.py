@@ -57,7 +57,7 @@ def main() -> None:
         steps = (
             *((*compile_c, f"{name}.c", "-o", f"{name}.o") for name in SHAPES),
             (*cpp, *flags, "-I.", "-c", str(HERE / "matrix_vector.cpp"), "-o", "main.o"),
-            (*compiler.command, "main.o", *objects, "-lm", "-o", "main"),
+            (*compiler.command, *flags, "main.o", *objects, "-lm", "-o", "main"),
             ("./main",),
         )
         for command in steps:

@@ -56,7 +56,7 @@ def build(folder: Path) -> Path:
             (*compiler.command, "-O3", inputs, "-c", str(source), "-o", built)
             for source, built in zip(sources, objects, strict=True)
         ]
-        steps += [(*compiler.cpp_command, inputs, "main.cpp", *objects, "-o", "build/main")]
+        steps += [(*compiler.cpp_command, "-O3", inputs, "main.cpp", *objects, "-o", "build/main")]
     for command in steps:
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return folder / "build" / "main"
