@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def test_every_test_has_its_modules_kind(request: pytest.FixtureRequest) -> None
 
 def test_some_kinds_start_no_commands() -> None:
     assert set(BUILDING) < KINDS
+    with pytest.raises(pytest.fail.Exception, match="of the kind 'house' starts"):
+        subprocess.run(["true"], check=True)
 
 
 def test_no_test_sees_the_users_kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
