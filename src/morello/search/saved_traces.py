@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import zlib
-from base64 import b85decode, b85encode
+from base64 import b64decode, b64encode
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -85,7 +85,7 @@ class TraceFile:
             table = _table()
             text = table and table.program("", _name(family, kind, ideal))
             if text:
-                saved: SavedTrace = _Unpickler(zlib.decompress(b85decode(text))).load()
+                saved: SavedTrace = _Unpickler(zlib.decompress(b64decode(text))).load()
                 return saved if saved.kind == kind else None
         return None
 
@@ -146,7 +146,7 @@ def _name(family: Family, kind: Kind, ideal: bool) -> str:
 def _text(trace: SavedTrace) -> str:
     file = io.BytesIO()
     _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(trace)
-    return b85encode(zlib.compress(file.getvalue(), 1)).decode()
+    return b64encode(zlib.compress(file.getvalue(), 1)).decode()
 
 
 class _Pickler(pickle.Pickler):
