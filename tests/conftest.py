@@ -19,6 +19,8 @@ from tests.kinds import BUILDING, kind_of
 from morello.engine import LOOPS
 from morello.memo.boxes import BOXES
 
+gc.disable()  # until all tests are collected: nearly everything stays
+
 os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
 os.environ["MORELLO_TABLE"] = "off"  # what tests search for is to be found anew
 
@@ -54,6 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()  # a million objects of modules and tests, which every collection would visit
     gc.set_threshold(100_000)  # searches make many objects and few cycles
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
