@@ -150,15 +150,11 @@ def alone() -> dict[tuple[str, int], tuple[Any, ...]]:
     return answers
 
 
-@pytest.mark.parametrize("seed", [None, 1])
 def test_goals_that_share_traces_are_solved_as_alone(
-    seed: int | None,
-    alone: dict[tuple[str, int], tuple[Any, ...]],
-    monkeypatch: pytest.MonkeyPatch,
+    alone: dict[tuple[str, int], tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goals = list(TOGETHER)
-    if seed is not None:
-        Random(seed).shuffle(goals)
+    Random(1).shuffle(goals)  # threads come to them in their order
     traces = forget_traces(monkeypatch)
     for goal in goals:
         assert answer(*goal) == alone[goal], goal
