@@ -363,11 +363,29 @@ def test_rows_of_sums_over_windows_are_read_again() -> None:
     refuse(Move("out", "L1"), more, "rows of out a power of two apart")
 
 
-def test_tiles_of_tall_arrays_are_aliased() -> None:
+def test_pixels_in_a_fourth_of_the_sets_must_be_copied_for_windows() -> None:
+    """Products take whole lines of such rows, which another level delivers as fast."""
+    aliased = Placement(row_major(4), 1, aliased=4)
+    whole = goal(conv(), (1, 4, 4, 2, 2, 3, 3), (F32, F32, F32))
+    near = replace(whole, levels=(L2, L2, L2), placements=(aliased, *whole.placements[1:]))
+    assert near.shape(0) == (1, 4, 4, 4)
+    (body,) = apply(Move("image", "L1"), near, TARGET).holes
+    assert not body.spec.placements[0].aliased
+    more = replace(near, sizes=(1, 4, 5, 2, 2, 3, 3))
+    refuse(Move("image", "L1"), more, "rows of image a power of two apart")
+    rows = Placement(row_major(2), 1, aliased=4)
+    apply(Move("a", "L1"), spec(99, 32, 3, (L2, L2, L2), (rows, ROWS, ROWS)), TARGET)
+
+
+@pytest.mark.parametrize(
+    ("columns", "aliased"), [(1024, 1), (512, 2), (1536, 2), (256, 4), (384, 8), (500, 0), (64, 0)]
+)
+def test_tiles_of_tall_arrays_are_aliased(columns: int, aliased: int) -> None:
     """Rows of 512 floats lie 2048 bytes apart, those of 500 do not."""
-    assert apply(Split("k", 4), spec(8, 512, 8), TARGET).holes[0].spec.placements[0].aliased
-    assert not apply(Split("k", 4), spec(8, 500, 8), TARGET).holes[0].spec.placements[0].aliased
-    assert not apply(Split("k", 4), spec(1, 512, 8), TARGET).holes[0].spec.placements[0].aliased
+    whole = spec(8, columns, 8)
+    assert apply(Split("k", 4), whole, TARGET).holes[0].spec.placements[0].aliased == aliased
+    row = replace(whole, sizes=(1, columns, 8))
+    assert not apply(Split("k", 4), row, TARGET).holes[0].spec.placements[0].aliased
 
 
 def test_a_copy_of_what_is_read() -> None:

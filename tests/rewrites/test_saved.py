@@ -240,7 +240,7 @@ OPERATION = ("spec", "operation")
         (edit(*A, "layout", to="{2,1,0}"), "cannot lie as"),
         (edit(*A, "contiguous", to=5), "cannot lie as"),
         (edit(*A, "vector", to=16), "cannot lie as"),
-        (edit(*A, "aliased", to=1), "'aliased' is 1, and should be true or false"),
+        (edit(*A, "aliased", to=0), "'aliased' is 0, and should be a whole number of at least 1"),
     ],
 )
 def test_malformed_data_is_refused_with_the_reason(data: Any, said: str) -> None:

@@ -122,7 +122,7 @@ def _spec_data(spec: Spec, levels: Sequence[object]) -> dict[str, Any]:
             "level": levels[level],
             "layout": str(placement.layout),
             "contiguous": placement.contiguous,
-            "aliased": placement.aliased,
+            "aliased": placement.aliased or False,
             "vector": placement.vector,
         }
         for dtype, level, placement in zip(spec.dtypes, spec.levels, spec.placements, strict=True)
@@ -210,7 +210,9 @@ def _level(name: str, target: Target) -> int:
 def _placement(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Placement:
     layout = read_layout(fields.get("layout", str))
     contiguous, vector = fields.integer("contiguous"), fields.integer("vector")
-    placement = Placement(layout, contiguous, fields.get("aliased", bool), vector)
+    aliased = fields.get("aliased", object)
+    apart = 0 if aliased is False else integer(aliased, "'aliased'", minimum=1)
+    placement = Placement(layout, contiguous, apart, vector)
     in_registers = level == target.registers
     widths = target.widths(read_dtype(fields.get("dtype", str)))
     if (

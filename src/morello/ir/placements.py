@@ -13,7 +13,6 @@ rewrite and no kernel forgets the ideal placement.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import replace
 from functools import cache, partial, reduce
 from math import prod
 from typing import Any, NamedTuple
@@ -23,10 +22,11 @@ import numpy.typing as npt
 
 from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
-    ALIAS_BYTES,
+    ALIASES,
     IDEAL,
     Placement,
     contiguous_after_cut,
+    realiased,
     relaxed,
     tile_placement,
 )
@@ -38,10 +38,15 @@ Bools = npt.NDArray[np.bool_]
 _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
-_NUMBERS = "_count", "_contiguous", "vector", "_fastest", "_panel_dim", "_panel"
-_MARKS = "_fixed", "_ideal", "_aliased", "_gapless", "_odd_even", "_row_major"
+_NUMBERS = "_count", "_contiguous", "vector", "_fastest", "_aliased", "_panel_dim", "_panel"
+_MARKS = "_fixed", "_ideal", "_gapless", "_odd_even", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
-_ENDS = "without_alias", "with_alias"
+FEW = 2
+"""How many runs in different sets are so few that to read some evicts others."""
+
+_WITH_ALIAS = "with_alias"
+"""The role of the table of placements that differ in `aliased`, by code and that."""
+_MOST_ALIASED = max(count for _, count in ALIASES)
 
 
 class _Tiles(NamedTuple):
@@ -65,26 +70,18 @@ def _facts(placement: Placement) -> _Facts:
         placement.contiguous,
         placement.vector,
         placement.fastest,
+        placement.aliased,
         *panel,
     )
     fixed = placement.ideal or placement.vector > 0
     marks = (
         fixed,
         placement.ideal,
-        placement.aliased,
         placement.gapless,
         layout.odd_even,
         layout.row_major,
     )
     return padding + layout.physical, numbers, marks
-
-
-@cache
-def _with_and_without_alias(placement: Placement) -> tuple[Placement, ...]:
-    """The placement, and the one that differs in `aliased` unless it is ideal or in registers."""
-    if placement.ideal or placement.vector:
-        return (placement,)
-    return placement, replace(placement, aliased=not placement.aliased)
 
 
 class Placements:
@@ -94,17 +91,15 @@ class Placements:
         self._codes: dict[Placement, int] = {}
         self.placements: list[Placement] = []
         self._facts: list[_Facts] = []
-        self._ends: list[tuple[int, int]] = []
         self._tables: dict[Hashable, Lookup] = {}
         self._order = self.table("order")
-        self._count, self._contiguous, self.vector, self._fastest, self._panel_dim, self._panel = (
-            map(self.table, _NUMBERS)
+        (
+            self._count, self._contiguous, self.vector, self._fastest, self._aliased,
+            self._panel_dim, self._panel,
+        ) = map(self.table, _NUMBERS)  # fmt: skip
+        self._fixed, self._ideal, self._gapless, self._odd_even, self._row_major = map(
+            self.table, _MARKS
         )
-        self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
-            map(self.table, _MARKS)
-        )
-        self.without_alias, self.with_alias = map(self.table, _ENDS)
-        """The codes of the same placements without and with `aliased`."""
         self.codes([IDEAL])
 
     def table(self, role: Hashable) -> Lookup:
@@ -112,8 +107,9 @@ class Placements:
         if role not in self._tables:
             if isinstance(role, Placement):
                 self._tables[role] = Lookup([self.code(role)], role)
-            elif isinstance(role, _Tiles):
-                self._tables[role] = Lookup(np.empty((0, 4**role.rank * 3), np.int32), role)
+            elif isinstance(role, _Tiles) or role == _WITH_ALIAS:
+                columns = 4**role.rank * 3 if isinstance(role, _Tiles) else _MOST_ALIASED + 1
+                self._tables[role] = Lookup(np.empty((0, columns), np.int32), role)
                 self._fill(role, self._tables[role])
             else:
                 self._tables[role] = Lookup(np.empty(0, np.int32), role)
@@ -124,7 +120,7 @@ class Placements:
         return np.full(rows, self.code(placement), np.int16)
 
     def code(self, placement: Placement) -> int:
-        """The code of `placement`. A new one gets two, with and without `aliased`."""
+        """The code of `placement`."""
         return self.codes([placement])[0]
 
     def codes(self, placements: Sequence[Placement]) -> list[int]:
@@ -137,13 +133,9 @@ class Placements:
         return [self._codes[placement] for placement in placements]
 
     def _add(self, placement: Placement) -> None:
-        first, pair = len(self.placements), _with_and_without_alias(placement)
-        for each in pair:
-            self._codes[each] = len(self.placements)
-            self.placements.append(each)
-            self._facts.append(_facts(each))
-        ends = (first, len(self.placements) - 1)
-        self._ends += [ends[::-1] if placement.aliased else ends] * len(pair)
+        self._codes[placement] = len(self.placements)
+        self.placements.append(placement)
+        self._facts.append(_facts(placement))
 
     def __getitem__(self, code: int) -> Placement:
         return self.placements[code]
@@ -155,20 +147,20 @@ class Placements:
         for names, rows, dtype in ((_NUMBERS, numbers, np.int32), (_MARKS, marks, np.bool_)):
             for name, column in zip(names, zip(*rows, strict=True), strict=True):
                 getattr(self, name).set(np.array(column, dtype))
-        self.without_alias.set(np.array([ends[0] for ends in self._ends], np.int16))
-        self.with_alias.set(np.array([ends[1] for ends in self._ends], np.int16))
         for role, lookup in self._tables.items():
-            if isinstance(role, _Tiles):
+            if isinstance(role, _Tiles) or role == _WITH_ALIAS:
                 self._fill(role, lookup)
 
-    def _fill(self, role: _Tiles, lookup: Lookup) -> None:
-        """Have a table of tiles for all placements, filled for those that tiling does not change.
+    def _fill(self, role: Hashable, lookup: Lookup) -> None:
+        """Have a table of tiles, or of placements that differ in `aliased`, for all placements,
+        filled for those that neither changes.
 
         These are never looked up when rows are all of them, but a trace looks up all.
         """
         table = _grown(lookup, len(self.placements))
         fixed = self._fixed.array.nonzero()[0]
-        table[fixed] = (self._contiguous.array[fixed] if role.cut else fixed)[:, np.newaxis]
+        cut = isinstance(role, _Tiles) and role.cut
+        table[fixed] = (self._contiguous.array[fixed] if cut else fixed)[:, np.newaxis]
 
     def ideal(self, codes: Ints) -> Any:
         """Whether a placement is the ideal one, or that of registers without a layout."""
@@ -248,7 +240,16 @@ class Placements:
         return result
 
     def aliased(self, codes: Ints) -> Bools:
-        return self._must(codes, self._aliased[codes])
+        return self._must(codes, self._aliased[codes] > 0)
+
+    def crowded(self, codes: Ints) -> Bools:
+        """Whether runs are in so few sets that reading some evicts others."""
+        return self._must(codes, _crowded(self._aliased[codes]))
+
+    def apart(self, codes: Ints) -> Ints:
+        """How many runs are in different sets, if they are aliased, else 0."""
+        result: Ints = self._aliased[codes]
+        return result
 
     def paneled(self, codes: Ints) -> Bools:
         """Whether there are panels or odd-even blocks."""
@@ -280,8 +281,8 @@ class Placements:
     def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
         """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""
         alone = self._contiguous[codes] == self._count[codes]
-        aliased = np.where(alone, row_bytes % ALIAS_BYTES == 0, self._aliased[codes])
-        return self._must(codes, (self._panel_dim[codes] < 0) & aliased)
+        aliased = np.where(alone, _aliased_at(row_bytes), self._aliased[codes])
+        return self._must(codes, (self._panel_dim[codes] < 0) & _crowded(aliased))
 
     # ---- numbers and other placements: `shape` has a column per logical dimension
 
@@ -364,9 +365,25 @@ class Placements:
         if any_row(fresh):
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
-            aliased = np.where(gap, stride * element_bytes % ALIAS_BYTES == 0, aliased)
-        chosen: Ints = np.where(aliased, self.with_alias[result], self.without_alias[result])
-        return chosen
+            aliased = np.where(gap, _aliased_at(stride * element_bytes), aliased)
+        return self._with_alias(result, aliased)
+
+    def _with_alias(self, codes: Ints, aliased: Ints) -> Ints:
+        """The codes of the same placements, aliased so."""
+        lookup = self.table(_WITH_ALIAS)
+        if isinstance(codes, np.ndarray) and isinstance(aliased, np.ndarray):
+            known = _grown(lookup, len(self.placements))
+            unknown = known[codes, aliased] == UNKNOWN
+            if any_row(unknown):
+                pairs = np.unique(np.stack([codes[unknown], aliased[unknown]], axis=1), axis=0)
+                for code, count in pairs.tolist():
+                    lookup.array[code, count] = self.code(realiased(self.placements[code], count))
+        result: Ints = lookup[codes, aliased]
+        return result
+
+    def without_alias(self, codes: Ints) -> Ints:
+        """The codes of the same placements, not aliased."""
+        return self.change(codes, realiased)
 
     def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
         """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
@@ -407,7 +424,7 @@ class Placements:
             )
         cut = contiguous_after_cut(tuple(shape), tuple(tile), placement)
         tiled = tile_placement(tuple(shape), tuple(tile), placement, 1)
-        return replace(tiled, aliased=False), cut
+        return realiased(tiled), cut
 
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""
@@ -454,6 +471,20 @@ def all_rows(column: Bools) -> bool:
     return not isinstance(column, Traced) and bool(np.count_nonzero(column) == len(column))
 
 
+def _aliased_at(step: Ints) -> Ints:
+    """As `ir.tensor.aliased_at`, of columns."""
+    result: Ints = step * 0
+    for stride, count in reversed(ALIASES):
+        result = np.where(step % stride == 0, count, result)
+    return result
+
+
+def _crowded(aliased: Ints) -> Bools:
+    """Whether runs that are aliased so much are in few sets; 0 is not at all."""
+    result: Bools = (aliased > 0) & (aliased <= FEW)
+    return result
+
+
 def prod_columns(columns: Sequence[Ints]) -> Ints:
     return prod(columns[1:], start=columns[0].astype(np.int64))
 
@@ -495,8 +526,7 @@ class TracedPlacements(Placements):
     def assume_ideal(self, codes: Any) -> None:
         """Trace what follows only for those of these placements that are ideal."""
         self._assume(codes, IDEAL, {*_NUMBERS, *_MARKS} - {"vector"})
-        for name in _ENDS:
-            self._trace.assume(self.table(name), codes, codes)
+        self._trace.assume(self.table(realiased), codes, codes)
 
     def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
         """Assume that these facts hold of all codes in a column, as they do of a placement."""

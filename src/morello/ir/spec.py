@@ -13,7 +13,7 @@ from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MAX_RANK, contraction, matmul_labels
-from morello.ir.tensor import ALIAS_BYTES, Placement, TensorSpec, canonical, gapless
+from morello.ir.tensor import Placement, TensorSpec, aliased_at, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
 
@@ -235,9 +235,8 @@ def placement_of(
     if contiguous == len(layout.order):
         return gapless(layout)
     outer = layout.order[: len(layout.order) - contiguous]
-    rest = [strides[d] for d in outer if shape[d] > 1]
-    aliased = any(step * dtype.bytes % ALIAS_BYTES == 0 for step in rest)
-    return Placement(layout, contiguous, aliased)
+    counts = [aliased_at(strides[d] * dtype.bytes) for d in outer if shape[d] > 1]
+    return Placement(layout, contiguous, min(filter(None, counts), default=0))
 
 
 def matmul_spec(

@@ -14,24 +14,26 @@ from math import prod
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 
-ALIAS_BYTES = 2048
-"""Rows at a stride that is a multiple of this map to the same few sets of an L1 cache."""
+ALIASES = ((4096, 1), (2048, 2), (1024, 4), (512, 8))
+"""Strides in bytes, and how many runs at multiples of them are in different sets of an L1 cache,
+whose ways have 4 KiB.
+"""
 
 
 @dataclass(frozen=True)
 class Placement:
     """How the elements of a tensor or tile lie: the layout, and where it has gaps.
 
-    `contiguous` counts the innermost physical dimensions without gaps. `aliased` says that
-    the stride over a gap is a multiple of `ALIAS_BYTES`, so that rows cause conflict misses.
-    `vector` is the number of elements per register (0 in memory); vectors run along the
-    layout's fastest dimension. The *ideal* placement, of rank 0, stands for the best possible
-    layout, in lower bounds.
+    `contiguous` counts the innermost physical dimensions without gaps. If the stride over a gap
+    is such that runs lie in few sets of an L1 cache, and cause conflict misses, `aliased` is how
+    many are in different sets (see `aliased_at`); else it is 0. `vector` is the number of elements
+    per register (0 in memory); vectors run along the layout's fastest dimension. The *ideal*
+    placement, of rank 0, stands for the best possible layout, in lower bounds.
     """
 
     layout: Layout
     contiguous: int
-    aliased: bool = False
+    aliased: int = 0
     vector: int = 0
 
     @property
@@ -50,8 +52,16 @@ class Placement:
     def __str__(self) -> str:
         if self.vector:
             return f"x{self.vector}" if self.layout.row_major else f"{self.layout}x{self.vector}"
-        mark = "~" * (not self.gapless) + "!" * self.aliased
+        mark = "~" * (not self.gapless) + (f"!{self.aliased}" if self.aliased else "")
         return f"{self.layout}{mark}"
+
+
+def aliased_at(step: int) -> int:
+    """How many runs that begin so many bytes apart lie in different sets of an L1 cache.
+
+    0 if they are in so many that conflict misses are rare.
+    """
+    return next((count for stride, count in ALIASES if step % stride == 0), 0)
 
 
 IDEAL = Placement(Layout(()), 0)
@@ -60,6 +70,12 @@ IDEAL = Placement(Layout(()), 0)
 def relaxed(placement: Placement) -> Placement:
     """The ideal placement of a tensor in memory, or in registers as wide as its own."""
     return Placement(IDEAL.layout, 0, vector=placement.vector)
+
+
+def realiased(placement: Placement, aliased: int = 0) -> Placement:
+    """The placement with runs that are aliased so; in registers, and if ideal, they never are."""
+    fixed = placement.ideal or placement.vector
+    return placement if fixed else replace(placement, aliased=aliased)
 
 
 def gapless(layout: Layout) -> Placement:
@@ -126,7 +142,7 @@ def tile_placement(
         extents = placement.layout.extents(shape)
         outer, stride = prod(extents[:-contiguous]), prod(extents[-contiguous:])
         if outer > 1:
-            aliased = stride * element_bytes % ALIAS_BYTES == 0
+            aliased = aliased_at(stride * element_bytes)
     return canonical(tile, replace(placement, contiguous=contiguous, aliased=aliased))
 
 

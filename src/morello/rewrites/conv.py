@@ -368,7 +368,7 @@ def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Plac
     squeezed = Layout(order, panel)
     contiguous = 0 if strided else min(placement.contiguous, len(squeezed.physical))
     return Placement(
-        squeezed, contiguous, placement.aliased and not placement.vector, placement.vector
+        squeezed, contiguous, 0 if placement.vector else placement.aliased, placement.vector
     )
 
 

@@ -100,7 +100,7 @@ class Move(Rewrite):
         if self.layout is None:
             codes = batch.codes
             if level == target.nearest:  # conflict misses occur beyond it only
-                near = batch.placements.without_alias[batch.codes[operand]]
+                near = batch.placements.without_alias(batch.codes[operand])
                 codes = _replaced(batch.codes, operand, near)
             body = replace(batch, levels=levels, codes=codes)
             lines = batch.lines(operand)
@@ -178,18 +178,25 @@ class Move(Rewrite):
         return self.dtype or batch.dtypes[operand]
 
     def fits_sets(self, batch: Batch, operand: int, target: Target) -> Bools:
-        """Whether the level can hold the aliased runs without conflict misses, per batch row."""
-        aliased = batch.placements.aliased(batch.codes[operand])
+        """Whether the level can hold the aliased runs without conflict misses, per batch row.
+
+        Windows take a number of each of many runs before they take the next: a line that is evicted
+        is read again for each of them. Others take whole lines, which the next level delivers about
+        as fast as they are used, unless the runs are in very few sets.
+        """
+        placements, codes = batch.placements, batch.codes[operand]
+        whichever = placements.aliased if batch.operation.windows else placements.crowded
+        aliased = whichever(codes)
         if not any_row(aliased):
             return ~aliased
         level = level_number(self, self.level, target)
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
-        most = target.levels[level].conflict_runs
+        most = target.levels[level].conflict_runs * placements.apart(codes)
         # sums over a window's pixels are read and written again
         written_once = not (batch.operation.reads(operand) or batch.operation.windows)
         if level == target.nearest and written_once:
-            most = max(most, WRITTEN_ONLY)
+            most = np.maximum(most, WRITTEN_ONLY)
         fits: Bools = ~aliased | (pages <= most)
         return fits
 
@@ -256,7 +263,7 @@ class MoveAll(Rewrite):
             held = held + away * batch.lines(operand)
             levels[operand] = np.where(away, level, levels[operand]).astype(np.int8)
             if level == target.nearest:
-                near = batch.placements.without_alias[codes[operand]]
+                near = batch.placements.without_alias(codes[operand])
                 codes[operand] = np.where(away, near, codes[operand])
         body = replace(batch, levels=tuple(levels), codes=tuple(codes))
         return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]

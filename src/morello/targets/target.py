@@ -274,7 +274,7 @@ class Target:
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
-        aliased = batch.placements.aliased(batch.codes[operand])
+        aliased = batch.placements.crowded(batch.codes[operand])
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
             cycles = cycles + count * (per_run + aliased * per_alias)
