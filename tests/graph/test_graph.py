@@ -31,7 +31,9 @@ from morello.graph.operators import (
 from morello.graph.partition import by_rule
 from morello.graph.printing import text
 from morello.graph.views import view_of
+from morello.ir.layout import Layout
 from morello.ir.semantics import evaluate as spec_values
+from morello.ir.tensor import gapless
 
 F32 = np.dtype(np.float32)
 
@@ -106,6 +108,15 @@ def test_an_invalid_graph_is_refused() -> None:
         lowered([apply(Broadcast((2, 3)), apply(Constant(np.array(1, F32))))])
     with pytest.raises(SpecError, match="a single number is no array to copy"):
         copied(view_of(given()))
+
+
+def test_what_is_copied_lies_in_the_order_of_its_strides() -> None:
+    """Channels last: else no element of a pixel is known to follow another."""
+    image = view_of(given(16, 3, 5))
+    turned = copied(image, (1, 80, 16)).spec.placements[1]
+    assert turned == gapless(Layout((1, 2, 0)))
+    apart = copied(image, (1, 160, 32)).spec.placements[1]
+    assert (apart.layout, apart.contiguous) == (turned.layout, 1)
 
 
 def test_all_elements_are_reduced_to_a_number() -> None:

@@ -16,7 +16,7 @@ from morello.graph.operators.elementwise import converted
 from morello.graph.views import View, view_of
 from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import U8, U16, U32, DType
-from morello.ir.layout import Layout, row_major
+from morello.ir.layout import Layout
 from morello.ir.spec import Spec, Strides
 
 _BROADCASTING = Broadcast, Cast, Map, Transpose, Where
@@ -91,7 +91,7 @@ def copied(view: View, to: Strides = None) -> LoweredGroup:
     result = value.tensor if value.tensor.operation else move(value).tensor
     if to is not None:
         apart = tuple(to[d] for d in long)
-        result = replace(result, layout=row_major(len(long)), strides=apart)
+        result = replace(result, layout=_layout(apart), strides=apart)
     return LoweredGroup(computation(result).spec, (view,))
 
 
@@ -101,8 +101,12 @@ _UNSIGNED = {1: U8, 2: U16, 4: U32}
 
 def _input(shape: Sequence[int], strides: Sequence[int], element: DType) -> Tensor:
     """An input of this shape; the dimensions lie in the order of the strides."""
-    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
-    return input_of(make_type(tuple(shape), element, Layout(tuple(order)), tuple(strides)))
+    return input_of(make_type(tuple(shape), element, _layout(strides), tuple(strides)))
+
+
+def _layout(strides: Sequence[int]) -> Layout:
+    """The layout whose dimensions are in the order of these strides."""
+    return Layout(tuple(sorted(range(len(strides)), key=lambda d: (-strides[d], d))))
 
 
 def _before_units(nodes: Sequence[Node]) -> set[Node]:
