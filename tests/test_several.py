@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,15 @@ from morello.base.errors import CompileAllError, MorelloError, SearchError, Spec
 from morello.base.status import Status, listening
 from morello.base.workers import Worker
 from morello.frontends.text import parse
-from morello.ir.spec import Spec
+from morello.ir.layout import row_major
+from morello.ir.spec import Spec, goal
 from morello.memo import Table
 from morello.request import Request, answering, together
 from morello.request.answering import find
 from morello.request.request import Answer
 from morello.request.together import answer_together
 from morello.search.session import Session
+from morello.targets.catalog import find_target
 
 SPECS = ("f32[4,6] @ f32[6,8]", "relu(f32[8])", "softmax(f32[4,8])", "f32[8,8] + f32[8]")
 TOO_LARGE = "f32[1000000000,100] @ f32[100,4]"
@@ -221,12 +224,24 @@ def test_misuse_is_refused_before_any_search(
         morello.compile_all(specs, **options)
 
 
-def test_specs_without_a_text_are_searched_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(text: str) -> None:
-        raise SpecError(f"{text} means nothing")
+def test_specs_without_a_text_are_searched_in_workers() -> None:
+    """The strides of rows of 40 and 24 elements are those of views, which no expression has."""
+    product = parse(SPECS[0])
+    spec = goal(
+        product.operation, product.sizes, product.dtypes,
+        layouts=[row_major(2)] * 3, strides=[(40, 1), None, (24, 1)], names=("x", "w", "y"),
+    )  # fmt: skip
+    here = several._movable(spec, find_target("x86-64-v3"))
+    assert isinstance(here, several._Movable)
+    there = pickle.loads(pickle.dumps(here))
+    assert (there, there.strides, there.names) == (spec, spec.strides, spec.names)
+    (kernel,) = several._build_there({"table": "off"}, True, 1.0, [there])
+    assert isinstance(kernel, morello.Kernel) and kernel.spec == spec
 
+
+def test_specs_whose_data_mean_another_are_searched_here(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = [parse(text) for text in SPECS[:2]]
-    monkeypatch.setattr(several, "parse", refused)
+    monkeypatch.setattr(several, "_loaded", lambda data: parse(SPECS[2]))
     monkeypatch.setattr(several, "_build_there", lambda *_: pytest.fail("a worker has it"))
     kernels = morello.compile_all(goals)
     assert [kernel.spec for kernel in kernels] == goals

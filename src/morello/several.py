@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Unpack
+from typing import Any, Unpack
 
-from morello.base.errors import CompileAllError, SpecError, TargetError
+from morello.base.errors import CompileAllError, MorelloError, SpecError, TargetError
 from morello.base.sharing import SharedWork
 from morello.base.status import tell
 from morello.building import build_together, remember_answer
-from morello.frontends.text import parse
+from morello.impl.saved import load_spec, save_spec
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
@@ -85,9 +85,9 @@ def _compiled_anew(
         with requested(what, **options) as request:
             keys.append(_key(request.goal))
         items.setdefault(keys[-1], (each, what, request))
-    texts = [_as_text(what) for _, what, _ in items.values()]
+    whats = [what for _, what, _ in items.values()]
     requests = [request for *_, request in items.values()]
-    results = _compiled(texts, requests, options, verify)
+    results = _compiled(whats, requests, options, verify)
     with opened(options.get("table")) as table:
         for (each, what, request), result in zip(items.values(), results, strict=True):
             if isinstance(result, Kernel) and each == question(what, options):
@@ -101,15 +101,31 @@ def _key(goal: Goal) -> Hashable:
     return id(goal) if isinstance(goal, Impl) else (goal, goal.names)
 
 
-def _as_text(what: What) -> What:
-    """An expression that means the same as a Spec, which can be sent to a worker, if it has any."""
+@dataclass(frozen=True)
+class _Movable:
+    """A Spec that can be sent to a worker: when it is pickled, it becomes the Spec of its data."""
+
+    spec: Spec
+    data: Mapping[str, Any]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (self.data,)
+
+
+def _loaded(data: Mapping[str, Any]) -> Spec:
+    return load_spec(data)[0]
+
+
+def _movable(what: What, target: Target) -> What | _Movable:
+    """The same for a worker, if it is a Spec whose data mean the same."""
     if not isinstance(what, Spec):
         return what
+    data = save_spec(what, target)
     try:
-        same = parse(what.expression)
-    except SpecError:
+        same = _loaded(data)
+    except MorelloError:
         return what
-    return what.expression if (same, same.names) == (what, what.names) else what
+    return _Movable(what, data) if (same, same.names) == (what, what.names) else what
 
 
 def _compiled(
@@ -120,12 +136,16 @@ def _compiled(
     processes = available_threads() if sent is not None else 1
     groups = grouped(requests, processes)
     share = 1 / min(processes, max(len(groups), 1))
-    work: SharedWork[list[What], Sequence[_Result]] = SharedWork(
-        [[items[number] for number in group] for group in groups],
-        here=lambda some: _build(some, options | {"progress": reported}, verify, share),
+    either = [_movable(item, each.target) for item, each in zip(items, requests, strict=True)]
+    work: SharedWork[list[What | _Movable], Sequence[_Result]] = SharedWork(
+        [[either[number] for number in group] for group in groups],
+        here=lambda some: _build(
+            [what.spec if isinstance(what, _Movable) else what for what in some],
+            options | {"progress": reported}, verify, share,
+        ),
         there=partial(_build_there, sent or {}, verify, share),
-        movable=lambda some: sent is not None and all(isinstance(what, str) for what in some),
-    )
+        movable=lambda some: sent is not None and all(isinstance(w, str | _Movable) for w in some),
+    )  # fmt: skip
     progress = options.get("progress")
 
     def reported(specs: int = 0, rewrites: int = 0) -> None:

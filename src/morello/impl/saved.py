@@ -32,16 +32,21 @@ def save(impl: Impl) -> dict[str, Any]:
     """A complete Impl as JSON-able data, which `load` reads back."""
     if not impl.complete:
         raise RewriteError(f"{impl.spec} is not scheduled to the end; fill its holes, then save.")
-    target = impl.target
+    return save_spec(impl.spec, impl.target) | {
+        "cost": impl.cost,
+        "rewrites": [rewrite.data() for rewrite in impl.decisions()],
+    }
+
+
+def save_spec(spec: Spec, target: Target) -> dict[str, Any]:
+    """A Spec and its target as JSON-able data, which `load_spec` reads back."""
     return {
         "morello": VERSION,
         "target": target.name,
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
-        "spec": spec_data(impl.spec, target),
-        **({"names": list(impl.spec.names)} if impl.spec.names else {}),
-        "cost": impl.cost,
-        "rewrites": [rewrite.data() for rewrite in impl.decisions()],
+        "spec": spec_data(spec, target),
+        **({"names": list(spec.names)} if spec.names else {}),
     }
 
 
@@ -69,7 +74,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
 
 
 def load_spec(data: Any, target: Target | None = None) -> tuple[Spec, Target]:
-    """The Spec of an Impl that `save` gave as this data, and the target, as `load` has them."""
+    """The Spec that `save` or `save_spec` gave as this data, and the target, as `load` has it."""
     top = Fields(data, "the schedule")
     version = top.get("morello", object)
     if version != VERSION:
