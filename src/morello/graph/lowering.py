@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from morello.base.errors import SpecError
 from morello.frontends.copies import move
@@ -72,8 +73,12 @@ def copied(view: View, to: Strides = None) -> LoweredGroup:
 
     Elements are copied as unsigned integers of their size. Raises `SpecError` if there is none.
     """
-    size = view.base.dtype.itemsize
-    shape, strides = view.shape, view.strides
+    return LoweredGroup(_copy(view.shape, view.strides, view.base.dtype.itemsize, to), (view,))
+
+
+@lru_cache(maxsize=4096)
+def _copy(shape: tuple[int, ...], strides: tuple[int, ...], size: int, to: Strides) -> Spec:
+    """The Spec that copies elements of `size` bytes: that of many copies in a graph."""
     if size > _WORD:  # each element is several words
         words = size // _WORD
         strides, shape = (*(words * step for step in strides), 1), (*shape, words)
@@ -92,7 +97,7 @@ def copied(view: View, to: Strides = None) -> LoweredGroup:
     if to is not None:
         apart = tuple(to[d] for d in long)
         result = replace(result, layout=_layout(apart), strides=apart)
-    return LoweredGroup(computation(result).spec, (view,))
+    return computation(result).spec
 
 
 _WORD = 4

@@ -97,8 +97,11 @@ class Relocation:
 
     def call(self, call: StoredCall) -> StoredCall:
         """A call that finds the elements there; raises `SpecError` if none does."""
-        *inputs, output = (self._view(view) for view in (*call.inputs, call.output))
-        if (*inputs, output) == (*call.inputs, call.output):
+        views = *call.inputs, call.output
+        if all(view.base is not self.source for view in views):
+            return call
+        *inputs, output = map(self._view, views)
+        if (*inputs, output) == views:
             return call
         if call.copies:
             lowered = copied(inputs[0], output.strides)

@@ -72,13 +72,23 @@ class _Chain:
             moved = np.moveaxis(factor, kept, [*range(len(kept))])
             units = [number for number, d in enumerate(places) if d is None]
             spread = np.expand_dims(moved.reshape(moved.shape[: len(kept)]), units)
-            array = widened(weights.operator.array) * spread
-            scaled = constant(array, dtype)
-            if np.isfinite(widened(scaled.operator.evaluate())).all():
+            scaled = _product(weights.operator.array, spread)
+            if np.isfinite(scaled).all():
                 inputs = [after[source] for source in self.base.inputs]
-                inputs[side] = scaled
+                inputs[side] = apply(Constant(scaled))
                 return apply(operator, *inputs)
         return None
+
+
+def _product(array: Array, factor: Array) -> Array:
+    """An array times one in float64, in the dtype of the array; every element is rounded once.
+
+    NumPy converts a few elements at a time: no array of float64 is made of large weights.
+    """
+    result = np.empty(array.shape, array.dtype)
+    with np.errstate(all="ignore"):
+        np.multiply(array, factor, out=result, dtype=np.float64, casting="unsafe")
+    return result
 
 
 def _places(base: Node, side: int) -> list[int | None]:
