@@ -35,6 +35,10 @@ MAX_EXACT = 2.0**53
 """float64 represents integers up to this exactly."""
 
 
+_MANY = 1 << 16
+"""Arrays of more elements are looked at in parts, which lie in a cache."""
+
+
 @dataclass(frozen=True)
 class Bounded:
     """A tensor: its value, and an error bound for each element (None: it is exact).
@@ -142,8 +146,15 @@ def summed(compute: Compute, inputs: Sequence[Bounded], terms: int, dtype: DType
             error = plus(error, compute(*chosen))
     precision = EPSILON if dtype.is_float else epsilon(dtype)
     rounding = precision * (terms**0.5 + ROUNDINGS) * scale
-    whole = error is None and all((x.value == np.rint(x.value)).all() for x in inputs)
+    whole = error is None and all(_is_whole(x.value) for x in inputs)
     return rounded(value, error, rounding, exact=whole & (scale <= 2 / precision))
+
+
+def _is_whole(values: Array) -> bool:
+    """Whether all values are integers: looked at row by row, up to the first that is none."""
+    if values.ndim > 1 and values.size > _MANY:
+        return all(map(_is_whole, values))
+    return bool((values == np.rint(values)).all())
 
 
 def narrow(dtype: DType) -> bool:

@@ -100,7 +100,7 @@ def _apply(
         exact = _integers(op, sizes, [x.value for x in inputs])
         outputs = [Bounded(wrapped(x, d)) for x, d in zip(exact, results, strict=True)]
     else:
-        floats = [replace(x, value=x.value.astype(np.float64)) for x in inputs]
+        floats = [replace(x, value=x.value.astype(np.float64, copy=False)) for x in inputs]
         computed = op.primitive.bound(op, floats, (*dtypes, *results))
         outputs = [stored(x, dtype) for x, dtype in zip(computed, results, strict=True)]
     return tuple(map(_broadcast, outputs, shapes))
@@ -150,7 +150,7 @@ def _integers(op: Operation, sizes: Sequence[int], values: Sequence[Array]) -> t
         terms = prod(sizes[op.dims.index(dim)] for dim in op.reduced)
         largest = [float(np.abs(x).max(initial=0)) for x in values]
         if prod(largest) * terms < MAX_EXACT:  # float64 is a hundred times as fast
-            (product,) = evaluate(op, [x.astype(np.float64) for x in values])
+            (product,) = evaluate(op, [x.astype(np.float64, copy=False) for x in values])
             return (product.astype(np.int64),)
     return evaluate(op, values)
 

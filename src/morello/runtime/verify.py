@@ -31,6 +31,9 @@ from morello.runtime.tolerance import expected_outputs, only_integers
 
 _GUARD_BYTES = 4096
 
+_PERIOD = 1_000_003
+"""After so many random numbers, they are repeated. A prime: rows of arrays begin at others."""
+
 _WIDEST = 1000
 """The largest random 32-bit integer, so that float64 can sum the products exactly."""
 
@@ -285,8 +288,12 @@ def _fill(
     """Fill the inputs, and the outputs that are updated, with random numbers."""
     random = np.random.default_rng(seed)
     for array in inputs:
+        dtype, size = array.argument.dtype, array.view.size
+        numbers = _random(random, dtype, (min(size, _PERIOD),), style)
+        begin = 0
         for block in blocks(array.view):
-            block[...] = _random(random, array.argument.dtype, block.shape, style)
+            block[...] = np.resize(np.roll(numbers, -begin), block.shape)
+            begin = (begin + block.size) % numbers.size
     if spec.operation.primitive is not None and spec.operation.primitive.selects:
         for piece in pieces:
             values = piece.of(spec, 0, inputs[0].view)
