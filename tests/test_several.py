@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from morello.frontends.text import parse
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, goal
 from morello.memo import Table
+from morello.options import requested
 from morello.request import Request, answering, together
 from morello.request.answering import find
 from morello.request.request import Answer
@@ -198,6 +200,13 @@ def test_an_error_loses_no_other_kernel() -> None:
     assert isinstance(first, morello.Kernel) and isinstance(third, morello.Kernel)
     assert isinstance(second, MorelloError) and second is fourth
     assert first(np.full(8, -1, np.float32)).max() == 0
+
+
+def test_goals_that_differ_in_sizes_and_constants_are_of_one_group() -> None:
+    means = [f"sum(sum(f32[3,{n},{n}], axis=2), axis=1) * {1 / n**2}" for n in (4, 6, 8)]
+    with ExitStack() as stack:
+        requests = [stack.enter_context(requested(text)) for text in (*means, "relu(f32[8])")]
+    assert together.grouped(requests) == [[0, 1, 2], [3]]
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ MOST_TOGETHER = 8
 def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     """The numbers of requests, in groups that one search should answer, for so many processes.
 
-    The goals of a group are of a family, and of the same products, or else of the same operation.
-    Requests that are alike are of one group. Those that take longest come first, as far as their
-    compositions tell, so that all processes end at about the same time.
+    The goals of a group are of a family, and of the same products, or else of the same operation,
+    whatever its constants. Requests that are alike are of one group. Those that take longest come
+    first, as far as their compositions tell, so that all processes end at about the same time.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, request in enumerate(requests):
@@ -55,9 +55,9 @@ def _parts_of(kinds: Sequence[list[int]], processes: int) -> Iterator[Sequence[l
 
 def _in_common(request: Request) -> Hashable | None:
     """Equal for requests that one search should answer; None for one to be answered alone."""
-    goal = request.goal
-    if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
+    if not isinstance(request.goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return None
+    goal = without_constants(request.goal)
     if spec_table(request) is not None or in_parts(goal.operation):
         return None
     goals = [tuple(goals_of(goal, request))]
