@@ -70,10 +70,12 @@ def _text(what: object) -> str | None:
     return spec_text(what) if isinstance(what, Spec) else None
 
 
-def kept(asked: str, table: ProgramTable) -> tuple[str, dict[str, Any]] | None:
-    """The program of a question, as text, and what was made of it; None if it does not hold."""
-    with texts() as known:
-        text = None if known is None else known.program("", asked)
+def kept(asked: str, table: ProgramTable, known: ProgramTable) -> tuple[str, dict[str, Any]] | None:
+    """The program of a question, as text, and what was made of it; None if it does not hold.
+
+    The program is in a `table`, and what was made of it in those that are `known` (see `texts`).
+    """
+    text = known.program("", asked)
     if text is None:
         return None
     record = json.loads(text)

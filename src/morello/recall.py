@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -23,7 +23,7 @@ from morello.native.toolchain import Compiler
 from morello.questions import Places, keep, kept
 from morello.runtime.argument import Argument
 from morello.search.result import SearchStatistics
-from morello.tables import opened
+from morello.tables import opened, texts
 
 if TYPE_CHECKING:
     from morello.codegen import Source
@@ -38,25 +38,41 @@ def recall(asked: str | None, *, verify: bool) -> Kernel | None:
     It does not if its shared object is not as it was, the table has another program by now, or it
     is to be verified and was not.
     """
+    return recall_all([asked], verify=verify).get(asked or "")
+
+
+def recall_all(asked: Iterable[str | None], *, verify: bool) -> dict[str, Kernel]:
+    """The kernels that were compiled for questions before, by these; see `recall`."""
+    kernels: dict[str, Kernel] = {}
+    questions = [each for each in dict.fromkeys(asked) if each is not None]
+    if not questions:
+        return kernels
+    with suppress(MorelloError), opened(None) as table, texts() as known:
+        if table is None or known is None:
+            return kernels
+        for each in questions:
+            with suppress(MorelloError):
+                kernel = _recalled(each, table, known, verify)
+                kernels |= {each: kernel} if kernel else {}
+    return kernels
+
+
+def _recalled(asked: str, table: ProgramTable, known: ProgramTable, verify: bool) -> Kernel | None:
     began = time.perf_counter()
-    if asked is None:
+    answer = kept(asked, table, known)
+    if answer is None:
         return None
-    with suppress(MorelloError), opened(None) as table:
-        known = None if table is None else kept(asked, table)
-        if known is None:
-            return None
-        program, record = known
-        library = default_cache().absolute() / record["object"]
-        whole = is_whole(library) and hash_of(library).hex() == record["hash"]
-        if not whole or (verify and record["max_error"] is None):
-            return None
-        kernel = _loaded(library, record)
-        kernel.program = _Remembered(json.loads(program) | {"names": record["names"]})
-        kernel.max_error = record["max_error"] if verify else None
-        seconds = time.perf_counter() - began
-        kernel.statistics = SearchStatistics.of_memoized(seconds, *record["search"])
-        return kernel
-    return None
+    program, record = answer
+    library = default_cache().absolute() / record["object"]
+    whole = is_whole(library) and hash_of(library).hex() == record["hash"]
+    if not whole or (verify and record["max_error"] is None):
+        return None
+    kernel = _loaded(library, record)
+    kernel.program = _Remembered(json.loads(program) | {"names": record["names"]})
+    kernel.max_error = record["max_error"] if verify else None
+    seconds = time.perf_counter() - began
+    kernel.statistics = SearchStatistics.of_memoized(seconds, *record["search"])
+    return kernel
 
 
 def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) -> None:

@@ -20,7 +20,7 @@ from morello.kernel import Kernel
 from morello.memo import Table
 from morello.options import Options, requested
 from morello.questions import question
-from morello.recall import recall
+from morello.recall import recall_all
 from morello.request import Request
 from morello.request.goal import Goal
 from morello.request.together import grouped
@@ -57,11 +57,11 @@ def compile_all(
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
     asked = [(question(what, options), what) for what in whats]
-    known = {each: recall(each, verify=verify) for each in dict.fromkeys(each for each, _ in asked)}
+    known = recall_all((each for each, _ in asked), verify=verify)
     with shown(options.get("progress")) as report:
-        missing = [each for each in asked if not known[each[0]]]
+        missing = [(each, what) for each, what in asked if each not in known]
         new = iter(_compiled_anew(missing, options | {"progress": report}, verify))
-    results = [known[each] or next(new) for each, _ in asked]
+    results = [known[each] if each in known else next(new) for each, _ in asked]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
         raise CompileAllError(

@@ -77,9 +77,9 @@ def _known(asked: str | None) -> Mapping[str, Any] | None:
     """The texts that were written for a question before."""
     if asked is None:
         return None
-    with suppress(MorelloError), tables.opened(None) as table:
-        known = None if table is None else kept(asked, table)
-        return None if known is None else known[1]
+    with suppress(MorelloError), tables.opened(None) as table, tables.texts() as known:
+        answer = kept(asked, table, known) if table and known else None
+        return None if answer is None else answer[1]
     return None
 
 

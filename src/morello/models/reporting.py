@@ -164,14 +164,15 @@ def program_report(
         unknown = [dtype for dtype in dtypes if dtype.kind != "b"]  # bools are bytes
         return f"no kernel has {unknown[0]}" if unknown else obstacle(node)
 
-    times = Counter(_expressions(compiled))
+    expressions = _expressions(compiled)
+    times = Counter(expressions)
     costs: dict[str, float] = defaultdict(float)
-    for segment in compiled.segments:
-        for kernel in segment.kernels:
-            costs[kernel.spec.expression] += kernel.cost
+    kernels = [kernel for segment in compiled.segments for kernel in segment.kernels]
+    for text, kernel in zip(expressions, kernels, strict=True):
+        costs[text] += kernel.cost
     peak = kept_peak(_threads(compiled))
     bounds = _bounds(compiled, peak) if peak else {}
-    kernels = (
+    rows = (
         KernelReport(text, times[text], costs[text] / CLOCK_HZ, bound=bounds.get(text))
         for text in times
     )
@@ -179,7 +180,7 @@ def program_report(
     return ProgramReport(
         compiled.framework.name,
         arguments,
-        tuple(sorted(kernels, key=lambda kernel: -kernel.seconds)),
+        tuple(sorted(rows, key=lambda row: -row.seconds)),
         len(compiled.segments),
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
@@ -190,7 +191,9 @@ def program_report(
 
 def _expressions(compiled: CompiledGraph) -> list[str]:
     """What each kernel computes, in the order in which they run."""
-    return [kernel.spec.expression for each in compiled.segments for kernel in each.kernels]
+    kernels = [kernel for each in compiled.segments for kernel in each.kernels]
+    texts = {kernel: kernel.spec.expression for kernel in dict.fromkeys(kernels)}
+    return [texts[kernel] for kernel in kernels]
 
 
 def _threads(compiled: CompiledGraph) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,18 +86,35 @@ _BLOCK = 64
 """The elements that `_copy` writes one after the other."""
 
 
+_MANY_BYTES = 1 << 24
+"""From so many on, arrays are copied by several threads."""
+
+
 def _copy(values: Array, result: Array) -> None:
     """Copy values into an array that may have other strides.
 
     If its neighbours in memory lie apart in that of the values, a block of them at a time, so that
-    lines that are read stay in caches until all of their elements are.
+    lines that are read stay in caches until all of their elements are. Many blocks are copied by
+    several threads.
     """
     if not values.size or _nearest(values) == (axis := _nearest(result)):
         result[...] = values
         return
     read, written = np.moveaxis(values, axis, 0), np.moveaxis(result, axis, 0)
-    for low in range(0, len(written), _BLOCK):
+
+    def copy_block(low: int) -> None:
         written[low : low + _BLOCK] = read[low : low + _BLOCK]
+
+    blocks = range(0, len(written), _BLOCK)
+    if result.nbytes < _MANY_BYTES:
+        for low in blocks:
+            copy_block(low)
+        return
+    from morello.runtime.threads import available_threads  # slow to import, and seldom needed
+
+    with ThreadPoolExecutor(available_threads()) as threads:
+        for copied in [threads.submit(copy_block, low) for low in blocks]:
+            copied.result()
 
 
 def _nearest(array: Array) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -59,7 +60,7 @@ class TorchProgram:
             step(values)
         return tuple(result(values) for result in self._results)
 
-    @property
+    @cached_property
     def report(self) -> ProgramReport:
         inputs = tuple(str(node.type) for node in self._imported.graph.inputs)
         left = self._imported.left
