@@ -247,6 +247,9 @@ def test_a_report_has_measured_times() -> None:
     assert times == sorted(times, reverse=True) and len(times) == 2
     assert all(1e-7 < time < 1 for time in (*times, measured.call or 0.0))
     assert " us measured" in str(measured) and " us measured" not in str(predicted)
+    time = predicted.compiling
+    assert time.searches > 0 and 0 < time.kernels + time.weights <= time.whole
+    assert f"  compiled in {time.whole:.2f} s: " in str(predicted)
     unknown = replace(predicted, compiled=None)
     with pytest.raises(CallError, match="does not exist any more"):
         unknown.measured()

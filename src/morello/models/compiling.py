@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Unpack
 
 import numpy as np
@@ -45,12 +46,27 @@ ByNumPy = Callable[[Node, Sequence[Array]], Array]
 
 
 @dataclass(frozen=True)
+class CompileTime:
+    """How long it took to compile a graph, in seconds.
+
+    In the `whole`, its `kernels` were searched for, built and checked, on all cores, and its
+    `weights` laid out as they take them; the `searches` are those of all kernels, one after the
+    other.
+    """
+
+    whole: float = 0.0
+    kernels: float = 0.0
+    searches: float = 0.0
+    weights: float = 0.0
+
+
+@dataclass(frozen=True)
 class CompiledGraph:
     """A graph as steps: segments, and nodes that are left to the framework, in the order to run.
 
     The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given,
     which may be others; both are in cycles. The `weighing` is what was found out about groups other
-    than those given.
+    than those given. `time` says how long compiling took.
     """
 
     graph: Graph
@@ -60,6 +76,7 @@ class CompiledGraph:
     cost: float = 0.0
     cost_at_first: float = 0.0
     weighing: Weighing = field(default_factory=Weighing)
+    time: CompileTime = field(default_factory=CompileTime)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -110,8 +127,9 @@ def compile_graph(
     default for 10, if enough of the time of the kernels is expected to be saved (see `pricing`).
     Apart from that, this is `compile_partition`.
     """
+    began = perf_counter()
     asked: GraphOptions = {"fuse_seconds": None, **options}
-    return _compiled(_simplified(graph), None, framework, asked)
+    return _compiled(_simplified(graph), None, framework, asked, began)
 
 
 def partitioned(graph: Graph) -> GraphPartition:
@@ -137,13 +155,20 @@ def compile_partition(
     its call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by
     default 0. Raises `MorelloError`.
     """
-    return _compiled(partition.graph, partition, framework, options)
+    return _compiled(partition.graph, partition, framework, options, perf_counter())
 
 
 def _compiled(
-    graph: Graph, given: GraphPartition | None, framework: Framework, options: GraphOptions
+    graph: Graph,
+    given: GraphPartition | None,
+    framework: Framework,
+    options: GraphOptions,
+    began: float,
 ) -> CompiledGraph:
-    """As `compile_partition`; without a given partition, that by the rule, if it is needed."""
+    """As `compile_partition`; without a given partition, that by the rule, if it is needed.
+
+    It `began` at this time of `perf_counter`.
+    """
     asked = options.copy()
     seconds = asked.pop("fuse_seconds", 0.0)
     if seconds is not None and (not isinstance(seconds, int | float) or not seconds >= 0):
@@ -158,9 +183,12 @@ def _compiled(
             cost_at_first = plan.cost
         else:
             plan, cost_at_first, weighing = _cheapest(graph, given, framework, kernels, seconds)
-    segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps)
+    planned = perf_counter()
+    steps = [_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps]
+    ended = perf_counter()
+    taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
     return CompiledGraph(
-        graph, plan.partition, tuple(segments), framework, plan.cost, cost_at_first, weighing
+        graph, plan.partition, tuple(steps), framework, plan.cost, cost_at_first, weighing, taken
     )
 
 

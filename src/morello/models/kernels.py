@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from math import inf
 
@@ -25,7 +26,15 @@ class Kernels:
     def __init__(self, options: Options) -> None:
         """The options are those of `morello.compile`; `threads` are the most of a kernel."""
         self.options = options
+        self.seconds = 0.0
+        """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
+
+    @property
+    def searches(self) -> float:
+        """The seconds of the searches for all kernels, one after the other."""
+        kernels = dict.fromkeys(kernel for kernel in self._known.values() if kernel)
+        return sum(each.statistics.seconds for each in kernels if each.statistics)
 
     def __contains__(self, call: StoredCall) -> bool:
         """Whether it was compiled, or cannot be."""
@@ -51,6 +60,7 @@ class Kernels:
         Only kernels that take long on one thread are compiled for several: others would gain
         little, and the search for them takes longer.
         """
+        began = time.perf_counter()
         missing = [*map(_wanted, self.different(calls))]
         options = self.options if seconds is None else {**self.options, "budget": seconds}
         for weights in ("constant", "plain"):
@@ -67,6 +77,7 @@ class Kernels:
                 for (each, kernel), other in zip(slow.items(), parallel, strict=True):
                     if other and other.cost < kernel.cost:
                         self._known[each] = other
+        self.seconds += time.perf_counter() - began
 
 
 def _wanted(call: StoredCall) -> _Wanted:

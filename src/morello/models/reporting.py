@@ -15,7 +15,7 @@ from morello.graph.operators import Foreign
 from morello.measure.bounds import Bound, Peak, percent
 from morello.measure.peaks import host_peak, kept_peak
 from morello.models.bounding import kernel_bounds
-from morello.models.compiling import CompiledGraph
+from morello.models.compiling import CompiledGraph, CompileTime
 from morello.models.light import CLOCK_HZ
 from morello.models.profiling import timed
 from morello.models.times import KernelReport, kernel_table, shortened, text_of
@@ -31,7 +31,7 @@ class ProgramReport:
     between them, each with the reason. If it computes everything, `note` says why. `by_rule` is
     the predicted time in seconds of kernels by the simple rule, which may be others. If the kernels
     were timed, `call` are the measured seconds of a call, without what is left, and `times` those
-    of each kernel, in the order in which they run.
+    of each kernel, in the order in which they run. `compiling` says how long that took.
     """
 
     framework: str
@@ -44,6 +44,7 @@ class ProgramReport:
     by_rule: float = 0.0
     call: float | None = None
     times: tuple[float, ...] = ()
+    compiling: CompileTime = field(default_factory=CompileTime)
     compiled: ref[CompiledGraph] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -107,6 +108,15 @@ class ProgramReport:
     def _head(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"
 
+    @property
+    def _compiled_in(self) -> str:
+        """How long compiling took, and what most of it."""
+        time = self.compiling
+        return (
+            f"compiled in {time.whole:.2f} s: {time.kernels:.2f} s for kernels "
+            f"({time.searches:.2f} s of searches, on all cores), {time.weights:.2f} s for weights"
+        )
+
     def _facts(self) -> list[tuple[str, str]]:
         """The facts at the head of the page, each with its name."""
         facts = [
@@ -141,6 +151,7 @@ class ProgramReport:
         measured = "" if self.call is None else f", {text_of(self.call)} measured"
         told = f": {kernels} in {calls}, {predicted} predicted{rule}{measured}"
         lines = [shortened(self._head, len(told)) + told, *kernel_table(self.kernels, self.call)]
+        lines += [f"  {self._compiled_in}"] if self.compiling.whole else []
         for (what, why), times in Counter(self.left).items():
             often = f"{times} x " if times > 1 else ""
             lines.append(f"  left to {self.framework}: {often}{what} ({why})")
@@ -185,6 +196,7 @@ def program_report(
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
         by_rule=compiled.cost_at_first / CLOCK_HZ,
+        compiling=compiled.time,
         compiled=ref(compiled),
     )
 
