@@ -18,6 +18,7 @@ from morello.cli.parser import main
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
 from morello.measure.quality import assess
+from morello.runtime import packing
 from morello.runtime.argument import arguments
 from morello.runtime.packing import packed, random_inputs
 
@@ -54,6 +55,12 @@ def test_every_element_is_where_the_layout_says(
         seen[offset] = True
     assert not flat[~seen].any()
     assert flat.ctypes.data % 64 == 0
+
+
+def test_large_arrays_are_laid_out_by_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "_MANY_BYTES", 0)
+    values = np.random.default_rng(0).random((130, 70), np.float32)
+    assert (packed(values, F32, Layout((1, 0))).reshape(70, 130) == values.T).all()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,9 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
+from morello.ir.rounding import Bounded, summed
 from morello.ir.spec import Spec, goal
+from morello.runtime import verify as verifying
 from morello.runtime.argument import Array
 from morello.runtime.kernel import CompiledKernel, compile_kernel
 from morello.runtime.tolerance import expected, only_integers
@@ -307,6 +309,28 @@ def test_one_product_of_very_many_missing() -> None:
 
     verify(total, spec)
     assert "within 0; 1 of 1 elements" in faults(all_but_one, spec)
+
+
+def test_repeated_numbers_tell_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of large arrays the random numbers are repeated, but rows of a matrix begin at others."""
+    monkeypatch.setattr(verifying, "_PERIOD", 7)
+    spec = matmul_goal(4, 12, 16)
+
+    def shifted(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = a @ np.roll(b, 1, axis=0)
+
+    assert verify(lambda a, b, *, out: np.matmul(a, b, out=out), spec) < 1e-6
+    with pytest.raises(VerificationError, match="elements are wrong"):
+        verify(shifted, spec)
+
+
+def test_sums_are_exact_only_if_all_numbers_are_integers() -> None:
+    whole = np.ones((300, 300))
+    other = whole.copy()
+    other[-1, -1] = 1.5
+    sums = [summed(lambda x: x.sum(1), [Bounded(x)], 300, F32) for x in (whole, other)]
+    assert sums[0].error is None
+    assert sums[1].error is not None and sums[1].error.min() > 0
 
 
 def test_integers_must_be_exact() -> None:
