@@ -11,15 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.base.errors import CertificateError
-from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
+from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, read
+from morello.certificate.graph import ProofGraph
 from morello.certificate.machine import as_text, check_machine, read_machine
 from morello.certificate.relaxed import Relaxed, RelaxedBounds
 from morello.certificate.values import NONE, stated
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
+from morello.ir.placements import Bools, Ints
 
 ROUNDING = 1e-9
 """A program that costs at most this much more than a bound, as a fraction, is the cheapest."""
@@ -56,10 +57,10 @@ def check(data: bytes) -> Checked:
     relaxed = Relaxed(impl.spec, impl.target)
     bounds = _bounds(relaxed, certificate)
     exact = _exact(impl, bounds, certificate)
-    rewrites = len(exact.rewritten.parent)
     return Checked(
-        impl, certificate.lower, len(relaxed.order), len(exact.marks), rewrites + relaxed.rewrites
-    )
+        impl, certificate.lower, len(relaxed.order), len(exact.marks),
+        exact.rewrites + relaxed.rewrites,
+    )  # fmt: skip
 
 
 def _program(certificate: Certificate) -> Impl:
@@ -84,13 +85,13 @@ def _bounds(relaxed: Relaxed, certificate: Certificate) -> RelaxedBounds:
 
 def _exact(impl: Impl, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
     marks = _Marks(certificate.marks)
-    exact = Exact(impl.spec, impl.target, bounds, marks)
+    exact = Exact(ProofGraph(impl.spec, impl.target), bounds, marks)
     marks.end()
     if not np.array_equal(exact.marks, certificate.marks):
-        raise CertificateError("the certificate sets limits apart where there is only one.")
+        raise CertificateError("the certificate expands a Spec that no memory is left for.")
     _same(len(exact.spec), len(certificate.values), "the number of states")
     _same(len(exact.expanded), len(certificate.choices), "the number of expanded states")
-    _same(len(exact.rewritten.parent), certificate.rewrites, "the number of rewrites")
+    _same(exact.rewrites, certificate.rewrites, "the number of rewrites")
     choices = np.full(len(exact.spec), NONE, np.int64)
     choices[exact.expanded] = certificate.choices
     values, taken = exact.values(stated(choices))
@@ -107,14 +108,14 @@ class _Marks:
 
     def __init__(self, marks: Ints) -> None:
         self._marks, self._used = marks, 0
-        if not np.isin(marks, [CLOSED, EXPANDED, APART]).all():
+        if (marks > 1).any():
             raise CertificateError("the certificate marks a Spec as nothing that there is.")
 
-    def __call__(self, batch: Batch) -> Ints:
+    def __call__(self, batch: Batch) -> Bools:
         start, self._used = self._used, self._used + len(batch)
         if self._used > len(self._marks):
             raise CertificateError("the certificate lacks Specs that its proof rests on.")
-        return self._marks[start : self._used]
+        return self._marks[start : self._used] == 1
 
     def end(self) -> None:
         """Raise `CertificateError` unless all were used."""

@@ -3,74 +3,56 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from morello.base.errors import CertificateError
-from morello.certificate.graph import Floats, ProofGraph, Rewritten, by_rank, pass_on
-from morello.certificate.numbered import batch_of, kind_text, row_order
+from morello.certificate.graph import Floats, ProofGraph, Rewritten
+from morello.certificate.numbered import Numbered, batch_of, by_slot, row_order
 from morello.certificate.relaxed import RelaxedBounds
 from morello.certificate.values import Choose, settle
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
-from morello.ir.spec import Spec
-from morello.space.kind import Kind
-from morello.space.ranks import SpecRank, common_rank
-from morello.space.space import Space, goal_sizes
-from morello.targets.target import Target
+from morello.ir.placements import Bools, Ints
 
-CLOSED, EXPANDED, APART = 0, 1, 2
-"""How a Spec is used in a proof.
-
-A lower bound closes it; it is expanded under the most memory that is left for it anywhere; or it is
-expanded for every amount of memory that is left for it, apart from the others.
-"""
-
-Marks = Callable[[Batch], Ints]
-"""How Specs of a kind are marked, which are given in canonical order."""
+Marks = Callable[[Batch], Bools]
+"""Which Specs of a kind, given in canonical order, are expanded: all their rewrites are in the
+proof. A lower bound closes the others."""
 
 
 class Exact:
-    """Specs reached from a goal, each under one or more memory limits: *states*.
+    """Specs that are met from a goal, each under some amounts of memory: *states*.
 
     States are numbered rank by rank, in canonical order; the goal is number 0. `spec` has the
     number of each state's Spec, `expanded` the states with rewrites, and `bounds` lower bounds
-    on their costs. Parents and children of `rewritten` are states. `marks` has the mark of each
-    Spec, in the order of states; no Spec that has one state is marked `APART`.
+    on their costs. Parents and children of the rewrites in `waves` are states. `marks` says of
+    each Spec, in canonical order, whether it is expanded, which takes that it has a state.
     """
 
-    def __init__(self, goal: Spec, target: Target, bounds: RelaxedBounds, marks: Marks) -> None:
-        sizes = goal_sizes([(goal,)], target)
-        self.graph = graph = ProofGraph(Space([(goal,)], target, sizes))
+    def __init__(self, graph: ProofGraph, bounds: RelaxedBounds, marks: Marks) -> None:
+        self.graph = graph
         if len(graph.limits) * _BITS > 63 or (graph.limits >> _BITS).any():
-            raise CertificateError(f"the memory limits of {target.name} are too large to prove.")
-        self._bounds, self._mark = bounds, marks
-        self._left = graph.limits[np.newaxis].copy()  # by Spec, the most that is left for it
-        self._arrivals: list[tuple[Ints, Ints]]  # Specs, and what is left for them
-        self._arrivals = [(np.zeros(1, np.int32), _packed(self._left))]
-        # by state: Spec, memory left, mark, bound
-        self._parts: list[tuple[Ints, Ints, Ints, Floats]] = []
-        self._marks: list[Ints] = []
-        self._count = 0
-        self._waiting: dict[SpecRank, dict[Kind, list[tuple[Ints, Ints]]]]
-        self._waiting = defaultdict(lambda: defaultdict(list))
-        self._sort()
-        while self._waiting:
-            kinds = self._waiting.pop(max(self._waiting))
-            for kind in sorted(kinds, key=kind_text):
-                specs, table = map(np.concatenate, zip(*kinds[kind], strict=True))
-                rows = row_order(table, kind, graph.space)
-                self._take(kind, specs[rows], table[rows])
-            self._sort()
-        spec, memory, marks_of_states, bounds_of_states = zip(*self._parts, strict=True)
-        self.spec, self._memory = np.concatenate(spec), np.concatenate(memory)
-        self.bounds: Floats = np.concatenate(bounds_of_states)
-        marked = np.concatenate(marks_of_states)
-        self.marks: Ints = np.concatenate(self._marks)
-        self.expanded: Ints = np.flatnonzero(marked != CLOSED)
-        self.rewritten = self._of_states(marked == APART)
-        self.waves = by_rank(self.rewritten, graph.specs.all_ranks()[self.spec])
+            name = graph.space.target.name
+            raise CertificateError(f"the memory limits of {name} are too large to prove.")
+        met = {each.slot: each for each in _met(graph, marks)}
+        needs = _needs(graph, [*met.values()])
+        states = _States(graph, needs)
+        for slot, specs, left in states.waiting:
+            states.take(met[slot], specs, left, bounds)
+        self.spec, self.bounds = np.concatenate(states.specs), np.concatenate(states.bounds)
+        self.expanded: Ints = np.flatnonzero(np.concatenate(states.expanded))
+        self.waves = states.waves()
+        has_state = np.zeros(graph.specs.count, np.bool_)
+        has_state[self.spec] = True
+        self.marks: Bools = np.concatenate(
+            [each.marks & has_state[each.specs] for each in met.values()]
+        )
+
+    @property
+    def rewrites(self) -> int:
+        """The number of rewrites."""
+        return sum(len(wave.parent) for wave in self.waves)
 
     def values(self, choose: Choose) -> tuple[Floats, Ints]:
         """A lower bound on the cost of each state, and the choices of rewrites (see `settle`)."""
@@ -80,84 +62,130 @@ class Exact:
 
     def specs_of(self, states: Ints) -> list[Batch]:
         """The Specs of some states."""
-        chosen = np.zeros(self.graph.specs.count, np.bool_)
+        specs, chosen = self.graph.specs, np.zeros(self.graph.specs.count, np.bool_)
         chosen[self.spec[states]] = True
         batches = [
-            batch_of(kind, specs.table, self.graph.space)[chosen[specs.nodes]]
-            for kind, specs in self.graph.specs.kinds.items()
+            batch_of(kind, specs.table(kind)[chosen[specs.nodes(kind)]], self.graph.space)
+            for kind in specs.kinds
         ]
         return [batch for batch in batches if len(batch)]
 
-    def _sort(self) -> None:
-        """Have new Specs wait for those of higher rank."""
-        specs = self.graph.specs
-        for kind in specs.waiting:
-            nodes, table = specs.take(kind)
-            common, ranks = common_rank(kind), specs.ranks(kind, table)
-            for rank in np.unique(ranks).tolist():
-                here = ranks == rank
-                self._waiting[*common, rank][kind].append((nodes[here], table[here]))
 
-    def _take(self, kind: Kind, specs: Ints, table: Ints) -> None:
-        """Make states of Specs of a kind, and expand those that are to be."""
-        batch = batch_of(kind, table, self.graph.space)
-        marks = self._mark(batch)
-        row, left = np.arange(len(specs)), self._left[specs]
-        if (marks == APART).any():
-            apart, given = self._given(specs, np.flatnonzero(marks == APART))
-            several = np.bincount(apart, minlength=len(specs)) > 1
-            marks = np.where((marks == APART) & ~several, EXPANDED, marks)
-            row = np.concatenate([row[~several], apart[several[apart]]])
-            left = np.concatenate([left[~several], given[several[apart]]])
-            order = np.lexsort([*left.T[::-1], row])
-            row, left = row[order], left[order]
-        self._marks.append(marks)
-        states = np.arange(self._count, self._count + len(row), dtype=np.int32)
-        self._count += len(row)
-        bounds = self._bounds.of(batch)[row]
-        self._parts.append((specs[row], left, marks[row], bounds))
-        some = marks[row] != CLOSED
-        if some.any():
-            self._expand(kind, states[some], table[row[some]], left[some])
+class _Waiting:
+    """Specs that wait for those of higher rank, with amounts of memory."""
 
-    def _given(self, specs: Ints, rows: Ints) -> tuple[Ints, Ints]:
-        """The rows of Specs, and every amount of memory that is left for them."""
-        place = np.full(self.graph.specs.count, -1, np.int64)
-        place[specs[rows]] = rows
-        spec, left = _distinct(*map(np.concatenate, zip(*self._arrivals, strict=True)))
-        here = place[spec] >= 0
-        self._arrivals = [(spec[~here], left[~here])]
-        return place[spec[here]], _unpacked(left[here], len(self.graph.limits))
+    def __init__(self, specs: Numbered) -> None:
+        self._specs = specs
+        self._parts: dict[int, list[tuple[Ints, Ints]]] = defaultdict(list)
 
-    def _expand(self, kind: Kind, states: Ints, table: Ints, left: Ints) -> None:
-        applied = self.graph.rewrite(kind, states, table, left)
-        new = self.graph.specs.count - len(self._left)
-        self._left = np.pad(self._left, ((0, new), (0, 0)), constant_values=-1)
-        for rewritten in applied:
-            rest = left[np.searchsorted(states, rewritten.parent)] - rewritten.held
-            pass_on(self._left, rewritten, rest)
-            for child in rewritten.child.T:
-                self._arrivals.append(_distinct(child, _packed(rest)))
+    def add(self, specs: Ints, left: Ints) -> None:
+        """Add pairs of Specs and packed amounts; those of no Spec, -1, are left out."""
+        given = specs >= 0
+        specs, left = _distinct(specs[given], left[given])
+        for slot, rows in by_slot(self._specs.slot_of(specs)):
+            self._parts[slot].append((specs[rows], left[rows]))
 
-    def _of_states(self, apart: Ints) -> Rewritten:
-        """All rewrites, whose children are given as Specs, with states in place of these."""
-        rewritten = self.graph.rewritten()
-        first = np.empty(self.graph.specs.count + 1, np.int32)
-        first[self.spec], first[-1] = np.arange(len(self.spec)), -1
-        child = first[rewritten.child]
-        if apart.any():
-            spec, left = self.spec[apart], _packed(self._memory[apart])
-            amounts = np.unique(left)
-            keys = spec.astype(np.int64) * len(amounts) + np.searchsorted(amounts, left)
-            order = np.argsort(keys)
-            states = np.flatnonzero(apart)[order]
-            rest = _packed(self._memory[rewritten.parent] - rewritten.held)
-            for place in range(child.shape[1]):
-                rows = np.flatnonzero((child[:, place] >= 0) & apart[child[:, place]])
-                amount = np.searchsorted(amounts, rest[rows])
-                wanted = rewritten.child[rows, place].astype(np.int64) * len(amounts) + amount
-                child[rows, place] = states[np.searchsorted(keys[order], wanted)]
-        return rewritten._replace(child=child)
+    def __iter__(self) -> Iterator[tuple[int, Ints, Ints]]:
+        """Slot by slot, the highest rank first, its distinct pairs in order."""
+        while self._parts:
+            slot = min(self._parts, key=lambda slot: self._specs.slots[slot].order)
+            specs, left = map(np.concatenate, zip(*self._parts.pop(slot), strict=True))
+            yield slot, *_distinct(specs, left)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """The Specs of a slot that a proof meets, in canonical order, and which are expanded."""
+
+    slot: int
+    specs: Ints
+    batch: Batch
+    marks: Bools
+
+
+def _met(graph: ProofGraph, mark: Marks) -> Iterator[_Met]:
+    """The goal, and all Specs that rewrites of expanded Specs leave."""
+    waiting = _Waiting(graph.specs)
+    waiting.add(np.zeros(1, np.int32), np.zeros(1, np.int64))
+    for slot, specs, _ in waiting:
+        kind = graph.specs.slots[slot].kind
+        table = graph.specs.table(kind, specs)
+        order = row_order(table, kind, graph.space)
+        batch = batch_of(kind, table[order], graph.space)
+        met = _Met(slot, specs[order], batch, mark(batch))
+        child = graph.rewrites(slot, met.specs[met.marks]).child.ravel()
+        waiting.add(child, np.zeros(len(child), np.int64))
+        yield met
+
+
+def _needs(graph: ProofGraph, met: list[_Met]) -> Ints:
+    """By Spec, and by level, the most memory that its programs may hold, as far as they are met.
+
+    Specs that are closed need none. The last row is for no Spec.
+    """
+    needs = np.zeros((graph.specs.count + 1, len(graph.limits)), np.int64)
+    for each in reversed(met):
+        specs = each.specs[each.marks]
+        rewritten = graph.rewrites(each.slot, specs)
+        most = rewritten.held + needs[rewritten.child].max(axis=1, initial=0)
+        np.maximum.at(needs, specs[rewritten.parent], most)
+    return needs
+
+
+class _States:
+    """States as they are made, slot by slot."""
+
+    def __init__(self, graph: ProofGraph, needs: Ints) -> None:
+        self._graph, self._needs, self._count = graph, needs, 0
+        self.specs: list[Ints] = []
+        self._left: list[Ints] = []
+        self.bounds: list[Floats] = []
+        self.expanded: list[Bools] = []
+        self._waves: list[tuple[Rewritten, Ints]] = []  # and amounts of memory for children
+        self.waiting = _Waiting(graph.specs)
+        self.waiting.add(np.zeros(1, np.int32), _packed(np.minimum(graph.limits, needs[:1])))
+
+    def take(self, met: _Met, specs: Ints, left: Ints, bounds: RelaxedBounds) -> None:
+        """Make a state of each pair of a Spec that was met and an amount of memory."""
+        order = np.argsort(met.specs)
+        place = order[np.searchsorted(met.specs[order], specs)]
+        pairs = np.argsort(place, kind="stable")
+        specs, left, place = specs[pairs], left[pairs], place[pairs]
+        first, self._count = self._count, self._count + len(specs)
+        some = np.flatnonzero(met.marks[place])
+        self.specs.append(specs)
+        self._left.append(left)
+        self.bounds.append(bounds.of(met.batch)[place])
+        self.expanded.append(met.marks[place])
+        rewritten = self._graph.rewrites(met.slot, specs[some])
+        memory = _unpacked(left[some], len(self._graph.limits))
+        fits = (rewritten.held <= memory[rewritten.parent]).all(axis=1)
+        if fits.any():
+            rewritten = rewritten.of(fits)
+            rest = memory[rewritten.parent] - rewritten.held
+            amounts = _packed(np.minimum(rest[:, np.newaxis], self._needs[rewritten.child]))
+            self.waiting.add(rewritten.child.ravel(), amounts.ravel())
+            parent = (first + some[rewritten.parent]).astype(np.int32)
+            self._waves.append((rewritten._replace(parent=parent), amounts))
+
+    def waves(self) -> list[Rewritten]:
+        """The rewrites of states, with states in place of Specs, by rank: the highest first."""
+        specs, left = np.concatenate(self.specs), np.concatenate(self._left)
+        distinct = np.unique(left)
+
+        def keys(specs: Ints, left: Ints) -> Ints:
+            result: Ints = specs.astype(np.int64) * len(distinct) + np.searchsorted(distinct, left)
+            return result
+
+        of_states = keys(specs, left)
+        states = np.argsort(of_states).astype(np.int32)
+        of_states, waves = of_states[states], []
+        for wave, amounts in self._waves:
+            child, given = wave.child.copy(), wave.child >= 0
+            found = np.searchsorted(of_states, keys(child[given], amounts[given]))
+            child[given] = states[found]
+            waves.append(wave._replace(child=child))
+        return waves
 
 
 _BITS = 20
@@ -165,10 +193,10 @@ _BITS = 20
 
 
 def _packed(left: Ints) -> Ints:
-    """Amounts of memory of all levels as one integer a row, in the same order."""
-    packed: Ints = np.zeros(len(left), np.int64)
-    for column in left.T:
-        packed = (packed << _BITS) | column
+    """Amounts of memory of all levels, the last axis, as single integers in the same order."""
+    packed: Ints = np.zeros(left.shape[:-1], np.int64)
+    for level in range(left.shape[-1]):
+        packed = (packed << _BITS) | left[..., level]
     return packed
 
 
@@ -180,10 +208,7 @@ def _unpacked(packed: Ints, levels: int) -> Ints:
 
 
 def _distinct(specs: Ints, left: Ints) -> tuple[Ints, Ints]:
-    """Pairs of a Spec and what is left for it, without duplicates, and without -1 for no Spec."""
-    order = np.lexsort([left, specs])
-    order = order[specs[order] >= 0]
-    specs, left = specs[order], left[order]
-    new = np.ones(len(specs), np.bool_)
-    new[1:] = (specs[1:] != specs[:-1]) | (left[1:] != left[:-1])
-    return specs[new], left[new]
+    """Pairs of a Spec and what is left for it, in ascending order and without duplicates."""
+    amounts, place = np.unique(left, return_inverse=True)
+    keys = np.unique(specs.astype(np.int64) * len(amounts) + place)
+    return (keys // len(amounts)).astype(np.int32), amounts[keys % len(amounts)]

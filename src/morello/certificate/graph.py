@@ -7,17 +7,23 @@ to every Spec whose guard admits it.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import CertificateError
-from morello.certificate.numbered import Numbered, batch_of
+from morello.certificate.numbered import Numbered, batch_of, by_slot
+from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
+from morello.ir.spec import Spec
 from morello.rewrites import Edges, expand
 from morello.space.kind import Kind
-from morello.space.space import Space
+from morello.space.ranks import common_rank
+from morello.space.space import Space, goal_sizes
+from morello.targets.target import Target
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,63 +48,103 @@ class Rewritten(NamedTuple):
         )  # fmt: skip
 
 
-def _joined(parts: list[Rewritten], levels: int) -> Rewritten:
+def _joined(parts: list[Rewritten]) -> Rewritten:
     """The rewrites of all parts, sorted by Spec; those of one Spec stay in order."""
-    width = max((part.child.shape[1] for part in parts), default=0)
-    none = Rewritten(
-        np.empty(0, np.int32), np.empty(0), np.empty((0, levels), np.int64),
-        np.empty((0, width), np.int32), np.empty((0, width), np.int64),
-    )  # fmt: skip
+    width = max(part.child.shape[1] for part in parts)
     padded = [
         part._replace(
             child=_padded(part.child, width, -1), times=_padded(part.times, width, 0)
         )
         for part in parts
     ]  # fmt: skip
-    columns = [np.concatenate(column) for column in zip(none, *padded, strict=True)]
-    joined = Rewritten(*columns)
+    joined = Rewritten(*[np.concatenate(column) for column in zip(*padded, strict=True)])
     return joined.of(np.argsort(joined.parent, kind="stable"))
 
 
 def _padded(columns: Ints, width: int, value: int) -> Ints:
-    more = ((0, 0), (0, width - columns.shape[1]))
-    return np.pad(columns, more, constant_values=value)
+    more = width - columns.shape[1]
+    if not more:
+        return columns
+    return np.pad(columns, ((0, 0), (0, more)), constant_values=value)
 
 
 class ProofGraph:
-    """Specs of a space that were reached from its goal, number 0, with rewrites of some."""
+    """Specs of a space that were reached from its goal, number 0, with all rewrites of some.
 
-    def __init__(self, space: Space) -> None:
-        self.space, self.specs = space, Numbered(space)
-        self.limits: Ints = np.array(space.target.limits, np.int64)
-        self._parts: list[Rewritten] = []
+    Rewrites are derived once. Those that hold more memory than there is are left out.
+    """
+
+    def __init__(self, goal: Spec, target: Target, *, relaxed: bool = False) -> None:
+        goals = [(goal,)]
+        self.space = space = Space(goals, target, goal_sizes(goals, target), relaxed=relaxed)
+        self.specs = Numbered(space)
+        self.limits: Ints = np.array(target.limits, np.int64)
+        self._derived: Bools = np.zeros(0, np.bool_)
+        self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by slot, each by Spec
         (goal,) = space.goal_batches()
         self.specs.numbers(goal)
 
-    def rewrite(self, kind: Kind, nodes: Ints, table: Ints, left: Ints) -> list[Rewritten]:
-        """All rewrites of Specs of a kind that fit the memory that is left, row by row.
+    def close(self) -> None:
+        """Derive the rewrites of all Specs that are reached."""
+        while waiting := self.specs.waiting:
+            kind = max(waiting, key=common_rank)
+            self.derive(kind, self.specs.take(kind))
 
-        They come in the order of the rules; what they leave is reached.
+    def derive(self, kind: Kind, nodes: Ints) -> None:
+        """Derive the rewrites of Specs of a kind, unless they are; what they leave is reached.
+
+        Raises `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
         """
-        batch, applied = batch_of(kind, table, self.space), []
+        more = self.specs.count - len(self._derived)
+        self._derived = np.pad(self._derived, (0, more))
+        nodes = nodes[~self._derived[nodes]]
+        self._derived[nodes] = True
+        batch = batch_of(kind, self.specs.table(kind, nodes), self.space)
+        applied = [*self._applied(kind, nodes, batch)]
+        if not applied:
+            return
+        rewritten = _joined(applied)
+        slots = self.specs.slot_of(rewritten.parent)
+        self._check_ranks(slots, rewritten.child)
+        for slot, rows in by_slot(slots):
+            self._parts[slot].append(rewritten.of(rows))
+
+    def rewrites(self, slot: int, nodes: Ints) -> Rewritten:
+        """All rewrites of Specs of a slot, in the order of the rules.
+
+        Their parents are given by their places among the `nodes`, which may repeat.
+        """
+        self.derive(self.specs.slots[slot].kind, np.unique(nodes))
+        parts = self._parts[slot]
+        if not parts:
+            return _none(len(self.limits))
+        if len(parts) > 1:
+            parts[:] = [_joined(parts)]
+        parent = parts[0].parent
+        starts, ends = np.searchsorted(parent, nodes), np.searchsorted(parent, nodes, "right")
+        counts = ends - starts
+        places = np.repeat(np.arange(len(nodes), dtype=np.int32), counts)
+        first = np.cumsum(counts) - counts
+        rows = np.arange(len(places)) + np.repeat(starts - first, counts)
+        return parts[0].of(rows)._replace(parent=places)
+
+    def _applied(self, kind: Kind, nodes: Ints, batch: Batch) -> Iterator[Rewritten]:
+        """The rewrites that the rules make of Specs, rule by rule."""
         for group in self.space.rules(kind):
             rows = np.flatnonzero(group.guard(batch))
             if len(rows):
                 some = batch if len(rows) == len(batch) else batch[rows]
                 for rule in group.rewrites:
                     for edges in expand(rule, some, self.space.target):
-                        here = rows[edges.rows]
-                        applied.append(self._columns(nodes[here], left[here], edges))
-        self._parts += applied
-        return applied
+                        yield self._columns(nodes[rows[edges.rows]], edges)
 
-    def _columns(self, parent: Ints, left: Ints, edges: Edges) -> Rewritten:
+    def _columns(self, parent: Ints, edges: Edges) -> Rewritten:
         """The edges that fit, as columns."""
         count, arity = len(parent), len(edges.children)
         held = np.zeros((count, len(self.limits)), np.int64)
         for level, amount in edges.allocation.items():
             held[:, level - 1] = amount
-        fits = np.flatnonzero((held <= left).all(axis=1))
+        fits = np.flatnonzero((held <= self.limits).all(axis=1))
         child = np.empty((len(fits), arity), np.int32)
         times = np.empty((len(fits), arity), np.int64)
         for position, each in enumerate(edges.children):
@@ -107,23 +153,24 @@ class ProofGraph:
         own = np.full(count, edges.cost, np.float64)[fits]
         return Rewritten(parent[fits], own, held[fits], child, times)
 
-    def rewritten(self) -> Rewritten:
-        """All rewrites so far, by Spec."""
-        return _joined(self._parts, len(self.limits))
+    def _check_ranks(self, slots: Ints, children: Ints) -> None:
+        """Raise `CertificateError` unless these slots are of higher rank than the children's."""
+        count = len(self.specs.slots)
+        for child in children.T:
+            given = child >= 0
+            pairs = slots[given].astype(np.int64) * count + self.specs.slot_of(child[given])
+            for pair in np.unique(pairs).tolist():
+                parent, left = (self.specs.slots[number] for number in divmod(pair, count))
+                if left.rank >= parent.rank:
+                    raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
 
 
-def by_rank(rewritten: Rewritten, ranks: Ints) -> list[Rewritten]:
-    """Rewrites by the ranks of their Specs, the highest first; those of a Spec stay in order.
-
-    Raises `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
-    """
-    parent = ranks[rewritten.parent]
-    lower = (ranks[rewritten.child] < parent[:, np.newaxis]) | (rewritten.child < 0)
-    if not lower.all():
-        raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
-    order = np.argsort(-parent, kind="stable")
-    starts = np.flatnonzero(np.diff(parent[order])) + 1
-    return [rewritten.of(rows) for rows in np.split(order, starts)]
+def _none(levels: int) -> Rewritten:
+    """No rewrites."""
+    return Rewritten(
+        np.empty(0, np.int32), np.empty(0), np.empty((0, levels), np.int64),
+        np.empty((0, 0), np.int32), np.empty((0, 0), np.int64),
+    )  # fmt: skip
 
 
 def pass_on(left: Ints, rewritten: Rewritten, rest: Ints) -> None:

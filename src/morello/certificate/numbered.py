@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Ints, Placements
 from morello.ir.tensor import Placement
 from morello.space.kind import Kind
-from morello.space.ranks import common_rank
+from morello.space.ranks import SpecRank, common_rank
 from morello.space.space import Space
 
 
@@ -54,21 +57,26 @@ class SpecKeys:
         return as_bytes(table_of(replace(batch, codes=tuple(own[codes] for codes in batch.codes))))
 
 
+class Slot(NamedTuple):
+    """All Specs of one rank and kind."""
+
+    rank: SpecRank
+    kind: Kind
+
+    @property
+    def order(self) -> tuple[SpecRank, str]:
+        """What slots are sorted by: the highest rank first, then by kind."""
+        return tuple(-part for part in self.rank), kind_text(self.kind)
+
+
 @dataclass
 class _OfKind:
-    """The Specs of a kind: their numbers by row, and the rows in the order of their numbers."""
+    """The Specs of a kind: their numbers by row, and rows and numbers in ascending order."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
     tables: list[Ints] = field(default_factory=list)
-    nodes: list[int] = field(default_factory=list)
+    nodes: list[Ints] = field(default_factory=list)
     taken: int = 0
-
-    @property
-    def table(self) -> Ints:
-        """All rows."""
-        if len(self.tables) > 1:
-            self.tables = [np.concatenate(self.tables)]
-        return self.tables[0]
 
 
 class Numbered:
@@ -77,68 +85,104 @@ class Numbered:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.kinds: dict[Kind, _OfKind] = {}
+        self.slots: list[Slot] = []
+        self._slot_numbers: dict[Slot, int] = {}
+        self._slots: list[Ints] = []
         self.count = 0
 
     def numbers(self, batch: Batch) -> Ints:
         """The numbers of Specs; new ones get the next."""
         if not len(batch):
             return np.empty(0, np.int32)  # and no kind is reached
-        known = self.kinds.setdefault(Kind.of(batch), _OfKind())
+        kind = Kind.of(batch)
+        known = self.kinds.setdefault(kind, _OfKind())
         table = table_of(batch)
-        numbers, new = [], []
-        for row, key in enumerate(as_bytes(table)):
-            number = known.numbers.get(key)
-            if number is None:
-                number = known.numbers[key] = self.count
-                self.count += 1
-                known.nodes.append(number)
-                new.append(row)
-            numbers.append(number)
+        keys, numbers = as_bytes(table), known.numbers
+        new = {key: row for row, key in enumerate(keys) if key not in numbers}
         if new:
-            known.tables.append(table[new])
-        return np.array(numbers, np.int32)
+            nodes = np.arange(self.count, self.count + len(new), dtype=np.int32)
+            self.count += len(new)
+            numbers.update(zip(new, nodes.tolist(), strict=True))
+            known.tables.append(table[[*new.values()]])
+            known.nodes.append(nodes)
+            self._slots.append(self._slots_of(kind, known.tables[-1]))
+        return np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
 
-    def take(self, kind: Kind) -> tuple[Ints, Ints]:
-        """The numbers and rows of all Specs of a kind that were not taken before."""
-        known = self.kinds[kind]
-        start, known.taken = known.taken, len(known.nodes)
-        return np.array(known.nodes[start:], np.int32), known.table[start:]
+    def nodes(self, kind: Kind) -> Ints:
+        """The numbers of all Specs of a kind, in ascending order."""
+        return _joined(self.kinds[kind].nodes)
+
+    def table(self, kind: Kind, nodes: Ints | None = None) -> Ints:
+        """The rows of Specs of a kind, of all in the order of their numbers by default."""
+        table = _joined(self.kinds[kind].tables)
+        return table if nodes is None else table[np.searchsorted(self.nodes(kind), nodes)]
+
+    def slot_of(self, nodes: Ints) -> Ints:
+        """The places of Specs' slots among the `slots`."""
+        result: Ints = _joined(self._slots)[nodes]
+        return result
+
+    def by_rank(self) -> list[tuple[int, Ints]]:
+        """The places of all slots with the numbers of their Specs, the highest rank first."""
+        return sorted(by_slot(_joined(self._slots)), key=lambda pair: self.slots[pair[0]].order)
+
+    def take(self, kind: Kind) -> Ints:
+        """The numbers of all Specs of a kind that were not taken before."""
+        nodes, known = self.nodes(kind), self.kinds[kind]
+        start, known.taken = known.taken, len(nodes)
+        return nodes[start:]
 
     @property
     def waiting(self) -> list[Kind]:
         """The kinds that have Specs which were not taken."""
-        return [kind for kind, known in self.kinds.items() if known.taken < len(known.nodes)]
+        return [kind for kind, known in self.kinds.items() if known.taken < len(known.numbers)]
 
-    def ranks(self, kind: Kind, table: Ints) -> Ints:
-        """The last part of the ranks of a kind's Specs: how far they are from done."""
+    def _slots_of(self, kind: Kind, table: Ints) -> Ints:
+        """The places of the slots of a kind's Specs, which are added if they are new.
+
+        The last part of a rank is how far a Spec is from done.
+        """
         space, dims = self.space, len(kind.operation.dims)
         operands = len(kind.operation.operands)
-        result: Ints = np.zeros(len(table), np.int64)
+        ranks: Ints = np.zeros(len(table), np.int64)
         for column in table.T[:dims]:
-            result += space.sizes.depths[space.sizes.numbers(column)]
+            ranks += space.sizes.depths[space.sizes.numbers(column)]
         for column in table.T[dims : dims + operands]:
-            result += space.target.registers - column
-        return result
-
-    def all_ranks(self) -> Ints:
-        """The ranks of all Specs as integers: a rewrite leaves only Specs of lower rank."""
-        common = sorted({common_rank(kind) for kind in self.kinds})
-        ranks = {kind: self.ranks(kind, known.table) for kind, known in self.kinds.items()}
-        most = 1 + max(int(each.max()) for each in ranks.values())
-        result = np.empty(self.count, np.int64)
-        for kind, known in self.kinds.items():
-            result[known.nodes] = common.index(common_rank(kind)) * most + ranks[kind]
-        return result
+            ranks += space.target.registers - column
+        distinct, place = np.unique(ranks, return_inverse=True)
+        common, slots = common_rank(kind), []
+        for rank in distinct.tolist():
+            slot = Slot((*common, rank), kind)
+            number = self._slot_numbers.setdefault(slot, len(self.slots))
+            if number == len(self.slots):
+                self.slots.append(slot)
+            slots.append(number)
+        return np.array(slots, np.int32)[place]
 
     def in_order(self) -> Ints:
         """The numbers of all Specs in canonical order: by kind, then by row."""
         kinds = sorted(self.kinds, key=kind_text)
         return np.concatenate(
-            [np.array(known.nodes, np.int32)[row_order(known.table, kind, self.space)]
-             for kind in kinds for known in [self.kinds[kind]]]
-        )  # fmt: skip
+            [self.nodes(kind)[row_order(self.table(kind), kind, self.space)] for kind in kinds]
+        )
 
 
+def by_slot(slots: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each slot with the rows that have it, in ascending order."""
+    order = np.argsort(slots, kind="stable")
+    starts = np.flatnonzero(np.diff(slots[order], prepend=-1))
+    if len(starts):
+        yield from zip(slots[order][starts].tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    """All parts as one array, which takes their place in the list."""
+    if len(parts) > 1:
+        parts[:] = [np.concatenate(parts)]
+    return parts[0]
+
+
+@cache
 def kind_text(kind: Kind) -> str:
     """A text that only one kind has."""
     joining = kind.joining

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.certificate.graph import Floats, ProofGraph, by_rank, pass_on
+from morello.certificate.graph import Floats, ProofGraph, Rewritten, pass_on
 from morello.certificate.numbered import SpecKeys, batch_of
 from morello.certificate.values import NONE, Choose, settle
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.space.kind import Kind
-from morello.space.ranks import common_rank
-from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 MARGIN = 1 - 2.0**-36
@@ -26,20 +24,18 @@ class Relaxed:
     """
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        sizes = goal_sizes([(goal,)], target)
-        self.graph = graph = ProofGraph(Space([(goal,)], target, sizes, relaxed=True))
-        while waiting := graph.specs.waiting:
-            kind = max(waiting, key=common_rank)
-            nodes, table = graph.specs.take(kind)
-            most = np.broadcast_to(graph.limits, (len(nodes), len(graph.limits)))
-            graph.rewrite(kind, nodes, table, most)
-        self._waves = by_rank(graph.rewritten(), graph.specs.all_ranks())
+        self.graph = graph = ProofGraph(goal, target, relaxed=True)
+        graph.close()
+        self._waves: list[Rewritten] = []
         left = np.full((graph.specs.count, len(graph.limits)), -1, np.int64)
         left[0] = graph.limits
-        for number, wave in enumerate(self._waves):
-            fitting = wave.of(_fits(wave.held, left[wave.parent]))
+        for slot, nodes in graph.specs.by_rank():
+            rewritten = graph.rewrites(slot, nodes)
+            parent = nodes[rewritten.parent]
+            fits = _fits(rewritten.held, left[parent])
+            fitting = rewritten._replace(parent=parent).of(fits)
             pass_on(left, fitting, left[fitting.parent] - fitting.held)
-            self._waves[number] = fitting
+            self._waves.append(fitting)
         order = graph.specs.in_order()
         self.order: Ints = order[_fits(0, left[order])]
 
@@ -80,11 +76,12 @@ class RelaxedBounds:
         listed = np.zeros(len(values), np.bool_)
         listed[relaxed.order] = True
         graph = relaxed.graph
-        for kind, specs in graph.specs.kinds.items():
+        for kind in graph.specs.kinds:
             least = self._least.setdefault(kind, {})
-            here = listed[specs.nodes]
-            costs = values[specs.nodes][here].tolist()
-            keys = self._keys(batch_of(kind, specs.table[here], graph.space).relaxed())
+            nodes = graph.specs.nodes(kind)
+            nodes = nodes[listed[nodes]]
+            costs = values[nodes].tolist()
+            keys = self._keys(batch_of(kind, graph.specs.table(kind, nodes), graph.space).relaxed())
             for key, cost in zip(keys, costs, strict=True):
                 least[key] = min(least.get(key, np.inf), cost)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from morello.base.errors import SearchError
-from morello.certificate.exact import APART, CLOSED, EXPANDED, Exact
+from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, written
-from morello.certificate.graph import Floats, costs
+from morello.certificate.graph import Floats, ProofGraph, costs
 from morello.certificate.machine import machine_data
 from morello.certificate.numbered import SpecKeys
 from morello.certificate.relaxed import Relaxed
@@ -49,37 +49,19 @@ def certify(impl: Impl, budget: Budget, progress: Progress | None = None) -> byt
     relaxed = Relaxed(impl.spec, impl.target)
     bounds = relaxed.bounds(cheapest)
 
-    def exact(expanded: list[Batch], apart: list[Batch]) -> Exact:
-        return Exact(impl.spec, impl.target, bounds, _Marks(expanded, apart))
-
-    whole, apart = exact(scaffold, []), []
+    graph = ProofGraph(impl.spec, impl.target)
+    whole = Exact(graph, bounds, SomeSpecs(scaffold))
     values, _ = whole.values(cheapest)
-    if values[0] < impl.cost * (1 - _LITTLE):  # memory limits may be what makes it dear
-        apart = whole.specs_of(_below(whole, values, impl.cost))
-        whole = exact(scaffold, apart)
-        values, _ = whole.values(cheapest)
-    least = min(float(values[0]), impl.cost)
-    trimmed = exact(whole.specs_of(_needed(whole, values, least)), apart)
+    needed = _needed(whole, values, min(float(values[0]), impl.cost))
+    trimmed = Exact(graph, bounds, SomeSpecs(whole.specs_of(needed)))
     values, choices = trimmed.values(cheapest)
     return written(
         Certificate(
             machine_data(impl.target, impl.spec), saved.save(impl), impl.cost, float(values[0]),
             bounds.choices, relaxed.rewrites, hash_of(bounds.values),
-            trimmed.marks, choices[trimmed.expanded], values, len(trimmed.rewritten.parent),
+            trimmed.marks, choices[trimmed.expanded], values, trimmed.rewrites,
         )
     )  # fmt: skip
-
-
-class _Marks:
-    """The marks of Specs: of those to expand, some may be expanded for each limit apart."""
-
-    def __init__(self, expanded: Iterable[Batch], apart: Iterable[Batch]) -> None:
-        self._expanded, self._apart = SomeSpecs(expanded), SomeSpecs(apart)
-
-    def __call__(self, batch: Batch) -> Ints:
-        expanded, apart = self._expanded(batch), self._apart(batch)
-        result: Ints = np.where(expanded, np.where(apart, APART, EXPANDED), CLOSED).astype("u1")
-        return result
 
 
 class SomeSpecs:
@@ -97,21 +79,6 @@ class SomeSpecs:
         return np.array([key in keys for key in self._keys_of(batch)], np.bool_)
 
 
-def _below(exact: Exact, values: Floats, upper: float) -> Ints:
-    """The states in programs of the goal that cost less than so much, by these values."""
-    most = np.full(len(values), -np.inf)
-    most[0] = upper
-    for wave in exact.waves:
-        spare = most[wave.parent] * (1 - _LITTLE) - costs(wave, values)
-        some = wave.of(spare > 0)
-        spare = spare[spare > 0]
-        for child, times in zip(some.child.T, some.times.T, strict=True):
-            given = child >= 0
-            share = spare[given] / np.maximum(times[given], 1)
-            np.maximum.at(most, child[given], values[child[given]] + share)
-    return np.flatnonzero(most > values)
-
-
 def _needed(exact: Exact, values: Floats, least: float) -> Ints:
     """The states to expand for a proof that the goal costs so much at least.
 
@@ -122,11 +89,12 @@ def _needed(exact: Exact, values: Floats, least: float) -> Ints:
     wanted = np.zeros(len(bounds))
     wanted[0] = least
     for wave in exact.waves:
-        short = wanted[wave.parent] > np.maximum(bounds[wave.parent], costs(wave, bounds))
-        some = wave.of(short)
+        needed = wave.of(wanted[wave.parent] > bounds[wave.parent])
+        now = costs(needed, np.maximum(bounds, wanted))
+        short = needed.of(now < wanted[needed.parent] * (1 + _LITTLE / 2))
         rows = zip(
-            wanted[some.parent].tolist(), costs(some, values).tolist(), some.child.tolist(),
-            some.times.tolist(), strict=True,
+            wanted[short.parent].tolist(), costs(short, values).tolist(), short.child.tolist(),
+            short.times.tolist(), strict=True,
         )  # fmt: skip
         for least, cost, children, times in rows:
             _raise(cost - least * (1 + _LITTLE), children, times, values, bounds, wanted)
