@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fuzz.adversary import Adversary
 from fuzz.arguments import Arguments
 from fuzz.caches import Caches
+from fuzz.certificates import Certificates
 from fuzz.commands import Commands
 from fuzz.kills import Interrupts, Kills
 from fuzz.models import Models
@@ -19,6 +20,6 @@ KINDS: Mapping[str, Adversary] = {
     kind.name: kind
     for kind in (
         Programs(), Texts(), Schedules(), Tables(), Caches(), Kills(), Interrupts(), Arguments(),
-        Commands(), Models(),
+        Commands(), Models(), Certificates(),
     )
 }  # fmt: skip

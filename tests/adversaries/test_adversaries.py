@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import morello
-from fuzz import arguments, caches, commands, kills, launch, programs, schedules
+from fuzz import arguments, caches, certificates, commands, kills, launch, programs, schedules
 from fuzz.__main__ import environment
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, fault_of, numbered
 from fuzz.bounded import DTYPES
@@ -229,6 +229,13 @@ def test_commands_run_commands() -> None:
     case = {"line": ["targets", "--nonsense"], "environment": {"CC": "true"},
             "streams": {"stdin": "closed"}}  # fmt: skip
     assert KINDS["commands"].check(json.dumps(case)) == REFUSED
+
+
+def test_certificates_find_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "check", lambda data, derived: None)
+    kind = KINDS["certificates"]
+    sort = fault(kind, kind.case(numbered("certificates", 0, 0)))
+    assert sort is not None and sort.endswith(" is accepted")
 
 
 def test_a_process_that_stays_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

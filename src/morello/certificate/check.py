@@ -6,6 +6,7 @@ What this rests on is the definition of the space (`space/`), of its rewrites an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
+from morello.ir.spec import Spec
+from morello.targets.target import Target
 
 ROUNDING = 1e-9
 """A program that costs at most this much more than a bound, as a fraction, is the cheapest."""
@@ -50,16 +53,26 @@ class Checked:
         return self.gap <= ROUNDING
 
 
-def check(data: bytes) -> Checked:
-    """Verify the certificate in the bytes of a file; raises `MorelloError` if it is invalid."""
+class Derived:
+    """What is derived from a goal and a machine alone, as far as its certificates need it."""
+
+    def __init__(self, goal: Spec, target: Target) -> None:
+        self.relaxed, self.graph = Relaxed(goal, target), ProofGraph(goal, target)
+
+
+def check(data: bytes, derived: Callable[[Spec, Target], Derived] = Derived) -> Checked:
+    """Verify the certificate in the bytes of a file; raises `MorelloError` if it is invalid.
+
+    For many certificates of one goal, what is `derived` may be kept.
+    """
     certificate = read(data)
     impl = _program(certificate)
-    relaxed = Relaxed(impl.spec, impl.target)
-    bounds = _bounds(relaxed, certificate)
-    exact = _exact(impl, bounds, certificate)
+    given = derived(impl.spec, impl.target)
+    bounds = _bounds(given.relaxed, certificate)
+    exact = _exact(given.graph, bounds, certificate)
     return Checked(
-        impl, certificate.lower, len(relaxed.order), len(exact.marks),
-        exact.rewrites + relaxed.rewrites,
+        impl, certificate.lower, len(given.relaxed.order), len(exact.marks),
+        exact.rewrites + given.relaxed.rewrites,
     )  # fmt: skip
 
 
@@ -83,9 +96,9 @@ def _bounds(relaxed: Relaxed, certificate: Certificate) -> RelaxedBounds:
     return bounds
 
 
-def _exact(impl: Impl, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
+def _exact(graph: ProofGraph, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
     marks = _Marks(certificate.marks)
-    exact = Exact(ProofGraph(impl.spec, impl.target), bounds, marks)
+    exact = Exact(graph, bounds, marks)
     marks.end()
     if not np.array_equal(exact.marks, certificate.marks):
         raise CertificateError("the certificate expands a Spec that no memory is left for.")

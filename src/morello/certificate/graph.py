@@ -98,6 +98,8 @@ class ProofGraph:
         more = self.specs.count - len(self._derived)
         self._derived = np.pad(self._derived, (0, more))
         nodes = nodes[~self._derived[nodes]]
+        if not len(nodes):
+            return
         self._derived[nodes] = True
         batch = batch_of(kind, self.specs.table(kind, nodes), self.space)
         applied = [*self._applied(kind, nodes, batch)]

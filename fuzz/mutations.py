@@ -1,8 +1,7 @@
-"""Certificates that differ from a true one in a single field."""
+"""Certificates that differ from a true one in a single field, by one unit where it is a number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
 from random import Random
@@ -13,19 +12,15 @@ import numpy as np
 from morello.certificate.file import Certificate
 
 
-def mutations(certificate: Certificate, random: Random) -> Iterator[tuple[str, Certificate]]:
-    """Endless random mutations, each with what it changes; all fields are equally likely."""
-    names = [field.name for field in fields(certificate)]
-    while True:
-        name = random.choice(names)
-        value = getattr(certificate, name)
-        if isinstance(value, np.ndarray):
-            if len(value):
-                place, other = _in_array(value, random)
-                yield f"{name}[{place}]", replace(certificate, **{name: other})
-        else:
-            where, other = _mutated(value, random)
-            yield f"{name}{where}", replace(certificate, **{name: other})
+def mutated(certificate: Certificate, random: Random) -> tuple[str, Certificate]:
+    """A random mutation, and what it changes; all fields are equally likely."""
+    name = random.choice([field.name for field in fields(certificate)])
+    value = getattr(certificate, name)
+    if isinstance(value, np.ndarray):
+        place, other = _in_array(value, random)
+        return f"{name}[{place}]", replace(certificate, **{name: other})
+    where, other = _in_data(value, random)
+    return f"{name}{where}", replace(certificate, **{name: other})
 
 
 def _in_array(values: Any, random: Random) -> tuple[int, Any]:
@@ -48,7 +43,7 @@ def _in_array(values: Any, random: Random) -> tuple[int, Any]:
     return place, result
 
 
-def _mutated(value: Any, random: Random) -> tuple[str, Any]:
+def _in_data(value: Any, random: Random) -> tuple[str, Any]:
     """JSON-able data with one part changed, and where."""
     if isinstance(value, dict | list) and value and random.random() < 0.97:
         result = deepcopy(value)
@@ -56,7 +51,7 @@ def _mutated(value: Any, random: Random) -> tuple[str, Any]:
         if random.random() < 0.03:
             del result[key]
             return f".{key} deleted", result
-        where, result[key] = _mutated(value[key], random)
+        where, result[key] = _in_data(value[key], random)
         return f".{key}{where}", result
     up = random.random() < 0.5
     if isinstance(value, bool):
