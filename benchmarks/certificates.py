@@ -14,7 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from morello.certificate.write import certify
 from morello.options import requested
 from morello.request import answer
 from morello.search.budget import Budget
+from morello.search.session import Session
 
 ROUNDING = 1e-9
 T = TypeVar("T")
@@ -53,9 +54,11 @@ def expressions(groups: Sequence[str], only: str = "") -> list[str]:
 
 def certified(text: str, target: str, budget: Budget) -> Certified:
     """Search a Spec, certify its program, and check that; raises `MorelloError`."""
+    searches: list[Session] = []
     with requested(text, target=target, table="off", budget=budget.seconds) as request:
-        (impl, statistics), search_s = _timed(lambda: answer(request))
-    certificate, certify_s = _timed(lambda: certify(impl, budget))
+        kept = replace(request, searched=searches.append)
+        (impl, statistics), search_s = _timed(lambda: answer(kept))
+    certificate, certify_s = _timed(lambda: certify(impl, budget, searches=searches))
     checked, check_s = _timed(lambda: check(certificate))
     assert statistics is not None and checked.gap <= statistics.gap + ROUNDING, text
     return Certified(text, search_s, certify_s, check_s, len(certificate), checked.gap)

@@ -33,6 +33,7 @@ DOING = {
     "build": "building",
     "verify": "verifying",
     "time": "timing",
+    "prove": "making the certificate",
 }
 """The phases in words."""
 

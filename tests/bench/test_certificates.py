@@ -39,7 +39,7 @@ def test_the_command(
     assert "1 certificates were accepted, 0 could not" in capsys.readouterr().out
     assert [row["expression"] for row in json.loads(path.read_text())] == [TEN[0]]
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise SearchError("too short")
 
     monkeypatch.setattr(certificates, "certify", fails)

@@ -132,6 +132,24 @@ def test_a_certificate_needs_a_lower_bound_and_one_machine() -> None:
         certify(Impl(impl.spec, find_target("x86-64-v3")), UNTIMED)
 
 
+def test_the_command_does_not_search_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.cert"
+    goal = ["f32[4,4] * 0.5", "--target", "avx2", "--certificate", str(path)]
+    monkeypatch.setattr("morello.certificate.write.Session", None)
+    assert main(["synth", *goal, "--no-table", "-o", str(tmp_path / "x.c")]) == 0
+    assert main(["explain", *goal, "--no-table", "--json"]) == 0
+    assert check(path.read_bytes()).cheapest
+
+
+def test_a_program_from_a_table_is_certified(tmp_path: Path) -> None:
+    path, table = tmp_path / "x.cert", tmp_path / "t.db"
+    goal = ["f32[4,4] * 0.5", "--target", "avx2", "--db", str(table)]
+    for _ in range(2):  # the second time, nothing is searched for the program
+        path.unlink(missing_ok=True)
+        assert main(["explain", *goal, "--certificate", str(path), "--json"]) == 0
+        assert check(path.read_bytes()).cheapest
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "x.cert", tmp_path / "x.c"
     goal = ["f32[4,4] @ f32[4,8]", "--target", "avx2", "--no-table", "--certificate", str(path)]

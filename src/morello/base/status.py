@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal
 
-Phase = Literal["bound", "search", "build", "verify", "time"]
-"""A lower bound is computed, programs are searched, built, compared with NumPy, or timed."""
+Phase = Literal["bound", "search", "build", "verify", "time", "prove"]
+"""A lower bound is computed, programs are searched, built, compared with NumPy, or timed, or a
+certificate is made."""
 
 
 @dataclass(frozen=True)

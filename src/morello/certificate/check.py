@@ -128,7 +128,8 @@ class _Marks:
         start, self._used = self._used, self._used + len(batch)
         if self._used > len(self._marks):
             raise CertificateError("the certificate lacks Specs that its proof rests on.")
-        return self._marks[start : self._used] == 1
+        marks: Bools = self._marks[start : self._used] == 1
+        return marks
 
     def end(self) -> None:
         """Raise `CertificateError` unless all were used."""

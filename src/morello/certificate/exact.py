@@ -159,8 +159,8 @@ class _States:
         self.expanded.append(met.marks[place])
         rewritten = self._graph.rewrites(met.slot, specs[some])
         memory = _unpacked(left[some], len(self._graph.limits))
-        fits = (rewritten.held <= memory[rewritten.parent]).all(axis=1)
-        if fits.any():
+        fits = np.flatnonzero((rewritten.held <= memory[rewritten.parent]).all(axis=1))
+        if len(fits):
             rewritten = rewritten.of(fits)
             rest = memory[rewritten.parent] - rewritten.held
             amounts = _packed(np.minimum(rest[:, np.newaxis], self._needs[rewritten.child]))

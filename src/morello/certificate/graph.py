@@ -81,8 +81,8 @@ class ProofGraph:
         self.limits: Ints = np.array(target.limits, np.int64)
         self._derived: Bools = np.zeros(0, np.bool_)
         self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by slot, each by Spec
-        (goal,) = space.goal_batches()
-        self.specs.numbers(goal)
+        (first,) = space.goal_batches()
+        self.specs.numbers(first)
 
     def close(self) -> None:
         """Derive the rewrites of all Specs that are reached."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from morello.base.errors import SearchError
+from morello.base.status import tell
 from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, ProofGraph, costs
@@ -27,25 +28,33 @@ _LITTLE = 1e-9
 """The part of what a Spec is to cost at least that is kept as a reserve for rounding."""
 
 
-def certify(impl: Impl, budget: Budget, progress: Progress | None = None) -> bytes:
+def certify(
+    impl: Impl,
+    budget: Budget,
+    progress: Progress | None = None,
+    searches: Iterable[Session] = (),
+) -> bytes:
     """A certificate that no program of an Impl's Spec costs less, or less than a bound.
 
-    The Spec is searched within the budget, without a table: what is in one is not proven. Raises
-    `SearchError` if this gives no lower bound.
+    If none of the `searches` was for the Spec and without a table, of which nothing is proven, the
+    Spec is searched within the budget. Raises `SearchError` if this gives no lower bound.
     """
     if impl.target.tunings:
         raise SearchError(
             f"{impl.target.name} is many machines, and a certificate is for one; name one machine."
         )
     impl = replace(impl, spec=replace(impl.spec, names=()))
-    session = Session(impl.spec, impl.target)
-    session.solve(budget, progress)
-    scaffold = session.expanded_specs()
+    scaffold = _expanded(searches, impl)
+    if scaffold is None:
+        session = Session(impl.spec, impl.target)
+        session.solve(budget, progress)
+        scaffold = session.expanded_specs()
     if scaffold is None:
         raise SearchError(
             "the search was too short for a lower bound, without which there is no certificate; "
             "give it a larger budget."
         )
+    tell(phase="prove")
     relaxed = Relaxed(impl.spec, impl.target)
     bounds = relaxed.bounds(cheapest)
 
@@ -59,9 +68,17 @@ def certify(impl: Impl, budget: Budget, progress: Progress | None = None) -> byt
         Certificate(
             machine_data(impl.target, impl.spec), saved.save(impl), impl.cost, float(values[0]),
             bounds.choices, relaxed.rewrites, hash_of(bounds.values),
-            trimmed.marks, choices[trimmed.expanded], values, trimmed.rewrites,
+            trimmed.marks.astype(np.int64), choices[trimmed.expanded], values, trimmed.rewrites,
         )
     )  # fmt: skip
+
+
+def _expanded(searches: Iterable[Session], impl: Impl) -> list[Batch] | None:
+    """The Specs that a search for an Impl's Spec expanded, if one was."""
+    for session in searches:
+        if (replace(session.goal, names=()), session.target) == (impl.spec, impl.target):
+            return session.expanded_specs()
+    return None
 
 
 class SomeSpecs:

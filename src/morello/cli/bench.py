@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -57,6 +57,9 @@ from morello.runtime.threads import thread_count
 from morello.targets.calibration import chosen_path, load
 from morello.targets.cpu import host_cpu
 
+if TYPE_CHECKING:
+    from morello.search.session import Session
+
 INTENSE = 8
 """From this arithmetic intensity (operations per byte) on, products are shown without GB/s."""
 
@@ -86,10 +89,15 @@ def run(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = rival_names(",".join(arguments.vs)) if arguments.vs else ()
-    with limit_threads(threads), progress() as report, requested(arguments, report) as request:
+    searches: list[Session] = []
+    with (
+        limit_threads(threads),
+        progress() as report,
+        requested(arguments, report, searches) as request,
+    ):
         kernel = build(request, verify=not arguments.no_verify)
         warn(request, kernel.statistics, report)
-        write_certificate(arguments, kernel.impl, report)
+        write_certificate(arguments, kernel.impl, report, searches)
         pin = threads == 1
         with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
             timings = _race(contest, arguments.seconds, pin)

@@ -8,7 +8,7 @@ from pathlib import Path
 from morello.base.errors import FileError
 from morello.certificate.check import Checked, check
 from morello.cli.arguments import add_json
-from morello.cli.output import print_json
+from morello.cli.output import print_json, progress
 from morello.impl import saved
 
 
@@ -23,7 +23,8 @@ def run(arguments: argparse.Namespace) -> None:
         data = arguments.path.read_bytes()
     except OSError as error:
         raise FileError(f"cannot read {arguments.path}: {error.strerror}.") from None
-    checked = check(data)
+    with progress():
+        checked = check(data)
     if arguments.json:
         print_json(
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -39,6 +39,9 @@ from morello.request.choosing import alternatives
 from morello.search.budget import Budget
 from morello.search.structure import structure
 
+if TYPE_CHECKING:
+    from morello.search.session import Session
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
@@ -68,9 +71,10 @@ def run(arguments: argparse.Namespace) -> None:
         check_writable(arguments.html)
     elif arguments.against is not None:
         raise SearchError("--against is for the page; add --html PATH.")
+    searches: list[Session] = []
     with progress() as report:
-        impl, statistics = answered(arguments, report)
-        write_certificate(arguments, impl, report)
+        impl, statistics = answered(arguments, report, searches)
+        write_certificate(arguments, impl, report, searches)
         if arguments.html is not None:
             write_text(arguments.html, _page(arguments, impl, report))
     if arguments.json:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from morello import options, tables
 from morello.base.errors import BuildError, RewriteError
@@ -33,6 +33,9 @@ from morello.targets import find_target, tuned
 from morello.targets.caches import limited
 from morello.targets.target import Target
 
+if TYPE_CHECKING:
+    from morello.search.session import Session
+
 
 def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | None]:
     """The program that a command's arguments ask for, and the statistics of the search for it."""
@@ -41,18 +44,23 @@ def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | N
 
 
 def answered(
-    arguments: argparse.Namespace, report: SearchProgress
+    arguments: argparse.Namespace, report: SearchProgress, searches: list[Session] | None = None
 ) -> tuple[Impl, SearchStatistics | None]:
-    """As `implement`, for a command of several searches."""
-    with requested(arguments, report) as request:
+    """As `implement`, for a command of several searches (see `requested`)."""
+    with requested(arguments, report, searches) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
         return impl, statistics
 
 
 @contextmanager
-def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator[Request]:
-    """The request of a command's arguments. In the body, its table is open."""
+def requested(
+    arguments: argparse.Namespace, report: SearchProgress, searches: list[Session] | None = None
+) -> Iterator[Request]:
+    """The request of a command's arguments. In the body, its table is open.
+
+    If a certificate is wanted, what it searches is added to the `searches`.
+    """
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
         opened(arguments) as table,
@@ -71,16 +79,20 @@ def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator
             progress=report,
         ) as request,
     ):
+        if searches is not None and arguments.certificate is not None:
+            request = replace(request, searched=searches.append)
         yield request
 
 
-def write_certificate(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> None:
-    """Write the certificate of a program, if it was asked for."""
+def write_certificate(
+    arguments: argparse.Namespace, impl: Impl, report: SearchProgress, searches: Sequence[Session]
+) -> None:
+    """Write the certificate of a program that was searched for, if it was asked for."""
     if arguments.certificate is not None:
         from morello.certificate.write import certify  # slow to import
 
         budget = Budget(arguments.budget, gap=arguments.gap)
-        write_bytes(arguments.certificate, certify(impl, budget, report))
+        write_bytes(arguments.certificate, certify(impl, budget, report, searches))
 
 
 def target_of(arguments: argparse.Namespace) -> str | Target:

@@ -6,7 +6,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
@@ -33,6 +33,9 @@ from morello.search.result import SearchStatistics
 from morello.targets import find_target
 from morello.targets.x86 import BASELINE
 
+if TYPE_CHECKING:
+    from morello.search.session import Session
+
 
 def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, Any]:
     """The texts by name: c, header, schedule, and with --json about.
@@ -51,12 +54,13 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
         return _rows(arguments, abis)
     if "," in arguments.target:
         return _levels(arguments, abis)
-    with progress() as report, requested(arguments, report) as request:
+    searches: list[Session] = []
+    with progress() as report, requested(arguments, report, searches) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
         if statistics is not None:
             hint(search_text(statistics))
-        write_certificate(arguments, impl, report)
+        write_certificate(arguments, impl, report, searches)
         source, schedule = generate(impl, arguments.name, tree(impl)), saved.save(impl)
         source = for_hosts(source, impl.spec, abis)
         texts: dict[str, Any] = {

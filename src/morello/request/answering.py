@@ -90,13 +90,16 @@ def _in_turn(
 def _for_one_machine(goal: Spec, request: Request) -> Answer:
     """The program that is requested, with the layouts of weights that the request allows."""
     table, budget = spec_table(request), request.budget
-    same = without_constants(goal) if request.wants_cheapest and table is None else goal
+    alike = request.wants_cheapest and table is None and request.searched is None
+    same = without_constants(goal) if alike else goal
     first, *others = goals_of(same, request)
     session = Session(first, request.target, table, others=others)
     try:
         solution = session.solve(budget, request.progress)
     except SearchError as error:
         raise SearchError(str(error).replace(same.expression, goal.expression)) from error
+    if request.searched is not None:
+        request.searched(session)
     impl = reconstruct(as_given(session.goal, goal), session.target, solution.decisions)
     statistics = solution.statistics
     left = replace(budget, seconds=max(LEAST_S, budget.seconds - statistics.seconds))

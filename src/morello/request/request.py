@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from morello.base.errors import BuildError, SearchError, SpecError, quoted
 from morello.impl.tree import Impl
@@ -14,6 +14,9 @@ from morello.request.goal import Goal
 from morello.search.budget import Budget, Progress
 from morello.search.result import SearchStatistics
 from morello.targets.target import Target
+
+if TYPE_CHECKING:
+    from morello.search.session import Session
 
 WEIGHTS = ("plain", "constant")
 """The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""
@@ -53,7 +56,8 @@ class Request:
     for other Specs. If `measure` is more than one, that many programs are built with the `compiler`
     and timed. Without a `ranking` the cheapest program is taken, or the cheapest few are measured.
     The `choice` is 1 for the cheapest program, 2 for the next one in the order of costs that
-    differs from it (see `alternatives`), and so on.
+    differs from it (see `alternatives`), and so on. A search for the first gives itself to
+    `searched` once it has ended.
 
     Raises `MorelloError` for values that cannot be.
     """
@@ -68,6 +72,7 @@ class Request:
     budget: Budget = field(default_factory=Budget)
     compiler: str | None = None
     progress: Progress | None = None
+    searched: Callable[[Session], object] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
