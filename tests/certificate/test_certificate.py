@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import fields
 from pathlib import Path
@@ -114,6 +115,14 @@ def test_the_checker_uses_nothing_of_the_search() -> None:
         if path.name != "write.py":
             text = path.read_text()
             assert "morello.search" not in text and "morello.engine" not in text, path.name
+
+
+def test_the_readme_says_how_large_a_certificate_is() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (said,) = re.findall(r"certificate\.md\), which is (\d+) kB", readme)
+    (text,) = re.findall(r'synth "(.*)" --target avx512 -o mm.c --certificate', readme)
+    size = len(certify(best(text, "avx512")[0], UNTIMED))
+    assert size == pytest.approx(1e3 * int(said), rel=0.1) and size <= 50_000
 
 
 def test_the_search_expands_more_than_the_proof_needs(small: bytes) -> None:

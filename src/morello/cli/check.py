@@ -10,6 +10,7 @@ from morello.certificate.check import Checked, check
 from morello.cli.arguments import add_json
 from morello.cli.output import print_json, progress
 from morello.impl import saved
+from morello.impl.tree import cycles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +49,9 @@ def _text(checked: Checked) -> str:
     impl = checked.impl
     proven = "no program costs less"
     if not checked.cheapest:
-        proven = (
-            f"no program costs less than {checked.lower:,.1f} cycles, a gap of {checked.gap:.2%}"
-        )
+        proven = f"no program costs less than {cycles(checked.lower)}, a gap of {checked.gap:.2%}"
     return (
-        f"{impl.spec.expression} for {impl.target.name}: the program costs {impl.cost:,.1f} "
+        f"{impl.spec.expression} for {impl.target.name}: the program costs {cycles(impl.cost)} "
         f"cycles, and {proven}.\n"
         f"Derived anew: {checked.specs:,} Specs, {checked.relaxed:,} relaxed Specs, and all "
         f"{checked.rewrites:,} rewrites of those that the proof rests on."
