@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
@@ -286,3 +287,10 @@ def test_outputs_are_compared(found: str, wrong: str) -> None:
         return
     with pytest.raises(AssertionError, match=re.escape(wrong)):
         check_output(found, SHOWN, alike=True)
+
+
+def test_the_changelog_has_the_version_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == morello.__version__
+    heading = rf"^## {re.escape(morello.__version__)} - \d{{4}}-\d\d-\d\d$"
+    assert re.search(heading, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
