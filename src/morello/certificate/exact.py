@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.base.errors import CertificateError
 from morello.certificate.graph import Floats, ProofGraph, Rewritten
-from morello.certificate.numbered import Numbered, batch_of, by_slot, row_order
+from morello.certificate.numbered import Numbered, batch_of, by_tier, row_order
 from morello.certificate.relaxed import RelaxedBounds
 from morello.certificate.values import Choose, settle
 from morello.ir.batch import Batch
@@ -35,11 +35,11 @@ class Exact:
         if len(graph.limits) * _BITS > 63 or (graph.limits >> _BITS).any():
             name = graph.space.target.name
             raise CertificateError(f"the memory limits of {name} are too large to prove.")
-        met = {each.slot: each for each in _met(graph, marks)}
+        met = {each.tier: each for each in _met(graph, marks)}
         needs = _needs(graph, [*met.values()])
         states = _States(graph, needs)
-        for slot, specs, left in states.waiting:
-            states.take(met[slot], specs, left, bounds)
+        for tier, specs, left in states.waiting:
+            states.take(met[tier], specs, left, bounds)
         self.spec, self.bounds = np.concatenate(states.specs), np.concatenate(states.bounds)
         self.expanded: Ints = np.flatnonzero(np.concatenate(states.expanded))
         self.waves = states.waves()
@@ -82,22 +82,22 @@ class _Waiting:
         """Add pairs of Specs and packed amounts; those of no Spec, -1, are left out."""
         given = specs >= 0
         specs, left = _distinct(specs[given], left[given])
-        for slot, rows in by_slot(self._specs.slot_of(specs)):
-            self._parts[slot].append((specs[rows], left[rows]))
+        for tier, rows in by_tier(self._specs.tier_of(specs)):
+            self._parts[tier].append((specs[rows], left[rows]))
 
     def __iter__(self) -> Iterator[tuple[int, Ints, Ints]]:
-        """Slot by slot, the highest rank first, its distinct pairs in order."""
+        """Tier by tier, the highest rank first, its distinct pairs in order."""
         while self._parts:
-            slot = min(self._parts, key=lambda slot: self._specs.slots[slot].order)
-            specs, left = map(np.concatenate, zip(*self._parts.pop(slot), strict=True))
-            yield slot, *_distinct(specs, left)
+            tier = min(self._parts, key=lambda tier: self._specs.tiers[tier].order)
+            specs, left = map(np.concatenate, zip(*self._parts.pop(tier), strict=True))
+            yield tier, *_distinct(specs, left)
 
 
 @dataclass(frozen=True)
 class _Met:
-    """The Specs of a slot that a proof meets, in canonical order, and which are expanded."""
+    """The Specs of a tier that a proof meets, in canonical order, and which are expanded."""
 
-    slot: int
+    tier: int
     specs: Ints
     batch: Batch
     marks: Bools
@@ -107,13 +107,13 @@ def _met(graph: ProofGraph, mark: Marks) -> Iterator[_Met]:
     """The goal, and all Specs that rewrites of expanded Specs leave."""
     waiting = _Waiting(graph.specs)
     waiting.add(np.zeros(1, np.int32), np.zeros(1, np.int64))
-    for slot, specs, _ in waiting:
-        kind = graph.specs.slots[slot].kind
+    for tier, specs, _ in waiting:
+        kind = graph.specs.tiers[tier].kind
         table = graph.specs.table(kind, specs)
         order = row_order(table, kind, graph.space)
         batch = batch_of(kind, table[order], graph.space)
-        met = _Met(slot, specs[order], batch, mark(batch))
-        child = graph.rewrites(slot, met.specs[met.marks]).child.ravel()
+        met = _Met(tier, specs[order], batch, mark(batch))
+        child = graph.rewrites(tier, met.specs[met.marks]).child.ravel()
         waiting.add(child, np.zeros(len(child), np.int64))
         yield met
 
@@ -126,14 +126,14 @@ def _needs(graph: ProofGraph, met: list[_Met]) -> Ints:
     needs = np.zeros((graph.specs.count + 1, len(graph.limits)), np.int64)
     for each in reversed(met):
         specs = each.specs[each.marks]
-        rewritten = graph.rewrites(each.slot, specs)
+        rewritten = graph.rewrites(each.tier, specs)
         most = rewritten.held + needs[rewritten.child].max(axis=1, initial=0)
         np.maximum.at(needs, specs[rewritten.parent], most)
     return needs
 
 
 class _States:
-    """States as they are made, slot by slot."""
+    """States as they are made, tier by tier."""
 
     def __init__(self, graph: ProofGraph, needs: Ints) -> None:
         self._graph, self._needs, self._count = graph, needs, 0
@@ -157,7 +157,7 @@ class _States:
         self._left.append(left)
         self.bounds.append(bounds.of(met.batch)[place])
         self.expanded.append(met.marks[place])
-        rewritten = self._graph.rewrites(met.slot, specs[some])
+        rewritten = self._graph.rewrites(met.tier, specs[some])
         memory = _unpacked(left[some], len(self._graph.limits))
         fits = np.flatnonzero((rewritten.held <= memory[rewritten.parent]).all(axis=1))
         if len(fits):
@@ -182,8 +182,8 @@ class _States:
         of_states, waves = of_states[states], []
         for wave, amounts in self._waves:
             child, given = wave.child.copy(), wave.child >= 0
-            found = np.searchsorted(of_states, keys(child[given], amounts[given]))
-            child[given] = states[found]
+            place = np.searchsorted(of_states, keys(child[given], amounts[given]))
+            child[given] = states[place]
             waves.append(wave._replace(child=child))
         return waves
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import CertificateError
-from morello.certificate.numbered import Numbered, batch_of, by_slot
+from morello.certificate.numbered import Numbered, batch_of, by_tier
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
@@ -80,7 +80,7 @@ class ProofGraph:
         self.specs = Numbered(space)
         self.limits: Ints = np.array(target.limits, np.int64)
         self._derived: Bools = np.zeros(0, np.bool_)
-        self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by slot, each by Spec
+        self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by tier, each by Spec
         (first,) = space.goal_batches()
         self.specs.numbers(first)
 
@@ -106,18 +106,18 @@ class ProofGraph:
         if not applied:
             return
         rewritten = _joined(applied)
-        slots = self.specs.slot_of(rewritten.parent)
-        self._check_ranks(slots, rewritten.child)
-        for slot, rows in by_slot(slots):
-            self._parts[slot].append(rewritten.of(rows))
+        tiers = self.specs.tier_of(rewritten.parent)
+        self._check_ranks(tiers, rewritten.child)
+        for tier, rows in by_tier(tiers):
+            self._parts[tier].append(rewritten.of(rows))
 
-    def rewrites(self, slot: int, nodes: Ints) -> Rewritten:
-        """All rewrites of Specs of a slot, in the order of the rules.
+    def rewrites(self, tier: int, nodes: Ints) -> Rewritten:
+        """All rewrites of Specs of a tier, in the order of the rules.
 
         Their parents are given by their places among the `nodes`, which may repeat.
         """
-        self.derive(self.specs.slots[slot].kind, np.unique(nodes))
-        parts = self._parts[slot]
+        self.derive(self.specs.tiers[tier].kind, np.unique(nodes))
+        parts = self._parts[tier]
         if not parts:
             return _none(len(self.limits))
         if len(parts) > 1:
@@ -155,14 +155,14 @@ class ProofGraph:
         own = np.full(count, edges.cost, np.float64)[fits]
         return Rewritten(parent[fits], own, held[fits], child, times)
 
-    def _check_ranks(self, slots: Ints, children: Ints) -> None:
-        """Raise `CertificateError` unless these slots are of higher rank than the children's."""
-        count = len(self.specs.slots)
+    def _check_ranks(self, tiers: Ints, children: Ints) -> None:
+        """Raise `CertificateError` unless these tiers are of higher rank than the children's."""
+        count = len(self.specs.tiers)
         for child in children.T:
             given = child >= 0
-            pairs = slots[given].astype(np.int64) * count + self.specs.slot_of(child[given])
+            pairs = tiers[given].astype(np.int64) * count + self.specs.tier_of(child[given])
             for pair in np.unique(pairs).tolist():
-                parent, left = (self.specs.slots[number] for number in divmod(pair, count))
+                parent, left = (self.specs.tiers[number] for number in divmod(pair, count))
                 if left.rank >= parent.rank:
                     raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
 

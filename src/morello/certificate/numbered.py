@@ -57,7 +57,7 @@ class SpecKeys:
         return as_bytes(table_of(replace(batch, codes=tuple(own[codes] for codes in batch.codes))))
 
 
-class Slot(NamedTuple):
+class Tier(NamedTuple):
     """All Specs of one rank and kind."""
 
     rank: SpecRank
@@ -65,7 +65,7 @@ class Slot(NamedTuple):
 
     @property
     def order(self) -> tuple[SpecRank, str]:
-        """What slots are sorted by: the highest rank first, then by kind."""
+        """What tiers are sorted by: the highest rank first, then by kind."""
         return tuple(-part for part in self.rank), kind_text(self.kind)
 
 
@@ -85,9 +85,9 @@ class Numbered:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.kinds: dict[Kind, _OfKind] = {}
-        self.slots: list[Slot] = []
-        self._slot_numbers: dict[Slot, int] = {}
-        self._slots: list[Ints] = []
+        self.tiers: list[Tier] = []
+        self._tier_numbers: dict[Tier, int] = {}
+        self._tiers: list[Ints] = []
         self.count = 0
 
     def numbers(self, batch: Batch) -> Ints:
@@ -105,7 +105,7 @@ class Numbered:
             numbers.update(zip(new, nodes.tolist(), strict=True))
             known.tables.append(table[[*new.values()]])
             known.nodes.append(nodes)
-            self._slots.append(self._slots_of(kind, known.tables[-1]))
+            self._tiers.append(self._tiers_of(kind, known.tables[-1]))
         return np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
 
     def nodes(self, kind: Kind) -> Ints:
@@ -117,14 +117,14 @@ class Numbered:
         table = _joined(self.kinds[kind].tables)
         return table if nodes is None else table[np.searchsorted(self.nodes(kind), nodes)]
 
-    def slot_of(self, nodes: Ints) -> Ints:
-        """The places of Specs' slots among the `slots`."""
-        result: Ints = _joined(self._slots)[nodes]
+    def tier_of(self, nodes: Ints) -> Ints:
+        """The places of Specs' tiers among the `tiers`."""
+        result: Ints = _joined(self._tiers)[nodes]
         return result
 
     def by_rank(self) -> list[tuple[int, Ints]]:
-        """The places of all slots with the numbers of their Specs, the highest rank first."""
-        return sorted(by_slot(_joined(self._slots)), key=lambda pair: self.slots[pair[0]].order)
+        """The places of all tiers with the numbers of their Specs, the highest rank first."""
+        return sorted(by_tier(_joined(self._tiers)), key=lambda pair: self.tiers[pair[0]].order)
 
     def take(self, kind: Kind) -> Ints:
         """The numbers of all Specs of a kind that were not taken before."""
@@ -137,8 +137,8 @@ class Numbered:
         """The kinds that have Specs which were not taken."""
         return [kind for kind, known in self.kinds.items() if known.taken < len(known.numbers)]
 
-    def _slots_of(self, kind: Kind, table: Ints) -> Ints:
-        """The places of the slots of a kind's Specs, which are added if they are new.
+    def _tiers_of(self, kind: Kind, table: Ints) -> Ints:
+        """The places of the tiers of a kind's Specs, which are added if they are new.
 
         The last part of a rank is how far a Spec is from done.
         """
@@ -150,14 +150,14 @@ class Numbered:
         for column in table.T[dims : dims + operands]:
             ranks += space.target.registers - column
         distinct, place = np.unique(ranks, return_inverse=True)
-        common, slots = common_rank(kind), []
+        common, tiers = common_rank(kind), []
         for rank in distinct.tolist():
-            slot = Slot((*common, rank), kind)
-            number = self._slot_numbers.setdefault(slot, len(self.slots))
-            if number == len(self.slots):
-                self.slots.append(slot)
-            slots.append(number)
-        return np.array(slots, np.int32)[place]
+            tier = Tier((*common, rank), kind)
+            number = self._tier_numbers.setdefault(tier, len(self.tiers))
+            if number == len(self.tiers):
+                self.tiers.append(tier)
+            tiers.append(number)
+        return np.array(tiers, np.int32)[place]
 
     def in_order(self) -> Ints:
         """The numbers of all Specs in canonical order: by kind, then by row."""
@@ -167,12 +167,12 @@ class Numbered:
         )
 
 
-def by_slot(slots: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each slot with the rows that have it, in ascending order."""
-    order = np.argsort(slots, kind="stable")
-    starts = np.flatnonzero(np.diff(slots[order], prepend=-1))
+def by_tier(tiers: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each tier with the rows that have it, in ascending order."""
+    order = np.argsort(tiers, kind="stable")
+    starts = np.flatnonzero(np.diff(tiers[order], prepend=-1))
     if len(starts):
-        yield from zip(slots[order][starts].tolist(), np.split(order, starts[1:]), strict=True)
+        yield from zip(tiers[order][starts].tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _joined(parts: list[Ints]) -> Ints:

@@ -29,8 +29,8 @@ class Relaxed:
         self._waves: list[Rewritten] = []
         left = np.full((graph.specs.count, len(graph.limits)), -1, np.int64)
         left[0] = graph.limits
-        for slot, nodes in graph.specs.by_rank():
-            rewritten = graph.rewrites(slot, nodes)
+        for tier, nodes in graph.specs.by_rank():
+            rewritten = graph.rewrites(tier, nodes)
             parent = nodes[rewritten.parent]
             fits = _fits(rewritten.held, left[parent])
             fitting = rewritten._replace(parent=parent).of(fits)
