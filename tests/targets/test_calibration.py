@@ -11,7 +11,16 @@ import pytest
 from morello.base.errors import FileError, TargetError
 from morello.cli.parser import main
 from morello.targets import calibration, catalog
-from morello.targets.calibration import Calibration, applied, calibrated, default_path, load, save
+from morello.targets.calibration import (
+    NOMINAL_HERTZ,
+    Calibration,
+    applied,
+    calibrated,
+    default_path,
+    hertz_of,
+    load,
+    save,
+)
 from morello.targets.costs import coefficients
 from morello.targets.cpu import HostCPU, host_cpu
 from morello.targets.x86 import AVX2
@@ -108,6 +117,15 @@ def test_where_nothing_can_be_written(home: Path) -> None:
     (home / "file").write_text("")
     with pytest.raises(FileError, match=r"cannot write .*x\.json.*another file"):
         save(MEASURED, home / "file" / "x.json")
+
+
+def test_the_clock_is_that_of_the_calibration() -> None:
+    assert hertz_of(host_cpu()) == NOMINAL_HERTZ
+    save(Calibration(host_cpu().name, 3e9, {}), default_path(host_cpu()))
+    assert hertz_of(host_cpu()) == 3e9
+    assert hertz_of(CPU) == NOMINAL_HERTZ  # it is of another CPU
+    default_path(host_cpu()).write_text("{}")
+    assert hertz_of(host_cpu()) == NOMINAL_HERTZ
 
 
 def test_the_native_target_uses_it(

@@ -10,9 +10,8 @@ from morello.graph.partition import GraphPartition
 from morello.graph.views import VIEWS
 from morello.models.prices import CALL_S
 from morello.models.schedule import Stage
-
-CLOCK_HZ = 4e9
-"""Of the cycles that costs are in, as near as it need be here."""
+from morello.targets.calibration import hertz_of
+from morello.targets.cpu import host_cpu
 
 
 def without_light(
@@ -28,6 +27,7 @@ def without_light(
     """
     if all(isinstance(step, Stage) or isinstance(step.operator, VIEWS) for step, _ in steps):
         return partition
+    hertz = hertz_of(host_cpu())
     by_output = {group.output: group for group in partition.groups}
     left: set[Node] = set()
     for stage, cycles in steps:
@@ -39,7 +39,7 @@ def without_light(
             continue
         computed = [node for node in nodes if not isinstance(node.operator, VIEWS)]
         copied = [node for node in stored if node not in by_output]
-        ours = framework.call_s + len(stage.calls) * CALL_S + cycles / CLOCK_HZ
+        ours = framework.call_s + len(stage.calls) * CALL_S + cycles / hertz
         if ours > framework.seconds((*computed, *copied), (*stage.inputs, *stage.outputs)):
             left |= stored.union(computed)
     groups = tuple(group for group in partition.groups if group.output not in left)

@@ -19,8 +19,9 @@ from morello.kernel import Kernel
 from morello.measure.bounds import Bound, moved_bytes
 from morello.models.compiling import CompiledGraph
 from morello.models.cuts import Cuts, KernelCall, StoredResult, kernel_calls
-from morello.models.light import CLOCK_HZ
 from morello.models.segment import Segment
+from morello.targets.calibration import hertz_of
+from morello.targets.cpu import host_cpu
 
 
 def program_page(
@@ -87,7 +88,7 @@ def _kernel(each: KernelCall, cuts: Cuts, number: int) -> dict[str, Any]:
         "style": "move" if group is None else _style(kernel.spec.operation),
         "call": each.segment,
         "cycles": kernel.cost,
-        "seconds": kernel.cost / CLOCK_HZ,
+        "seconds": kernel.cost / hertz_of(host_cpu()),
         "gap": gap if (gap := _gap(kernel)) < inf else None,
         "threads": kernel.threads,
         "operators": [str(node.operator) for node in nodes if not isinstance(node.operator, VIEWS)],

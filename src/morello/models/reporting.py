@@ -16,9 +16,10 @@ from morello.measure.bounds import Bound, Peak, percent
 from morello.measure.peaks import host_peak, kept_peak
 from morello.models.bounding import kernel_bounds
 from morello.models.compiling import CompiledGraph, CompileTime
-from morello.models.light import CLOCK_HZ
 from morello.models.profiling import timed
 from morello.models.times import KernelReport, kernel_table, shortened, text_of
+from morello.targets.calibration import hertz_of
+from morello.targets.cpu import host_cpu
 
 NOT_WORTH = "a kernel would save less than its call takes"
 
@@ -183,8 +184,9 @@ def program_report(
         costs[text] += kernel.cost
     peak = kept_peak(_threads(compiled))
     bounds = _bounds(compiled, peak) if peak else {}
+    hertz = hertz_of(host_cpu())
     rows = (
-        KernelReport(text, times[text], costs[text] / CLOCK_HZ, bound=bounds.get(text))
+        KernelReport(text, times[text], costs[text] / hertz, bound=bounds.get(text))
         for text in times
     )
     note = NOT_WORTH if light else "no kernel computes any of it"
@@ -195,7 +197,7 @@ def program_report(
         len(compiled.segments),
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
-        by_rule=compiled.cost_at_first / CLOCK_HZ,
+        by_rule=compiled.cost_at_first / hertz,
         compiling=compiled.time,
         compiled=ref(compiled),
     )

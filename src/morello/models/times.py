@@ -16,9 +16,9 @@ LEAST = 20
 class KernelReport:
     """An expression that kernels compute so many times, and the seconds of all of them.
 
-    `seconds` are predicted by the affine cost, in cycles of 4 GHz, and `measured` on this machine,
-    if they were timed. `bound` is the sum of their rooflines, and what takes most of it, if the
-    peak of this machine is known.
+    `seconds` are predicted by the affine cost, and `measured` on this machine, if they were timed.
+    `bound` is the sum of their rooflines, and what takes most of it, if the peak of this machine is
+    known.
     """
 
     expression: str

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
@@ -20,6 +21,9 @@ VERSION = 1
 VARIABLE = "MORELLO_CALIBRATION"
 OFF = "off"
 MOST = 1e15
+
+NOMINAL_HERTZ = 4e9
+"""The clock of a CPU that was not calibrated, as near as it need be to predict times."""
 
 Measured = Literal["first use", "calibrate"]
 
@@ -85,6 +89,15 @@ def calibrated(target: Target, cpu: HostCPU) -> Target:
         return applied(target, calibration)
     except TargetError as error:
         raise _unusable(path, f"does not fit this version of Morello: {error}") from None
+
+
+def hertz_of(cpu: HostCPU) -> float:
+    """The clock of this CPU that its calibration measured, else `NOMINAL_HERTZ`."""
+    with suppress(TargetError):
+        path = chosen_path(cpu)
+        if path is not None and (calibration := load(path)).cpu == cpu.name:
+            return calibration.hertz
+    return NOMINAL_HERTZ
 
 
 def load(path: Path) -> Calibration:
