@@ -141,7 +141,7 @@ def test_what_kernels_cannot_do_is_left_to_torch() -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (lambda x: x[0].add_(1) * (x @ x), "changes"),
+        (lambda x: torch.add(x @ x, 1, out=x), "changes"),
         (lambda x: functional.dropout(x @ x), "draws random numbers"),
         (lambda x: (x.double() @ x.double()).cos(), "no kernel"),
         (lambda x: (x @ x).to(torch.complex64), "a result is complex"),
@@ -173,6 +173,99 @@ def test_a_cache_is_changed_in_place() -> None:
         assert error(cache, expected) < F32_TOLERANCE
     (report,) = last().programs.values()
     assert ("foreign index_copy_", "it changes an input") in report.left
+
+
+def rows_of_a_cache(cache: Any, row: Any) -> Any:
+    product = row @ cache.T
+    cache[2:4] = row[:2]
+    cache[:, 3].copy_(row[:, 0].repeat(2))
+    return product, row @ cache.T
+
+
+def through_a_view(cache: Any, row: Any) -> Any:
+    flat = cache.view(-1)
+    flat[5:9].mul_(2)
+    flat.add_(1)
+    return row @ cache.T, flat[:4] * 3
+
+
+def written_at_a_place(cache: Any, row: Any) -> Any:
+    place = torch.tensor([1, 6])
+    cache[:, place] = row.T[:8, :2]
+    return row @ cache.T
+
+
+def step_by_step(cache: Any, row: Any) -> Any:
+    results = []
+    for n in range(3):
+        cache[n] = row[n] + cache[n + 1]
+        results.append(cache @ row.T)
+    return torch.stack(results)
+
+
+def within_one_buffer(cache: Any, row: Any) -> Any:
+    keys, values = cache.view(2, 4, 16).unbind(0)
+    keys[1:2].copy_(row[:1])
+    values[1:2].copy_(keys[1:2] + 1)
+    return (row @ keys.T) @ values
+
+
+@pytest.mark.parametrize(
+    "program",
+    [rows_of_a_cache, through_a_view, written_at_a_place, step_by_step, within_one_buffer],
+)
+def test_a_part_of_an_input_is_changed(program: Any) -> None:
+    """By torch, in the order of the program; what reads it before reads a copy."""
+    cache, expected = torch.randn(8, 16), torch.zeros(8, 16)
+    expected.copy_(cache)
+    fast = compiled(program)
+    for _ in range(2):
+        row = torch.randn(4, 16)
+        results, wanted = fast(cache, row), program(expected, row)
+        every = (
+            zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
+        )
+        for result, right in every:
+            assert error(result, right) < F32_TOLERANCE
+        torch.testing.assert_close(cache, expected)
+    assert last().programs and not last().by_torch
+
+
+def test_inputs_that_lie_in_each_other_are_left_to_torch_where_one_changes() -> None:
+    def program(cache: Any, part: Any) -> Any:
+        cache[1] = 2.0
+        return part @ part.T
+
+    fast = compiled(program)
+    for shared in False, True, False:
+        cache = torch.randn(8, 16)
+        part = cache[:4] if shared else torch.randn(4, 16)
+        changed = cache.clone()
+        expected = program(changed, changed[:4] if shared else part)
+        assert error(fast(cache, part), expected) < F32_TOLERANCE
+        assert torch.equal(cache, changed)
+    assert last().programs
+
+
+def test_results_may_be_views_of_inputs() -> None:
+    """A change of the one is one of the other."""
+
+    def program(x: Any, y: Any) -> Any:
+        x[0] += 1
+        grid = torch.meshgrid(y[0], y[1], indexing="ij")[1]
+        return x.view(16, 4)[2:], x @ y, y.T, y.chunk(2)[1], grid
+
+    x, y = torch.randn(8, 8), torch.randn(8, 8)
+    expected = program(x.clone(), y)
+    results = compiled(program)(x, y)
+    for result, wanted in zip(results, expected, strict=True):
+        assert error(result, wanted) < F32_TOLERANCE
+        assert result.stride() == wanted.stride()
+    x.zero_()
+    assert not results[0].any() and results[1].any()
+    results[2].zero_()
+    assert not y.any()
+    assert last().programs
 
 
 def test_results_are_new_in_each_call() -> None:

@@ -203,14 +203,9 @@ def test_changes_in_place_are_seen() -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (lambda x: x[0].add_(1) * 2, "changes a part"),
-        (lambda x: [y := x[0], x.add_(1), y * 2][2], "changes"),
-        (lambda x: x[0].fill_(1), "changes a part of an input"),
         (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
-        (lambda x: x.view(8, 4), "view of an input"),
         (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
         (lambda x: [y := x * 2, y.copy_(torch.complex(x, x)), y][2], "writes complex numbers"),
-        (lambda x: torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2))), "view of an input"),
     ],
 )
 def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:

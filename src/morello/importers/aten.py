@@ -16,7 +16,7 @@ from torch import fx
 from torch.export.graph_signature import InputKind, OutputKind
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.graph import Graph, Node, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.aten_calls import (
     AtenCall,
@@ -32,6 +32,18 @@ from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
 from morello.importers.aten_resizing import RESIZING
+from morello.importers.aten_trace import (
+    TorchCall,
+    TorchChain,
+    chain,
+    changed_by,
+    draws_nothing,
+    is_complex,
+    storages,
+    types_of,
+    views_between,
+    written_by,
+)
 from morello.importers.aten_writing import WRITING
 from morello.importers.building import MOST_FOLDED, GraphBuilder
 from morello.importers.writing import MOST_WRITTEN, after_writing
@@ -66,9 +78,9 @@ class ImportedAten:
 def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
     """The graph of a traced program; some placeholders, by their names, are constants.
 
-    An operation that changes an input is a `Foreign` node, which is an output of the graph beside
-    the results. Raises `GraphError` for other programs that change tensors which others see, that
-    draw random numbers, or whose results are views of their inputs: torch is to run these.
+    An operation that changes an input, or a part of one, is a `Foreign` node whose result is the
+    input, and which is an output of the graph beside the results. Raises `GraphError` for programs
+    that change constants, or draw random numbers: torch is to run these.
     """
     return _Importer(module, constants).run()
 
@@ -76,9 +88,9 @@ def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> I
 def changed_inputs(module: fx.GraphModule) -> set[str]:
     """The placeholders, by their names, whose elements a traced program changes."""
     nodes = module.graph.nodes
-    changed = [written for node in nodes if (written := _changed(node))]
-    storages = {storage for node in changed for storage in _storages(node)}
-    return {node.name for node in nodes if node.op == "placeholder" and _storages(node) & storages}
+    changed = [written for node in nodes if (written := changed_by(node))]
+    memory = {storage for node in changed for storage in storages(node)}
+    return {node.name for node in nodes if node.op == "placeholder" and storages(node) & memory}
 
 
 def exported(program: torch.export.ExportedProgram) -> ImportedAten:
@@ -91,53 +103,6 @@ def exported(program: torch.export.ExportedProgram) -> ImportedAten:
     if any(s.kind is not OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs):
         raise GraphError("the program changes its parameters, buffers or inputs.")
     return imported(program.graph_module, constants)
-
-
-@dataclass(frozen=True)
-class TorchCall:
-    """A call of the trace that torch does; it takes the tensors of its input nodes, in order.
-
-    Where it `copies`, what it changes is a copy of its first argument.
-    """
-
-    node: fx.Node
-    copies: bool = False
-
-    @property
-    def changes(self) -> int | None:
-        """The number of the tensor that it changes, if it changes one."""
-        written = None if self.copies else _written(self.node)
-        return None if written is None else self.node.all_input_nodes.index(written)
-
-    def __call__(self, *tensors: torch.Tensor) -> Any:
-        """Its results; tensors beyond those of its inputs are ignored."""
-        return self.of(dict(zip(self.node.all_input_nodes, tensors, strict=False)))
-
-    def of(self, given: dict[fx.Node, torch.Tensor]) -> Any:
-        """Its results, for the tensors of its input nodes."""
-        if self.copies:
-            given[self.node.args[0]] = given[self.node.args[0]].clone()
-        args = fx.node.map_arg(self.node.args, given.__getitem__)
-        kwargs = fx.node.map_arg(self.node.kwargs, given.__getitem__)
-        return self.node.target(*args, **kwargs)
-
-
-@dataclass(frozen=True)
-class TorchChain:
-    """Calls that torch does one after the other, with results that graphs cannot hold, such as
-    complex numbers; those of the last call are the results.
-
-    It takes the tensors of its input nodes, in order; further ones are ignored.
-    """
-
-    inputs: tuple[fx.Node, ...]
-    calls: tuple[TorchCall, ...]
-
-    def __call__(self, *tensors: torch.Tensor) -> Any:
-        given: dict[fx.Node, Any] = dict(zip(self.inputs, tensors, strict=False))
-        for call in self.calls:
-            given[call.node] = call.of(given)
-        return given[self.calls[-1].node]
 
 
 @dataclass(frozen=True)
@@ -166,7 +131,7 @@ class _Importer:
 
     def run(self) -> ImportedAten:
         for node in self._module.graph.nodes:
-            for storage in _storages(node):
+            for storage in storages(node):
                 self._storages.setdefault(storage, []).append(node)
         results: tuple[Any, ...] = ()
         for node in self._module.graph.nodes:
@@ -203,20 +168,23 @@ class _Importer:
             return value
         given = apply(Input(type_of(value), node.name))
         self._inputs.append(given)
-        if not self._read_before_change(node):
-            return given
-        self._left["copy"] = "it changes later"
-        copied = apply(Foreign(given.type, partial(torch.clone), "copy"), given)
-        self._originals[copied] = given
-        return copied
+        return self._readable(node, given)
 
-    def _read_before_change(self, given: fx.Node) -> bool:
-        """Whether an input is read, and later changed: then what reads it reads a copy."""
-        shared = self._shared(given)
+    def _readable(self, outer: fx.Node, current: Node) -> Node:
+        """What is read of an input from here on: a copy if it is read, and changed after that."""
+        start, shared = self._places[outer], self._shared(outer)
+        if current in self._effects.values():
+            start = max(self._places[node] for node in self._effects if node in shared)
         users = {user for other in shared for user in other.users}
-        places = {self._places[u] for u in users if _changed(u) in shared}
-        readers = (u for u in users if u not in shared)
-        return bool(places) and any(self._places[u] < min(places) for u in readers)
+        changes = [self._places[u] for u in users if changed_by(u) in shared]
+        later = [place for place in changes if place > start]
+        readers = (self._places[u] for u in users if u not in shared)
+        if not later or not any(start < place < min(later) for place in readers):
+            return current
+        self._left["copy"] = "it changes later"
+        copied = apply(Foreign(current.type, partial(torch.clone), "copy"), current)
+        self._originals[copied] = current
+        return copied
 
     def _constant(self, tensor: torch.Tensor) -> Node:
         type_of(tensor)
@@ -243,12 +211,12 @@ class _Importer:
             return None
         if not isinstance(target, torch._ops.OpOverload):
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
-        if torch.Tag.nondeterministic_seeded in target.tags and not _draws_nothing(node):
+        if torch.Tag.nondeterministic_seeded in target.tags and not draws_nothing(node):
             raise GraphError(f"{name} draws random numbers.")
-        written = _written(node)
-        if written is None and _complex(node):
+        written = written_by(node)
+        if written is None and is_complex(node):
             return self._unheld(node)
-        types = _types(node)
+        types = types_of(node)
         if any(isinstance(self._values[source], _Unheld) for source in node.all_input_nodes):
             if written is not None:
                 raise GraphError(f"{name} writes complex numbers into a real tensor.")
@@ -269,12 +237,12 @@ class _Importer:
 
         Raises `GraphError` if they are neither small nor smaller than what they are made of.
         """
-        types = _types(node)
+        types = types_of(node)
         read = sum(self._values[source].type.size for source in node.all_input_nodes)
         if sum(each.size for each in types) > max(MOST_FOLDED, read):
             raise GraphError(f"{node.target} makes {types[0]}, too large to be known ahead.")
         arrays = (self._values[source].operator.array for source in node.all_input_nodes)
-        result = TorchCall(node, _written(node) is not None)(*map(tensor_of, arrays))
+        result = TorchCall(node, written_by(node) is not None)(*map(tensor_of, arrays))
         if isinstance(result, torch.Tensor):
             return self._build.constant(array_of(result))
         return tuple(self._build.constant(array_of(each)) for each in result)
@@ -297,7 +265,7 @@ class _Importer:
                 raise GraphError("graphs have no such operation.")
             result = handler(call)
         except GraphError as error:
-            return self._foreign(TorchCall(node, _written(node) is not None), call, str(error))
+            return self._foreign(TorchCall(node, written_by(node) is not None), call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
         typed = []
         for value, kind in zip(nodes, call.types, strict=True):
@@ -306,33 +274,30 @@ class _Importer:
                 raise GraphError(f"{call.name} became {typed[-1].type}; in torch it is {kind}.")
         return typed[0] if isinstance(result, Node) else tuple(typed)
 
-    def _foreign(
-        self, torch_call: TorchCall, call: AtenCall, why: str, after: Sequence[Node] = ()
-    ) -> Any:
-        """The nodes of a call that torch does, after some other nodes."""
+    def _foreign(self, torch_call: TorchCall, call: AtenCall, why: str) -> Any:
+        """The nodes of a call that torch does."""
         node = torch_call.node
         inputs = tuple(self._values[source] for source in node.all_input_nodes)
-        if not all(isinstance(each, Node) for each in inputs):
-            raise GraphError(f"{call.name} reads what is no tensor.")
-        if all(isinstance(each.operator, Constant) for each in inputs):
+        if all(isinstance(each, Node) and isinstance(each.operator, Constant) for each in inputs):
             return self._known(node)
-        return self._by_torch(torch_call, call, why, node, (*inputs, *after))
+        results = self._by_torch(torch_call, call, why, inputs)
+        return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
 
     def _by_torch(
         self,
         key: TorchCall | TorchChain,
         call: AtenCall,
         why: str,
-        node: fx.Node,
-        inputs: Sequence[Node],
-    ) -> Any:
+        inputs: Sequence[Any],
+    ) -> tuple[Node, ...]:
         """A node for each result of what torch does."""
+        if not all(isinstance(each, Node) for each in inputs):
+            raise GraphError(f"{call.name} reads what is no tensor.")
         self._left[call.name] = why
-        nodes = tuple(
+        return tuple(
             self._build.apply(Foreign(kind, key, call.name, index), *inputs)
             for index, kind in enumerate(call.types)
         )
-        return nodes[0] if isinstance(node.meta["val"], torch.Tensor) else nodes
 
     def _unheld(self, node: fx.Node) -> _Unheld:
         """The complex result of a call, as the calls of torch that compute it."""
@@ -351,10 +316,11 @@ class _Importer:
 
     def _after_unheld(self, node: fx.Node, call: AtenCall) -> Any:
         """The nodes of a call that reads complex tensors, which torch does with what made them."""
-        chain = self._unheld(node)
-        key = TorchChain((*chain.inputs,), chain.calls)
-        why = "it reads complex numbers"
-        return self._by_torch(key, call, why, node, (*chain.inputs.values(),))
+        unheld = self._unheld(node)
+        key = TorchChain((*unheld.inputs,), unheld.calls)
+        inputs = (*unheld.inputs.values(),)
+        results = self._by_torch(key, call, "it reads complex numbers", inputs)
+        return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
 
     def _overwrite(self, node: fx.Node, written: fx.Node, result: Node) -> None:
         """Let later uses of a tensor that a call changes, and of others with it, see the change."""
@@ -368,32 +334,38 @@ class _Importer:
         places = places_within(root.meta["val"], written.meta["val"])
         self._values[root] = after_writing(self._build, whole, places, result)
         for view in views:
-            changed = _changed(view)
+            changed = changed_by(view)
             self._values[view] = self._values[changed] if changed else self._value(view)
 
-    def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Node:
-        """The call of torch that changes an input; later uses of the input read its result.
+    def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Any:
+        """The tensor that a call of torch changes, after it: an input, or a view of one.
 
-        If the input was read before, a copy of it was, on which the call depends. Raises
-        `GraphError` for changes of a part, and of constants.
+        What reads the input later reads the result of the call. If the input was read before, a
+        copy of it was, on which the call depends. Raises `GraphError` for changes of constants.
         """
-        place, shared, (outer,) = self._places[node], self._shared(written), self._outer(written)
-        before = self._values[outer]
-        whole = outer.op == "placeholder" and self._values[written] is before
-        if not whole or isinstance(before.operator, Constant) or self._seen_later(node, written):
-            raise GraphError(f"{node.target} changes a part of an input, or a constant.")
-        copies = [before] if before in self._originals else []
-        users = {user for other in shared for user in other.users}.difference(shared)
-        if not copies and any(self._places[user] < place for user in users):
-            raise GraphError(f"{node.target} changes an input again, which was read.")
-        for copied in copies:
-            self._rebind(shared, copied, self._originals[copied])
-            before = self._originals[copied]
-        call = AtenCall(self._build, name, {}, _types(node))
-        result: Node = self._foreign(TorchCall(node), call, "it changes an input", copies)
+        outer, current = self._current(written)
+        if outer.op != "placeholder" or isinstance(current.operator, Constant):
+            raise GraphError(f"{node.target} changes a constant.")
+        copies = [self._values[outer]] if self._values[outer] is not current else []
+        key = chain([*views_between(outer, written), TorchCall(node)], outer)
+        call = AtenCall(self._build, name, {}, (current.type,))
+        inputs = [current if source is outer else self._values[source] for source in key.inputs]
+        (result,) = self._by_torch(key, call, "it changes an input", (*inputs, *copies))
         self._effects[node] = result
-        self._rebind(shared, before, result)
-        return result
+        self._values[outer] = self._readable(outer, result)
+        for view in self._shared(written):
+            if view is not outer and self._places[view] < self._places[node]:
+                changed = changed_by(view)
+                self._values[view] = self._values[changed] if changed else self._value(view)
+        return self._values[written]
+
+    def _current(self, view: fx.Node) -> tuple[fx.Node, Node]:
+        """The input or constant that a tensor is a view of, and its node: no copy of it."""
+        outers = self._outer(view)
+        if len(outers) > 1:
+            raise GraphError(f"{view.target} is a view of several inputs.")
+        value = self._values[outers[0]]
+        return outers[0], self._originals.get(value, value)
 
     def _seen_later(self, node: fx.Node, written: fx.Node) -> bool:
         """Whether other views of what a call changes are used after it."""
@@ -406,7 +378,7 @@ class _Importer:
 
     def _shared(self, node: fx.Node) -> list[fx.Node]:
         """The nodes of the trace whose tensors have elements in common with one, and itself."""
-        return [other for storage in _storages(node) for other in self._storages[storage]]
+        return [other for storage in storages(node) for other in self._storages[storage]]
 
     def _outer(self, node: fx.Node) -> list[fx.Node]:
         """Those among them that are inputs or constants."""
@@ -418,7 +390,7 @@ class _Importer:
                 self._values[other] = result
 
     def _results(self, node: fx.Node) -> tuple[Any, ...]:
-        """The program's results, which may be neither nested nor views of its inputs."""
+        """The program's results, which may not be nested."""
         given = node.args[0]
         every = given if isinstance(given, Sequence) else (given,)
         results = []
@@ -428,60 +400,20 @@ class _Importer:
                 raise GraphError("a result is complex.")
             if not isinstance(value, Node | bool | int | float | None):
                 raise GraphError("the results are nested.")
-            if isinstance(value, Node) and self._is_view(each, value):
-                raise GraphError("a result is a view of an input, which the caller may change.")
-            results.append(value)
+            shared = isinstance(value, Node) and self._is_view(each, value)
+            results.append(self._shown(each) if shared else value)
         return tuple(results)
+
+    def _shown(self, view: fx.Node) -> Node:
+        """A result that is a view of an input, which torch makes, as the caller may change both."""
+        outer, current = self._current(view)
+        key = chain(views_between(outer, view))
+        call = AtenCall(self._build, "view_of_input", {}, types_of(view))
+        inputs = [current if source is outer else self._values[source] for source in key.inputs]
+        (result,) = self._by_torch(key, call, "the caller sees changes of either", inputs)
+        return result
 
     def _is_view(self, result: fx.Node, value: Node) -> bool:
         """Whether a result shares elements with an input or a constant, and is none itself."""
         same = value in self._inputs or value in self._effects.values()
         return not same and result.op == "call_function" and bool(self._outer(result))
-
-
-def _types(node: fx.Node) -> tuple[TensorType, ...]:
-    """The types of a call's results; raises `GraphError` unless all are tensors."""
-    value = node.meta.get("val")
-    values = value if isinstance(value, Sequence) else (value,)
-    if not values or not all(isinstance(each, torch.Tensor) for each in values):
-        raise GraphError(f"{node.target} computes what is no tensor.")
-    return tuple(map(type_of, values))
-
-
-def _complex(node: fx.Node) -> bool:
-    """Whether a call computes complex numbers."""
-    value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.dtype.is_complex
-
-
-def _storages(node: fx.Node) -> set[int]:
-    """What tells the memory of a traced tensor from that of others."""
-    value = node.meta.get("val")
-    values = value if isinstance(value, Sequence) else (value,)
-    return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}
-
-
-def _changed(node: fx.Node) -> fx.Node | None:
-    """The tensor that a node of any kind changes, if it changes one."""
-    return _written(node) if isinstance(node.target, torch._ops.OpOverload) else None
-
-
-def _written(node: fx.Node) -> fx.Node | None:
-    """The tensor that a call changes, if it changes one."""
-    schema = node.target._schema
-    if not schema.is_mutable or schema.name == "aten::detach_":
-        return None
-    first = node.args[0] if node.args else None
-    changed = [a for a in schema.arguments if a.alias_info and a.alias_info.is_write]
-    if len(changed) != 1 or changed[0] is not schema.arguments[0] or not isinstance(first, fx.Node):
-        raise GraphError(f"{node.target} changes tensors in place.")
-    return first
-
-
-def _draws_nothing(node: fx.Node) -> bool:
-    """Whether an operation that may draw random numbers draws none."""
-    arguments = node.target._schema.arguments
-    given = {a.name: a.default_value for a in arguments}
-    given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
-    given |= node.kwargs
-    return given.get("train") is False or given.get("dropout_p") == 0

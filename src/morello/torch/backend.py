@@ -121,7 +121,20 @@ class _Compiled:
 
     program: TorchProgram
     inputs: tuple[int, ...]
+    changed: tuple[int, ...]
+    """The numbers of those arguments that it changes."""
     weights: tuple[_Weight, ...]
+
+    def takes(self, arguments: Sequence[Any]) -> bool:
+        """Whether no argument has elements in common with one that is changed.
+
+        Steps are ordered by which argument they read, not by where it lies.
+        """
+        return not any(
+            other != number and _overlap(arguments[other], arguments[number])
+            for number in self.changed
+            for other in self.inputs
+        )
 
 
 class _Graph:
@@ -140,8 +153,8 @@ class _Graph:
         if compiled is None:
             with self._lock:
                 compiled = self._current(sizes, arguments) or self._compile(sizes, arguments)
-            if compiled is None:
-                return self._module(*arguments)
+        if compiled is None or not compiled.takes(arguments):
+            return self._module(*arguments)
         return compiled.program([arguments[number] for number in compiled.inputs])
 
     def _current(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
@@ -199,13 +212,31 @@ class _Graph:
         program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **asked))
         if program.report.note:
             raise GraphError(program.report.note)
-        return _Compiled(program, tuple(n for n in tensors if n not in fixed), tuple(weights))
+        inputs = tuple(n for n in tensors if n not in fixed)
+        return _Compiled(
+            program, inputs, tuple(n for n in inputs if names[n] in changed), tuple(weights)
+        )
 
 
 def _is_weight(tensor: torch.Tensor) -> bool:
     """Whether it is a parameter or buffer of a module, whose changes can be seen."""
     static = getattr(tensor, "_dynamo_static_input_type", None) is not None
     return (isinstance(tensor, torch.nn.Parameter) or static) and not tensor.is_inference()
+
+
+def _overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether the memory between the first and the last element of each has a part in common."""
+    if a.untyped_storage()._cdata != b.untyped_storage()._cdata:
+        return False
+    (first, end), (other_first, other_end) = _extent(a), _extent(b)
+    return first < other_end and other_first < end
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """The addresses of the first element, and after the last one; a tensor has some."""
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    start = tensor.data_ptr()
+    return start, start + (last + 1) * tensor.element_size()
 
 
 def _weight(tensor: torch.Tensor, argument: int | None) -> _Weight:

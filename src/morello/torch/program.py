@@ -12,8 +12,9 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Foreign
 from morello.graph.views import shown
-from morello.importers.aten import ImportedAten, TorchCall
+from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
+from morello.importers.aten_trace import TorchChain
 from morello.models import CompiledGraph, Segment
 from morello.models.reporting import ProgramReport, program_report
 from morello.torch.threads import torch_threads
@@ -104,7 +105,8 @@ class TorchProgram:
         siblings = {
             other.operator.index: self._number(other)
             for other in (*self._compiled.graph.nodes, node)
-            if isinstance(other.operator, Foreign) and other.operator.key == key
+            if isinstance(other.operator, Foreign)
+            and (other.operator.key, other.inputs) == (key, node.inputs)
         }
 
         def step(values: Values) -> None:
@@ -147,5 +149,5 @@ def _check_order(compiled: CompiledGraph) -> None:
             raise GraphError("an input is read after it changed")
         if isinstance(step, Node) and isinstance(step.operator, Foreign):
             call = step.operator.key
-            if isinstance(call, TorchCall) and call.changes is not None:
+            if isinstance(call, TorchChain) and call.changes is not None:
                 changed.add(shown(step.inputs[call.changes]))

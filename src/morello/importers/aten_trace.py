@@ -1,0 +1,140 @@
+"""Calls of ATen operations in a trace: what they compute and change, and how torch does them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from morello.base.errors import GraphError
+from morello.graph.graph import TensorType
+from morello.importers.aten_calls import type_of
+
+
+@dataclass(frozen=True)
+class TorchCall:
+    """A call of the trace that torch does; it takes the tensors of its input nodes, in order.
+
+    Where it `copies`, what it changes is a copy of its first argument.
+    """
+
+    node: fx.Node
+    copies: bool = False
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        """Its results; tensors beyond those of its inputs are ignored."""
+        return self.of(dict(zip(self.node.all_input_nodes, tensors, strict=False)))
+
+    def of(self, given: dict[fx.Node, torch.Tensor]) -> Any:
+        """Its results, for the tensors of its input nodes."""
+        if self.copies:
+            given[self.node.args[0]] = given[self.node.args[0]].clone()
+        args = fx.node.map_arg(self.node.args, given.__getitem__)
+        kwargs = fx.node.map_arg(self.node.kwargs, given.__getitem__)
+        return self.node.target(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class TorchChain:
+    """Calls that torch does one after the other, of which the graph has no results but that of the
+    last one, or a tensor that they change.
+
+    It takes the tensors of its input nodes, in order; further ones are ignored.
+    """
+
+    inputs: tuple[fx.Node, ...]
+    calls: tuple[TorchCall, ...]
+    changed: fx.Node | None = None
+    """The input of which a part is changed, if one is; it is the result."""
+
+    @property
+    def changes(self) -> int | None:
+        """The number of the tensor that they change, if they change one."""
+        return None if self.changed is None else self.inputs.index(self.changed)
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        given: dict[fx.Node, Any] = dict(zip(self.inputs, tensors, strict=False))
+        for call in self.calls:
+            given[call.node] = call.of(given)
+        return given[self.changed or self.calls[-1].node]
+
+
+def chain(calls: Sequence[TorchCall], changed: fx.Node | None = None) -> TorchChain:
+    """Calls, each after those that it reads, with what else they read as inputs."""
+    inside = {call.node for call in calls}
+    read = dict.fromkeys(source for call in calls for source in call.node.all_input_nodes)
+    return TorchChain(tuple(node for node in read if node not in inside), (*calls,), changed)
+
+
+def views_between(outer: fx.Node, view: fx.Node) -> list[TorchCall]:
+    """The calls that make a view of an input or constant; raises `GraphError` if some do not."""
+    calls: list[TorchCall] = []
+    while view is not outer:
+        changed = changed_by(view)
+        seen = [each for each in view.all_input_nodes if storages(each) & storages(outer)]
+        if not seen:
+            raise GraphError(f"{view.target} is no view of what it reads.")
+        if changed is None:
+            calls.append(TorchCall(view))
+        view = changed or seen[0]
+    return calls[::-1]
+
+
+_MOVING = {"aten::resize_", "aten::set_"}
+"""Operations that change where a tensor lies, not its elements."""
+
+
+def types_of(node: fx.Node) -> tuple[TensorType, ...]:
+    """The types of a call's results; raises `GraphError` unless all are tensors."""
+    value = node.meta.get("val")
+    values = value if isinstance(value, Sequence) else (value,)
+    if not values or not all(isinstance(each, torch.Tensor) for each in values):
+        raise GraphError(f"{node.target} computes what is no tensor.")
+    return tuple(map(type_of, values))
+
+
+def is_complex(node: fx.Node) -> bool:
+    """Whether a call computes complex numbers."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype.is_complex
+
+
+def storages(node: fx.Node) -> set[int]:
+    """What tells the memory of a traced tensor from that of others."""
+    value = node.meta.get("val")
+    values = value if isinstance(value, Sequence) else (value,)
+    return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}
+
+
+def changed_by(node: fx.Node) -> fx.Node | None:
+    """The tensor that a node of any kind changes, if it changes one."""
+    return written_by(node) if isinstance(node.target, torch._ops.OpOverload) else None
+
+
+def written_by(node: fx.Node) -> fx.Node | None:
+    """The tensor that a call changes, if it changes one."""
+    schema = node.target._schema
+    if not schema.is_mutable or schema.name == "aten::detach_":
+        return None
+    first = node.args[0] if node.args else None
+    changed = [a for a in schema.arguments if a.alias_info and a.alias_info.is_write]
+    if (
+        schema.name in _MOVING
+        or len(changed) != 1
+        or changed[0] is not schema.arguments[0]
+        or not isinstance(first, fx.Node)
+    ):
+        raise GraphError(f"{node.target} changes tensors in place.")
+    return first
+
+
+def draws_nothing(node: fx.Node) -> bool:
+    """Whether an operation that may draw random numbers draws none."""
+    arguments = node.target._schema.arguments
+    given = {a.name: a.default_value for a in arguments}
+    given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
+    given |= node.kwargs
+    return given.get("train") is False or given.get("dropout_p") == 0
