@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.codegen.saved import saved_programs
 
@@ -125,6 +126,24 @@ def test_a_level_has_its_own_names() -> None:
     assert header == generate(found[0], "mm").header
     assert text.count("static void mm_x86_64") == 3 and text.count("\nvoid mm(") == 1
     assert "load_f32x8_x86_64_v3(" in text and "load_f32x8(" not in text
+
+
+def test_halves_are_converted_on_any_cpu() -> None:
+    """All of them, and the numbers between two of them, as NumPy rounds them."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    widened = morello.compile("cast(f16[65536], f32)", target=BASELINE, gap=1.0)(every)
+    np.testing.assert_array_equal(widened, every.astype(np.float32))
+    assert np.array_equal(np.signbit(widened), np.signbit(every))
+    exact = every.astype(np.float32).view(np.uint32)
+    for between in 0, 1, 0x0FFF, 0x1000, 0x1001:
+        x = (exact + between).view(np.float32)
+        narrowed = morello.compile("cast(f32[65536], f16)", target=BASELINE, gap=1.0)(x)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(narrowed, x.astype(np.float16))
+        assert np.array_equal(np.signbit(narrowed), np.signbit(x))
+    odd = morello.compile("relu(f16[3,5])", target=BASELINE, gap=1.0)
+    few = np.linspace(-2, 2, 15, dtype=np.float16).reshape(3, 5)
+    assert np.array_equal(odd(few), np.maximum(few, 0))
 
 
 def test_what_cannot_share_a_file() -> None:

@@ -60,6 +60,42 @@ static inline f32x4 fused_f32x4(f32x4 a, f32x4 b, f32x4 c) {
   for (int i = 0; i < 4; ++i) y[i] = fused_f32(a[i], b[i], c[i]);
   return y;
 }"""
+# Compilers convert halves without F16C by calls of their own library, which may not be there
+_FROM_HALF = """\
+static inline float cast_f32_f16(_Float16 x) {
+  uint32_t half = (union { _Float16 value; uint16_t bits; }){x}.bits;
+  uint32_t sign = (half & 0x8000) << 16, bits = ((half & 0x7fff) << 13) + 0x38000000;
+  if ((half & 0x7c00) == 0) { // zero and subnormal numbers
+    float value = (float)(half & 0x3ff) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  bits += ((half & 0x7c00) == 0x7c00) * 0x38000000; // infinity and NaN
+  return (union { uint32_t bits; float value; }){sign | bits}.value;
+}"""
+_TO_HALF = """\
+static inline _Float16 cast_f16_f32(float x) {
+  uint32_t bits = (union { float value; uint32_t bits; }){x}.bits, half;
+  uint32_t sign = bits >> 16 & 0x8000;
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) half = 0x7e00 | (bits >> 13 & 0x3ff);
+  else if (bits >= 0x47800000) half = 0x7c00; // 2^16 or more
+  else if (bits < 0x38800000) { // subnormal: rounded by a sum whose last place is 2^-24
+    float sum = (union { uint32_t bits; float value; }){bits}.value + 0.5f;
+    half = (union { float value; uint32_t bits; }){sum}.bits - 0x3f000000;
+  }
+  else half = (bits + 0xc8000fff + (bits >> 13 & 1)) >> 13;
+  return (union { uint16_t bits; _Float16 value; }){(uint16_t)(sign | half)}.value;
+}"""
+_FROM_HALF_X4 = """\
+static inline f32x4 load_f32x4_f16(const _Float16 *p) {
+  f32x4 y;
+  for (int i = 0; i < 4; ++i) y[i] = cast_f32_f16(p[i]);
+  return y;
+}"""
+_TO_HALF_X4 = """\
+static inline void store_f16_f32x4(_Float16 *p, f32x4 v) {
+  for (int i = 0; i < 4; ++i) p[i] = cast_f16_f32(v[i]);
+}"""
 _NOT_FUSED = "static inline {0} fma_{1}({0} a, {0} b, {0} c) {{ return a * b + c; }}"
 
 
@@ -216,6 +252,10 @@ def _baseline() -> Target:
             "fused_f32x4": _FUSED_X4,
             "fma_f32": _NOT_FUSED.format("float", "f32"),
             "fma_f32x4": _NOT_FUSED.format("f32x4", "f32x4"),
+            "cast_f32_f16": _FROM_HALF,
+            "cast_f16_f32": _TO_HALF,
+            "load_f32x4_f16": _FROM_HALF_X4,
+            "store_f16_f32x4": _TO_HALF_X4,
         },
         masks=False,
         features=("sse2",),
