@@ -42,6 +42,13 @@ def left() -> int:
     return len(program.left)
 
 
+def foreign() -> list[str]:
+    """The operations of torch in the last program of the last graph, in alphabetical order."""
+    *_, program = door.report().graphs[-1].programs.values()
+    names = (name.partition("foreign ")[2] for name, _ in program.left)
+    return sorted(name for name in names if name)
+
+
 def test_bert_with_a_mask() -> None:
     model = transformers.BertModel(transformers.BertConfig(**SMALL)).eval()
     ids = torch.randint(0, 100, (1, 16))
@@ -52,6 +59,32 @@ def test_bert_with_a_mask() -> None:
     torch.testing.assert_close(result[0], expected[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(result[1], expected[1], rtol=1e-4, atol=1e-5)
     assert left() == 0
+
+
+def test_a_mixture_of_experts() -> None:
+    """Which experts are asked is known by kernels; torch sorts by expert, and asks them."""
+    size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
+    config = transformers.MixtralConfig(**size, num_local_experts=4, num_experts_per_tok=2)
+    model = transformers.MixtralModel(config).eval()
+    ids = torch.randint(0, 100, (1, 6))
+    expected = model(ids, use_cache=False)
+    result = torch.compile(model, backend=door.backend, options=OPTIONS)(ids, use_cache=False)
+    torch.testing.assert_close(result[0], expected[0], rtol=1e-4, atol=1e-5)
+    products = ["grouped_mm_fallback"] * 2
+    assert foreign() == ["floor_divide", *products, "sort", "sort.1"]
+
+
+def test_text_is_generated_with_a_cache_that_is_written() -> None:
+    size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**size)).eval()
+    ids = torch.randint(3, 90, (1, 6))
+    asked = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0, "eos_token_id": 99}
+    static = {"cache_implementation": "static", "disable_compile": True}
+    expected = model.generate(ids, **asked)
+    model.forward = torch.compile(model.forward, backend=door.backend, options=OPTIONS)
+    assert torch.equal(model.generate(ids, **asked, **static), expected)
+    assert not any(graph.by_torch for graph in door.report().graphs)
+    assert foreign() == ["add_", "copy", "index_copy_", "index_copy_"]
 
 
 def test_sentences_of_minilm_are_where_torch_has_them() -> None:

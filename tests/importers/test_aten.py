@@ -343,6 +343,51 @@ def test_long_rows_are_resampled_in_parts_of_one_size() -> None:
     assert len(products) == 1
 
 
+CHOSEN = {
+    "largest": lambda x: x.topk(3, -1),
+    "smallest of columns": lambda x: x.topk(2, 0, largest=False),
+    "of equal elements": lambda x: torch.relu(x).topk(5, -1).values,
+    "with infinities": lambda x: x.masked_fill(x < 0.5, -torch.inf).topk(4, -1).values.exp(),
+    "of halves": lambda x: (x * 0 + torch.tensor([3, 1, 4, 8, 5, 9, 2, 6])).bfloat16().topk(8, -1),
+    "one hot": lambda x: functional.one_hot(x.argmax(-1), 8),
+    "how often": lambda x: torch.histc(x.argmax(-1).float(), bins=8, min=0, max=7),
+    "scattered": lambda x: torch.ones_like(x).scatter(1, x.topk(2, -1).indices, 7.0),
+    "rows put": lambda x: x.index_put((x[:, 0].topk(3).indices,), x[:3] + 1),
+    "columns copied": lambda x: x.index_copy(1, x[0].topk(3).indices, x[:, :3] * 2),
+    "an order reversed": lambda x: torch.empty_like(x[0].topk(8).indices).index_put(
+        (x[0].topk(8).indices,), torch.arange(8)
+    ),
+    "at several places": lambda x: x[x[:, 0].topk(3).indices - 4, x[0].topk(3).indices],
+    "at a known row and one that is not": lambda x: x[torch.arange(4), x.argmin(-1)],
+    "windows": lambda x: x.unfold(1, 3, 2) * x.unfold(0, 4, 1)[0, :3, :3],
+    "mirrored": lambda x: functional.pad(x[None], (2, 3), mode="reflect"),
+    "repeated edges": lambda x: nn.ReplicationPad2d((1, 0, 2, 3))(x[None]),
+    "around": lambda x: functional.pad(x[None, None], (1, 0, 2, 3), mode="circular"),
+    "cosines": lambda x: functional.cosine_similarity(x[:, None], x[None], -1),
+    "lengths": lambda x: (torch.linalg.norm(x, dim=-1), torch.linalg.norm(x)),
+}
+
+
+@pytest.mark.parametrize("program", CHOSEN.values(), ids=list(CHOSEN))
+def test_elements_are_chosen_where_the_data_say(program: Any) -> None:
+    compared(program, random(*BATCH))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.topk(9, 0),  # too many, one after the other
+        lambda x: x.argmax(-1).topk(2),  # of integers
+        lambda x: torch.histc(x, bins=8, min=0, max=7),
+        lambda x: x.scatter(0, x.argmax(0)[None], x),
+        lambda x: x.index_put((x.argmax(0),), x[:10], accumulate=True),
+        lambda x: torch.linalg.norm(x, ord=2, dim=(0, 1)),
+    ],
+)
+def test_other_choices_are_left(program: Any) -> None:
+    assert imported(program, random(10, 10)).left
+
+
 def rows_of_zeros(x: Any) -> Any:
     y = torch.zeros(4, 8)
     y[1:3, 2:5] = x[1:3, 2:5]

@@ -26,6 +26,7 @@ from morello.importers.aten_calls import (
     tensor_of,
     type_of,
 )
+from morello.importers.aten_choosing import CHOOSING
 from morello.importers.aten_elementwise import ELEMENTWISE
 from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
@@ -49,7 +50,7 @@ from morello.importers.building import MOST_FOLDED, GraphBuilder
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 HANDLERS: dict[str, Handler] = {
-    **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING, **WRITING
+    **CHOOSING, **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING, **WRITING
 }  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 

@@ -26,6 +26,7 @@ BINARY = {
 COMPARISONS = {
     "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less",
     "ne": "not_equal",
+    **{n: n for n in ("greater", "greater_equal", "less", "less_equal", "not_equal")},
 }  # fmt: skip
 
 LOGICAL = {
@@ -191,8 +192,8 @@ def triangle(call: AtenCall) -> Node:
 
 
 def filled(call: AtenCall) -> Node:
-    """The value of full_like, zeros_like, fill_ and others, repeated."""
-    if call.name.startswith(("zero", "new_zero")):
+    """The value of full_like, zeros_like, fill_ and others, repeated; of empty_like, 0."""
+    if call.name.startswith(("zero", "new_zero", "empty", "new_empty")):
         value: object = 0
     elif call.name.startswith(("ones", "new_ones")):
         value = 1
@@ -235,8 +236,8 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), dropout),
     **dict.fromkeys(("tril", "triu"), triangle),
     **dict.fromkeys(
-        ("fill", "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "zero",
-         "zeros_like"),
+        ("empty_like", "fill", "full_like", "new_empty", "new_full", "new_ones", "new_zeros",
+         "ones_like", "zero", "zeros_like"),
         filled,
     ),
     "copy": copy,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Gather, Pad, Slice
+from morello.graph.operators import Constant, Gather, Pad, Slice, Where
 from morello.importers.aten_calls import AtenCall, Handler
 
 
@@ -129,9 +131,9 @@ def repeated_elements(call: AtenCall) -> Node:
 
 def padded(call: AtenCall) -> Node:
     """With a constant, by pairs from the last dimension on; a negative width cuts off."""
-    if call["mode"] not in (None, "constant"):
-        raise call.refuse(f"in mode {call['mode']}")
-    widths = call["pad"]
+    mode, widths = call["mode"], call["pad"]
+    if mode not in (None, "constant"):
+        return _mirrored(call, widths, {"replicate": "edge", "circular": "wrap"}.get(mode, mode))
     rank = call.x.type.rank
     before, after = [0] * rank, [0] * rank
     for d in range(len(widths) // 2):
@@ -144,6 +146,34 @@ def padded(call: AtenCall) -> Node:
         return x
     filler = call.build.number(call["value"] or 0, call.type.dtype)
     return call.apply(Pad(*added), x, filler)
+
+
+def mirrored(call: AtenCall) -> Node:
+    """reflection_pad1d, replication_pad2d and the like."""
+    return _mirrored(call, call["padding"], "reflect" if "reflect" in call.name else "edge")
+
+
+def _mirrored(call: AtenCall, widths: Sequence[int], mode: Any) -> Node:
+    """With elements of the tensor itself, as np.pad has it in this mode."""
+    if min(widths) < 0:
+        raise call.refuse("with widths below 0")
+    x = call.x
+    for number, ends in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+        axis = x.type.rank - 1 - number
+        if any(ends):
+            numbers = np.pad(np.arange(x.shape[axis]), ends, mode)
+            x = call.apply(Gather(axis), x, call.build.constant(numbers))
+    return x
+
+
+def windows(call: AtenCall) -> Node:
+    """The windows of `size` elements along a dimension, `step` apart, as a new last dimension."""
+    axis, size, step = call.axis("dimension"), call["size"], call["step"]
+    count = call.type.shape[axis]
+    numbers = np.arange(count)[:, None] * step + np.arange(size)
+    taken = call.apply(Gather(axis), call.x, call.build.constant(numbers))
+    order = [d for d in range(taken.type.rank) if d != axis + 1]
+    return call.transpose(taken, (*order, axis + 1))
 
 
 def embedding(call: AtenCall) -> Node:
@@ -160,13 +190,15 @@ def indexed(call: AtenCall) -> Node:
     first, last = min(given), max(given)
     known = all(isinstance(each.operator, Constant) for each in given.values())
     integers = all(each.dtype.kind in "iu" for each in given.values())
-    if last - first >= len(given) or not integers or (len(given) > 1 and not known):
-        raise call.refuse("by tensors of bool, apart, or not known")
+    if last - first >= len(given) or not integers:
+        raise call.refuse("by tensors of bool, or apart,")
     x = call.x
     size = math.prod(x.shape[first : last + 1])
     flat = call.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
     numbers = given[first]
-    if isinstance(numbers.operator, Constant):
+    if len(given) > 1 and not known:
+        numbers = _as_one(call, given)
+    elif isinstance(numbers.operator, Constant):
         places = np.zeros((), np.int64)
         for d, each in given.items():
             assert isinstance(each.operator, Constant)
@@ -175,6 +207,20 @@ def indexed(call: AtenCall) -> Node:
             return call.reshape(flat, call.type.shape)
         numbers = call.build.constant(places)
     return call.apply(Gather(first), flat, numbers)
+
+
+def _as_one(call: AtenCall, given: Mapping[int, Node]) -> Node:
+    """The places in several dimensions as those in one, in which they are joined."""
+    place: Node | None = None
+    for d, each in given.items():
+        size, number = call.x.shape[d], call.build.cast(each, np.dtype(np.int32))
+        from_end = call.map("add", number, size)
+        number = call.apply(Where(), call.map("less", number, 0), from_end, number)
+        place = (
+            number if place is None else call.map("add", call.map("multiply", place, size), number)
+        )
+    assert place is not None
+    return place
 
 
 def flipped(call: AtenCall) -> Node:
@@ -195,6 +241,7 @@ MOVEMENT: dict[str, Handler] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), concatenated),
     **dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), split),
     **dict.fromkeys(("constant_pad_nd", "pad"), padded),
+    **{f"{kind}_pad{d}d": mirrored for kind in ("reflection", "replication") for d in (1, 2, 3)},
     "embedding": embedding,
     "flip": flipped,
     "index": indexed,
@@ -208,4 +255,5 @@ MOVEMENT: dict[str, Handler] = {
     "select": selected,
     "slice": sliced,
     "stack": stacked,
+    "unfold": windows,
 }  # fmt: skip

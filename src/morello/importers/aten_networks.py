@@ -218,10 +218,27 @@ def variance(call: AtenCall) -> Node:
 
 
 def vector_norm(call: AtenCall) -> Node:
-    if call["ord"] not in (None, 2):
-        raise call.refuse(f"of order {call['ord']}")
+    """Also linalg_norm of vectors, and of matrices where it is the same."""
+    order, axes = call["ord"], call.axes()
+    if order not in (None, 2) or (call.name == "linalg_norm" and order == 2 and len(axes) > 1):
+        raise call.refuse(f"of order {order}")
     total = call.reduce("sum", call.map("square", call.x), call.axes(), bool(call["keepdim"]))
     return call.map("sqrt", call.reshape(total, call.type.shape))
+
+
+def cosine(call: AtenCall) -> Node:
+    """x . y / (max(|x|, eps) max(|y|, eps)) along a dimension."""
+    x, y = (call.broadcast(call.cast(call[n]), _joint(call)) for n in ("x1", "x2"))
+    axes = (call.axis(rank=x.type.rank),)
+    product = call.reduce("sum", call.map("multiply", x, y), axes)
+    for each in (x, y):
+        norm = call.map("sqrt", call.reduce("sum", call.map("square", each), axes))
+        product = call.map("divide", product, call.map("maximum", norm, call["eps"]))
+    return product
+
+
+def _joint(call: AtenCall) -> tuple[int, ...]:
+    return np.broadcast_shapes(call["x1"].shape, call["x2"].shape)
 
 
 def cumulative_sum(call: AtenCall) -> Node:
@@ -357,11 +374,12 @@ NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("_softmax", "softmax"), softmax),
     **dict.fromkeys(("_log_softmax", "log_softmax"), log_softmax),
     "batch_norm": batch_norm,
+    "cosine_similarity": cosine,
     "cumsum": cumulative_sum,
     "einsum": einsum,
     "group_norm": group_norm,
     "layer_norm": layer_norm,
-    "linalg_vector_norm": vector_norm,
+    **dict.fromkeys(("linalg_norm", "linalg_vector_norm"), vector_norm),
     "linear": linear,
     "rms_norm": rms_norm,
     "scaled_dot_product_attention": attention,

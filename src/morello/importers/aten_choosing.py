@@ -1,0 +1,66 @@
+"""ATen operations that choose elements, or say which are chosen: topk, one_hot, histc."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import ArgReduce, Cast, Where
+from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.taking import taken_along
+
+MOST_CHOSEN = 8
+"""The most elements that are chosen one after the other."""
+
+INT32 = np.dtype(np.int32)
+
+
+def counted(call: AtenCall, count: int, axis: int, rank: int) -> Node:
+    """The numbers from 0 to before `count`, along one of so many dimensions."""
+    shape = [1] * rank
+    shape[axis] = count
+    return call.build.constant(np.arange(count, dtype=np.int32).reshape(shape))
+
+
+def largest(call: AtenCall) -> tuple[Node, ...]:
+    """The k largest or smallest elements, and their places: each the extreme of what is left.
+
+    Infinities that are last in order count as the last finite number: torch has no order of equal
+    elements.
+    """
+    x, count, axis = call.x, call["k"], call.axis()
+    if count > MOST_CHOSEN or x.dtype.kind in "iub" or not x.type.rank:
+        raise call.refuse(f"of {count} elements of {x.type}")
+    kind, keeping, sign = ("max", "maximum", 1) if call["largest"] else ("min", "minimum", -1)
+    wide = call.build.cast(x, np.dtype(np.float32))
+    left = call.map(keeping, wide, -sign * float(np.finfo(np.float32).max))
+    gone = call.build.number(-sign * np.inf, wide.dtype)
+    numbers = counted(call, x.shape[axis], axis, x.type.rank)
+    places: list[Node] = []
+    for step in range(count):
+        places.append(call.apply(ArgReduce(kind, axis, INT32, keepdims=True), left))
+        if step < count - 1:
+            left = call.apply(Where(), call.map("equal", numbers, places[-1]), gone, left)
+    chosen = call.join(axis, *places)
+    return taken_along(x, chosen, axis), chosen
+
+
+def one_hot(call: AtenCall) -> Node:
+    """1 where a number is that of the place along a new last dimension, 0 elsewhere."""
+    x, count = call.x, call.type.shape[-1]
+    numbers = call.reshape(call.build.cast(x, INT32), (*x.shape, 1))
+    return call.cast(call.map("equal", numbers, counted(call, count, x.type.rank, x.type.rank + 1)))
+
+
+def histogram(call: AtenCall) -> Node:
+    """Of integers as floats, with a bin for each from 0 on: how often each number occurs."""
+    x, bins = call.x, call["bins"]
+    whole = isinstance(x.operator, Cast) and x.inputs[0].dtype.kind in "iu"
+    if not whole or (call["min"], call["max"]) != (0, bins - 1) or bins < 2:
+        raise call.refuse("but for a bin for each integer from 0 on")
+    numbers = call.build.constant(np.arange(bins, dtype=x.dtype))
+    equal = call.map("equal", call.reshape(x, (x.type.size, 1)), numbers)
+    return call.reduce("sum", call.cast(equal), (0,))
+
+
+CHOOSING: dict[str, Handler] = {"histc": histogram, "one_hot": one_hot, "topk": largest}
