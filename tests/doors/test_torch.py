@@ -247,6 +247,25 @@ def test_inputs_that_lie_in_each_other_are_left_to_torch_where_one_changes() -> 
     assert last().programs
 
 
+def test_a_buffer_within_one_that_changes_is_no_constant() -> None:
+    class Cache(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("whole", torch.zeros(8, 16))
+            self.register_buffer("part", self.whole[2:6])
+
+        def forward(self, x: Any) -> Any:
+            self.whole[3] = x[0]
+            return x @ self.part.T
+
+    cache, other = Cache(), Cache()
+    fast = compiled(cache)
+    for _ in range(3):
+        x = torch.randn(4, 16)
+        assert error(fast(x), other(x)) < F32_TOLERANCE
+        assert torch.equal(cache.whole, other.whole)
+
+
 def test_results_may_be_views_of_inputs() -> None:
     """A change of the one is one of the other."""
 

@@ -199,8 +199,13 @@ class _Graph:
         places = [node.name for node in trace.graph.nodes if node.op == "placeholder"]
         names = dict(zip(tensors, places, strict=True))
         changed = changed_inputs(trace)
+        written = [arguments[n] for n in tensors if names[n] in changed]
         fixed = {
-            n for n in tensors if stable and _is_weight(arguments[n]) and names[n] not in changed
+            n
+            for n in tensors
+            if stable
+            and _is_weight(arguments[n])
+            and not any(_overlap(arguments[n], each) for each in written)
         }
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
         if any(node.type.size == 0 for node in aten.graph.nodes):
