@@ -210,10 +210,19 @@ def within_one_buffer(cache: Any, row: Any) -> Any:
     return (row @ keys.T) @ values
 
 
+def one_change_of_what_another_gave(cache: Any, row: Any) -> Any:
+    cache[0].add_(1).mul_(2)
+    cache.add_(1).mul_(2)[1].sub_(3)
+    return row @ cache.T
+
+
 @pytest.mark.parametrize(
     "program",
-    [rows_of_a_cache, through_a_view, written_at_a_place, step_by_step, within_one_buffer],
-)
+    [
+        rows_of_a_cache, through_a_view, written_at_a_place, step_by_step, within_one_buffer,
+        one_change_of_what_another_gave,
+    ],
+)  # fmt: skip
 def test_a_part_of_an_input_is_changed(program: Any) -> None:
     """By torch, in the order of the program; what reads it before reads a copy."""
     cache, expected = torch.randn(8, 16), torch.zeros(8, 16)
@@ -248,7 +257,7 @@ def test_inputs_that_lie_in_each_other_are_left_to_torch_where_one_changes() -> 
 
 
 def test_a_buffer_within_one_that_changes_is_no_constant() -> None:
-    class Cache(nn.Module):
+    class Cache(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("whole", torch.zeros(8, 16))
@@ -284,6 +293,24 @@ def test_results_may_be_views_of_inputs() -> None:
     assert not results[0].any() and results[1].any()
     results[2].zero_()
     assert not y.any()
+    assert last().programs
+
+
+def test_results_are_apart_where_those_of_torch_are() -> None:
+    """Also copies of inputs and of other results, which compute nothing."""
+
+    def program(x: Any) -> Any:
+        y = x @ x
+        return x.clone(), x + 0, y, y * 1, y.T.contiguous()
+
+    x = torch.randn(8, 8)
+    before, results = x.clone(), compiled(program)(x)
+    for result, wanted in zip(results, program(x), strict=True):
+        assert error(result, wanted) < F32_TOLERANCE
+    for number, result in enumerate(results):
+        result.fill_(number)
+    assert torch.equal(x, before)
+    assert all((result == number).all() for number, result in enumerate(results))
     assert last().programs
 
 

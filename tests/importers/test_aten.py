@@ -204,6 +204,7 @@ def test_changes_in_place_are_seen() -> None:
     ("program", "message"),
     [
         (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
+        (lambda x: x.t_() * 2, "changes the shape of an input"),
         (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
         (lambda x: [y := x * 2, y.copy_(torch.complex(x, x)), y][2], "writes complex numbers"),
     ],

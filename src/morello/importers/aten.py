@@ -40,6 +40,8 @@ from morello.importers.aten_trace import (
     changed_by,
     draws_nothing,
     is_complex,
+    layout_of,
+    memory_of,
     storages,
     types_of,
     views_between,
@@ -67,13 +69,16 @@ class ImportedAten:
 
     `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
     constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign
-    operation by its name why it is one.
+    operation by its name why it is one. `memory` tells apart where the inputs and constants lie,
+    and `lies` where each result lies in torch: in memory of its own, or in that of others.
     """
 
     graph: Graph
     results: tuple[Node | bool | int | float | None, ...]
     tensors: Mapping[Node, torch.Tensor]
     left: Mapping[str, str]
+    memory: Mapping[Node, int]
+    lies: tuple[int, ...]
 
 
 def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
@@ -125,6 +130,8 @@ class _Importer:
         self._tensors: dict[Node, torch.Tensor] = {}
         self._inputs: list[Node] = []
         self._left: dict[str, str] = {}
+        self._memory: dict[Node, int] = {}
+        self._lies: tuple[int, ...] = ()
         self._effects: dict[fx.Node, Node] = {}
         self._originals: dict[Node, Node] = {}
         self._places = {node: place for place, node in enumerate(module.graph.nodes)}
@@ -142,13 +149,15 @@ class _Importer:
                 self._values[node] = self._value(node)
         outputs = tuple(each for each in results if isinstance(each, Node))
         graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
-        return ImportedAten(graph, results, self._tensors, self._left)
+        return ImportedAten(graph, results, self._tensors, self._left, self._memory, self._lies)
 
     def _value(self, node: fx.Node) -> Any:
         """What a node of the trace is: a node of the graph, several, or nothing."""
         if node.op == "placeholder":
             if node.name in self._constants:
-                return self._constant(self._constants[node.name])
+                constant = self._constant(self._constants[node.name])
+                self._memory[constant] = memory_of(node)
+                return constant
             return self._input(node)
         if node.op == "get_attr":
             return self._attribute(node)
@@ -169,6 +178,7 @@ class _Importer:
             return value
         given = apply(Input(type_of(value), node.name))
         self._inputs.append(given)
+        self._memory[given] = memory_of(node)
         return self._readable(node, given)
 
     def _readable(self, outer: fx.Node, current: Node) -> Node:
@@ -347,6 +357,8 @@ class _Importer:
         outer, current = self._current(written)
         if outer.op != "placeholder" or isinstance(current.operator, Constant):
             raise GraphError(f"{node.target} changes a constant.")
+        if layout_of(node) != layout_of(written):
+            raise GraphError(f"{node.target} changes the shape of an input.")
         copies = [self._values[outer]] if self._values[outer] is not current else []
         key = chain([*views_between(outer, written), TorchCall(node)], outer)
         call = AtenCall(self._build, name, {}, (current.type,))
@@ -394,6 +406,7 @@ class _Importer:
         """The program's results, which may not be nested."""
         given = node.args[0]
         every = given if isinstance(given, Sequence) else (given,)
+        self._lies = tuple(memory_of(each) if isinstance(each, fx.Node) else 0 for each in every)
         results = []
         for each in every:
             value = self._values[each] if isinstance(each, fx.Node) else each

@@ -32,8 +32,12 @@ class TorchCall:
         """Its results, for the tensors of its input nodes."""
         if self.copies:
             given[self.node.args[0]] = given[self.node.args[0]].clone()
-        args = fx.node.map_arg(self.node.args, given.__getitem__)
-        kwargs = fx.node.map_arg(self.node.kwargs, given.__getitem__)
+
+        def tensor(node: fx.Node) -> torch.Tensor:
+            return given[node if node in given else origin(node)]
+
+        args = fx.node.map_arg(self.node.args, tensor)
+        kwargs = fx.node.map_arg(self.node.kwargs, tensor)
         return self.node.target(*args, **kwargs)
 
 
@@ -65,7 +69,7 @@ class TorchChain:
 def chain(calls: Sequence[TorchCall], changed: fx.Node | None = None) -> TorchChain:
     """Calls, each after those that it reads, with what else they read as inputs."""
     inside = {call.node for call in calls}
-    read = dict.fromkeys(source for call in calls for source in call.node.all_input_nodes)
+    read = dict.fromkeys(origin(node) for call in calls for node in call.node.all_input_nodes)
     return TorchChain(tuple(node for node in read if node not in inside), (*calls,), changed)
 
 
@@ -102,6 +106,12 @@ def is_complex(node: fx.Node) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype.is_complex
 
 
+def layout_of(node: fx.Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes and the strides of a traced tensor."""
+    tensor = node.meta["val"]
+    return tuple(tensor.shape), tuple(tensor.stride())
+
+
 def storages(node: fx.Node) -> set[int]:
     """What tells the memory of a traced tensor from that of others."""
     value = node.meta.get("val")
@@ -109,9 +119,21 @@ def storages(node: fx.Node) -> set[int]:
     return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}
 
 
+def memory_of(node: fx.Node) -> int:
+    """The memory of a traced tensor; 0 if it is none."""
+    return min(storages(node), default=0)
+
+
 def changed_by(node: fx.Node) -> fx.Node | None:
     """The tensor that a node of any kind changes, if it changes one."""
     return written_by(node) if isinstance(node.target, torch._ops.OpOverload) else None
+
+
+def origin(node: fx.Node) -> fx.Node:
+    """The tensor that a call gives back, as it changes that; else the node itself."""
+    while (changed := changed_by(node)) is not None:
+        node = changed
+    return node
 
 
 def written_by(node: fx.Node) -> fx.Node | None:

@@ -14,7 +14,7 @@ from morello.graph.operators import Constant, Foreign
 from morello.graph.views import shown
 from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
-from morello.importers.aten_trace import TorchChain
+from morello.importers.aten_trace import TorchChain, memory_of
 from morello.models import CompiledGraph, Segment
 from morello.models.reporting import ProgramReport, program_report
 from morello.torch.threads import torch_threads
@@ -49,9 +49,10 @@ class TorchProgram:
         for number, tensor in self._constants.items():
             self._first[number] = tensor
         outputs = iter(compiled.graph.outputs)
+        memory = dict(imported.memory)
         self._results = [
-            self._result(next(outputs) if isinstance(each, Node) else each)
-            for each in imported.results
+            self._result(next(outputs) if isinstance(each, Node) else each, lies, memory)
+            for each, lies in zip(imported.results, imported.lies, strict=True)
         ]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
@@ -67,12 +68,19 @@ class TorchProgram:
         left = self._imported.left
         return program_report(self._compiled, inputs, lambda operator: left[operator.name])
 
-    def _result(self, result: Any) -> Callable[[Values], Any]:
-        """What picks a result. The caller may change it, so constants are copied."""
+    def _result(self, result: Any, lies: int, memory: dict[Node, int]) -> Callable[[Values], Any]:
+        """What picks a result, given which memory the nodes are that the caller knows already.
+
+        The caller may change it, so constants are copied, and what torch would have elsewhere.
+        """
         if not isinstance(result, Node):
             return lambda values: result
         number, base = self._numbers[result], shown(result)
-        if isinstance(base.operator, Constant) and base not in self._imported.tensors:
+        known = isinstance(base.operator, Constant) and base not in self._imported.tensors
+        key = base.operator.key if isinstance(base.operator, Foreign) else None
+        if isinstance(key, TorchChain) and key.changed is not None:
+            memory[base] = memory_of(key.changed)
+        if known or memory.setdefault(base, lies) != lies:
             return lambda values: values[number].clone()
         return lambda values: values[number]
 
