@@ -35,7 +35,7 @@ GOALS = {
 
 def edges(recorded: Recorded) -> list[Edge]:
     """Edges by value, in their order: row, rule, cost, allocation, and children."""
-    words = recorded.words.T.tolist()
+    words = recorded.words.tolist()
     slots = zip(recorded.kind.tolist(), recorded.times.tolist(), map(_trimmed, words), strict=True)
     columns = (recorded.row, recorded.rule, recorded.own, recorded.allocation)
     by_edge = zip(*(column.tolist() for column in columns), strict=True)
@@ -66,7 +66,7 @@ def walk(space: Space, together: int = 25) -> Iterator[tuple[TracedRules, Ints]]
             found = known.run(keys, np.ones((len(known), len(keys)), np.bool_))
             for child in np.unique(found.kind).tolist():
                 encoding = space.encodings[child]
-                words = found.words[: encoding.words, found.kind == child]
+                words = found.words[found.kind == child, : encoding.words].T
                 reached = set(encoding.join(list(words), space.placements).tolist())
                 new = reached - seen.setdefault(child, set())
                 seen[child] |= new

@@ -43,7 +43,7 @@ typedef struct {
   int32_t *times;
   int64_t *words;
   int32_t *unsure_rule, *unsure_row;
-  int64_t edges, children, unsure, room;  // room: the length of a row of `words`
+  int64_t edges, children, unsure, width;  // width: of the rows of `words`, one for each child
 } Recorded;
 
 #define EACH(value) \
@@ -206,11 +206,10 @@ static void record(const Tape *tape, const Scratch *scratch, int32_t part, int r
   for (int32_t child = first; child < last; child++) {
     to->kind[to->children] = (int16_t)tape->kind[child];
     to->times[to->children] = (int32_t)scratch->ints[BLOCK * (int64_t)tape->times[child] + row];
-    int64_t *word = to->words + to->children++;
-    for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++) {
-      *word = scratch->ints[BLOCK * (int64_t)tape->words[k] + row];
-      word += to->room;
-    }
+    int64_t *word = to->words + to->children++ * to->width, *end = word + to->width;
+    for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++)
+      *word++ = scratch->ints[BLOCK * (int64_t)tape->words[k] + row];
+    while (word < end) *word++ = 0;
   }
 }
 

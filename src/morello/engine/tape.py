@@ -54,8 +54,8 @@ class Instructions(NamedTuple):
 class Recorded(NamedTuple):
     """Edges: their rows and rules, numbers of children, costs, allocations; and children.
 
-    By child: its kind, how many times it runs, and the words of its key. What is unsure are rules
-    and rows for which something is unknown.
+    By child: its kind, how many times it runs, and a row of the words of its key, which ends in
+    zeros if other keys have more. What is unsure are rules and rows for which something is unknown.
     """
 
     row: Ints
@@ -97,20 +97,19 @@ class Tape:
         """
         columns: list[Any] = [np.empty(edges, dtype) for dtype in _BY_EDGE]
         columns += [np.empty(children, dtype) for dtype in _BY_CHILD]
-        columns.append(np.empty((width, children), np.int64))
-        columns[-1][1:] = 0  # of keys of fewer words
+        columns.append(np.empty((children, width), np.int64))
         columns += [np.empty(max(1, np.count_nonzero(wanted)), np.int32) for _ in range(2)]
         shapes = [(address(t), len(t), t.shape[1] if t.ndim > 1 else 1) for t in tables]
         counts = np.zeros(3, np.int64)
         LOOPS.run_tape(
             self._tape, _Scratch.for_operations(len(self._columns[0])).columns,
             np.array(shapes, np.int64), np.ascontiguousarray(words), np.ascontiguousarray(wanted),
-            words.shape[1], (*columns, 0, 0, 0, children), counts,
+            words.shape[1], (*columns, 0, 0, 0, width), counts,
         )  # fmt: skip
         edge_count, child_count, unsure_count = counts.tolist()
         ends = [edge_count] * len(_BY_EDGE) + [child_count] * (len(_BY_CHILD) + 1)
         ends += [unsure_count] * 2
-        return Recorded(*(c[..., :end] for c, end in zip(columns, ends, strict=True)))
+        return Recorded(*(c[:end] for c, end in zip(columns, ends, strict=True)))
 
 
 _BY_EDGE = np.int32, np.uint8, np.uint8, np.float64, np.int64

@@ -124,7 +124,7 @@ class _Relaxation:
             some = slice(edges.first[kind], edges.first[kind + 1])
             if some.start < some.stop:
                 encoding, source = space.encodings[kind], edges.source[some]
-                words = [word[source] for word in recorded.words[: encoding.words]]
+                words = [recorded.words[source, place] for place in range(encoding.words)]
                 child[edges.position[some]] = self._reach(
                     kind, encoding.join(words, space.placements)
                 )

@@ -199,7 +199,7 @@ class Rewriter:
         for kind in np.unique(recorded.kind).tolist():
             slots = (recorded.kind == kind).nonzero()[0].astype(np.int32)
             encoding = space.encodings[kind]
-            words = [word[slots] for word in recorded.words[: encoding.words]]
+            words = [recorded.words[slots, place] for place in range(encoding.words)]
             keys = encoding.join(words, space.placements)
             children.append((kind, keys, slots))
             if pruning is not None:

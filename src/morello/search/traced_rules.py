@@ -20,7 +20,7 @@ from morello.space.space import Space
 _NONE = np.empty(0, np.int32)
 _NOTHING = Recorded(
     _NONE, _NONE.astype(np.uint8), _NONE.astype(np.uint8), np.empty(0), _NONE.astype(np.int64),
-    _NONE.astype(np.int16), _NONE, np.empty((1, 0), np.int64), _NONE, _NONE,
+    _NONE.astype(np.int16), _NONE, np.empty((0, 1), np.int64), _NONE, _NONE,
 )  # fmt: skip
 
 _MOST_RULES = 256
@@ -102,18 +102,18 @@ class TracedRules:
         encodings = [self.space.encoding_of(kind) for kind in kinds]
         times = np.empty((count, arity), np.int32)
         width = max((encoding.words for encoding in encodings), default=1)
-        words = np.zeros((width, count, arity), np.int64)
+        words = np.zeros((count, arity, width), np.int64)
         for position, (encoding, child) in enumerate(zip(encodings, edges.children, strict=True)):
             times[:, position] = child.times
             for place, word in enumerate(encoding.words_of(child.batch)):
-                words[place, :, position] = word
+                words[:, position, place] = word
         numbers = np.array([KIND_NUMBERS[kind] for kind in kinds], np.int16)
         return Recorded(
             rows.astype(np.int32), np.full(count, number, np.uint8),
             np.full(count, arity, np.uint8), np.full(count, edges.cost, np.float64),
             self.space.limits.column(edges.allocation, count),
             np.tile(numbers, count), times.ravel(),
-            words.reshape(width, -1), _NONE, _NONE,
+            words.reshape(-1, width), _NONE, _NONE,
         )  # fmt: skip
 
     def _numbered(self, recorded: Recorded) -> Recorded:
@@ -170,9 +170,9 @@ def _joined(parts: Sequence[Recorded]) -> Recorded:
     """The edges of all parts, one part after another; shorter keys get more words, which are 0."""
     if len(parts) < 2:
         return parts[0] if parts else _NOTHING
-    width = max(len(part.words) for part in parts)
+    width = max(part.words.shape[1] for part in parts)
     columns = zip(*(part._replace(words=_padded(part.words, width)) for part in parts), strict=True)
-    return Recorded(*(np.concatenate(column, axis=-1) for column in columns))
+    return Recorded(*map(np.concatenate, columns))
 
 
 def _in_order(joined: Recorded) -> Recorded:
@@ -185,10 +185,10 @@ def _in_order(joined: Recorded) -> Recorded:
     slots = np.arange(len(joined.times)) + np.repeat(first - np.cumsum(arity) + arity, arity)
     return Recorded(
         joined.row[order], joined.rule[order], joined.arity[order], joined.own[order],
-        joined.allocation[order], joined.kind[slots], joined.times[slots], joined.words[:, slots],
+        joined.allocation[order], joined.kind[slots], joined.times[slots], joined.words[slots],
         _NONE, _NONE,
     )  # fmt: skip
 
 
 def _padded(words: Ints, width: int) -> Ints:
-    return np.pad(words, ((0, width - len(words)), (0, 0)))
+    return np.pad(words, ((0, 0), (0, width - words.shape[1])))
