@@ -14,13 +14,14 @@ from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
 from tests.support import forget_traces, solved, with_capacities
 
+from morello import engine
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.batch import Batch
 from morello.ir.joining import NO_JOINING, joining_of
 from morello.ir.layout import Layout
-from morello.ir.placements import Ints, Placements
+from morello.ir.placements import Placements
 from morello.ir.primitives import SOFTMAX_PARTS
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement
@@ -45,11 +46,10 @@ from morello.rewrites import (
     Ungroup,
 )
 from morello.search.expansion import build
-from morello.search.graph import Floats, SearchGraph
+from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
 from morello.search.solved_graph import solve_graph
-from morello.space.encoding import SpecEncoding
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
@@ -218,17 +218,19 @@ def test_a_search_without_a_rewrite_is_told_apart(
 def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    admissible = RelaxedBound.of
+    admissible = RelaxedBound.positions
     spec, target = GOALS["relu-of-matmul"]
 
-    def higher(
-        bound: RelaxedBound, encoding: SpecEncoding, keys: Ints, placements: Placements
-    ) -> Floats:
-        levels = encoding.batch(keys, placements).levels
+    def higher(bound: RelaxedBound, kind: Kind) -> engine.PositionBounds | None:
+        known = admissible(bound, kind)
+        if known is None:
+            return None
+        levels = known.keys.unpack(known.positions)[len(kind.operation.dims) :]
         held = np.maximum.reduce(levels) == target.registers
-        return admissible(bound, encoding, keys, placements) * np.where(held, 20.0, 1.0)
+        factor = np.append(np.where(held, 20.0, 1.0), 1.0)  # none for Specs without a bound
+        return known._replace(bounds=known.bounds * factor)
 
-    monkeypatch.setattr(RelaxedBound, "of", higher)
+    monkeypatch.setattr(RelaxedBound, "positions", higher)
     found = cheapest(Session(spec, target))
     assert found > 1.001 * min(optima("relu-of-matmul").values())
 

@@ -5,13 +5,15 @@ from morello.engine.arrays import NEARLY as NEARLY
 from morello.engine.best_first import Growing as Growing
 from morello.engine.best_first import Values as Values
 from morello.engine.best_first import by_falling_rank as by_falling_rank
-from morello.engine.best_first import chain as chain
 from morello.engine.best_first import edges_within as edges_within
 from morello.engine.best_first import evaluate as evaluate
 from morello.engine.best_first import open_nodes as open_nodes
 from morello.engine.best_first import pass_memory_on as pass_memory_on
 from morello.engine.groups import by_group as by_group
 from morello.engine.groups import rules_between as rules_between
+from morello.engine.growing import GrowingColumns as GrowingColumns
+from morello.engine.growing import KindOfNodes as KindOfNodes
+from morello.engine.growing import PositionBounds as PositionBounds
 from morello.engine.hashing import find as find
 from morello.engine.hashing import merge as merge
 from morello.engine.hashing import minima as minima
@@ -22,6 +24,9 @@ from morello.engine.hypergraph import bounds as bounds
 from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
 from morello.engine.loops import LOOPS as LOOPS
+from morello.engine.reached import Reached as Reached
+from morello.engine.reached import children_by_kind as children_by_kind
+from morello.engine.reached import edges_of as edges_of
 from morello.engine.relaxed import Expanded as Expanded
 from morello.engine.relaxed import by_node as by_node
 from morello.engine.relaxed import edges_of_groups as edges_of_groups

@@ -24,14 +24,6 @@ typedef struct {
   int8_t *stale;
 } Values;
 
-void chain(const int32_t *member, int64_t count, int64_t first, int32_t *last,
-           int32_t *following) {
-  for (int64_t i = 0; i < count; i++) {
-    following[first + i] = last[member[i]];
-    last[member[i]] = (int32_t)(first + i);
-  }
-}
-
 void by_falling_rank(const int32_t *order, int64_t orders, const int32_t *added, int64_t addeds,
                      const int64_t *rank, int32_t *result) {
   for (int64_t i = 0, j = 0; i < orders || j < addeds;) {

@@ -63,11 +63,6 @@ class Values(NamedTuple):
     stale: Ints
 
 
-def chain(member: Ints, first: int, last: Ints, following: Ints) -> None:
-    """Append items, of which the first has the number `first`, to the lists of their members."""
-    LOOPS.chain(member, len(member), first, last, following)
-
-
 def by_falling_rank(order: Ints, new: Ints, rank: Ints) -> Ints:
     """Merge two lists of nodes that are in the order of falling rank."""
     result = np.empty(len(order) + len(new), np.int32)

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from morello.engine.loops import LOOPS
+
 _FIRST = 1024
 
 
-class Column:
-    """Numbers to which more are appended.
+class Columns:
+    """Columns of one length, to which more rows are appended.
 
-    `room` is the array that holds them, which is longer than the column and replaced as that grows.
+    `room` has the arrays that hold them, which are longer than the columns and replaced as those
+    grow. They may be those of a struct in C.
     """
 
-    def __init__(self, dtype: npt.DTypeLike) -> None:
-        self.room: npt.NDArray[Any] = np.empty(_FIRST, dtype)
+    def __init__(self, dtypes: Mapping[str, npt.DTypeLike], struct: str = "") -> None:
+        self._name, self._struct = struct, b""
+        self.room: dict[str, npt.NDArray[Any]] = {
+            name: np.empty(_FIRST, dtype) for name, dtype in dtypes.items()
+        }
+        self._capacity = _FIRST
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def now(self) -> npt.NDArray[Any]:
-        """The numbers so far."""
-        return self.room[: self._count]
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """A column so far."""
+        return self.room[name][: self._count]
 
-    def append(self, values: npt.ArrayLike, count: int) -> None:
-        """Append `count` values, or one value so many times."""
+    def now(self) -> dict[str, npt.NDArray[Any]]:
+        """All columns so far."""
+        return {name: array[: self._count] for name, array in self.room.items()}
+
+    @property
+    def struct(self) -> bytes:
+        """The struct of the arrays, until others hold the columns."""
+        if not self._struct:
+            self._struct = LOOPS.struct(self._name, tuple(self.room.values()))
+        return self._struct
+
+    def make_room(self, count: int) -> None:
+        """Make room for so many more rows."""
         needed = self._count + count
-        if needed > len(self.room):
-            longer = np.empty(max(needed, 2 * len(self.room)), self.room.dtype)
-            longer[: self._count] = self.now
-            self.room = longer
-        self.room[self._count : needed] = values
-        self._count = needed
+        if needed <= self._capacity:
+            return
+        self._capacity, self._struct = max(needed, 2 * self._capacity), b""
+        for name, array in self.room.items():
+            self.room[name] = np.empty(self._capacity, array.dtype)
+            self.room[name][: self._count] = array[: self._count]
+
+    def lengthen(self, count: int) -> None:
+        """Take what was written to the room for so many more rows for a part of the columns."""
+        self._count += count

@@ -1,4 +1,4 @@
-// Hash tables of integers in flat arrays, with open addressing; see hashing.py and keys.py.
+// Hash tables of integers in flat arrays, with open addressing; see hashing.py.
 //
 // A slot holds the number of a key, or -1. There are `size` slots, a power of two.
 
@@ -52,18 +52,4 @@ int64_t minima(const int64_t *keys, const double *values, int64_t count, int32_t
 void find(const int64_t *wanted, int64_t count, const int32_t *slots, int64_t size,
           const int64_t *keys, int32_t *result) {
   for (int64_t i = 0; i < count; i++) result[i] = slots[slot_of(wanted[i], slots, size, keys)];
-}
-
-// Number integers, of which `count` have numbers already; gives how many have some afterwards.
-int64_t number(const int64_t *column, int64_t rows, int32_t *slots, int64_t size, int64_t *values,
-               int64_t count, int64_t *numbers) {
-  for (int64_t i = 0; i < rows; i++) {
-    int64_t slot = slot_of(column[i], slots, size, values);
-    if (slots[slot] < 0) {
-      slots[slot] = (int32_t)count;
-      values[count++] = column[i];
-    }
-    numbers[i] = slots[slot];
-  }
-  return count;
 }

@@ -10,6 +10,7 @@ import numpy as np
 from morello.base.errors import SearchError
 from morello.engine.arrays import Ints
 from morello.engine.loops import LOOPS
+from morello.native.loops import address
 
 _KEY_BITS = 63
 _NUMBER_BITS = 24
@@ -25,15 +26,25 @@ class Keys:
 
     def __init__(self, bits: Sequence[int]) -> None:
         self._words: list[list[int]] = [[]]
-        self._numberings: list[Numbering] = []
+        self.numberings: list[Numbering] = []
         used = 0
         for width in bits:
             if used + width > _KEY_BITS:
                 self._words.append([])
-                self._numberings.append(Numbering())
+                self.numberings.append(Numbering())
                 used = _NUMBER_BITS
             self._words[-1].append(width)
             used += width
+        befores = [0, *(address(numbering.record) for numbering in self.numberings)]
+        words = [(sum(each), before) for each, before in zip(self._words, befores, strict=True)]
+        parts = [
+            (place, sum(widths[number + 1 :]), (1 << width) - 1)
+            for place, widths in enumerate(self._words)
+            for number, width in enumerate(widths)
+        ]
+        self._tables = np.array(words, np.int64), np.array(parts, np.int64)
+        self.record = np.array([len(words), len(parts), *map(address, self._tables)], np.int64)
+        """The struct `Keys` of keys.c."""
 
     @property
     def words(self) -> int:
@@ -72,7 +83,7 @@ class Keys:
         """The keys of rows with these words. Raises `SearchError` as `pack`."""
         key = words[0]
         for numbering, widths, word in zip(
-            self._numberings, self._words[1:], words[1:], strict=True
+            self.numberings, self._words[1:], words[1:], strict=True
         ):
             key = (numbering.numbers(key) << sum(widths)) | word
         return key
@@ -80,7 +91,7 @@ class Keys:
     def split(self, keys: Ints) -> list[Ints]:
         """The words of the rows with these keys."""
         words: list[Ints] = []
-        for numbering, widths in zip(self._numberings[::-1], self._words[:0:-1], strict=True):
+        for numbering, widths in zip(self.numberings[::-1], self._words[:0:-1], strict=True):
             words.append(keys & ((1 << sum(widths)) - 1))
             keys = numbering.values[keys >> sum(widths)]
         return [keys, *words[::-1]]
@@ -92,30 +103,36 @@ class Numbering:
     def __init__(self) -> None:
         self._slots = np.empty(0, np.int32)
         self._values = np.empty(0, np.int64)
-        self._count = 0
+        self.record = np.zeros(4, np.int64)
+        """The struct `Numbering` of keys.c, which stays where it is."""
 
     @property
     def values(self) -> Ints:
         """The integers that have a number, in the order of their numbers."""
-        return self._values[: self._count]
+        return self._values[: self.record[3]]
 
     def numbers(self, column: Ints) -> Ints:
         """The number of each integer; adds new ones. Raises `SearchError` if there are too many."""
-        most = self._count + len(column)
-        if most > len(self._values):
-            size = 1 << (2 * most).bit_length()
-            self._slots = np.full(2 * size, -1, np.int32)
-            self._values = np.concatenate([self.values, np.empty(size - self._count, np.int64)])
-            self._number(self.values, 0)
-        result, self._count = self._number(column, self._count)
-        if self._count > 1 << _NUMBER_BITS:
-            raise SearchError("the goal has too many sizes and operands to search.")
+        self.make_room(len(column))
+        result = self._numbers(np.ascontiguousarray(column))
+        self.check()
         return result
 
-    def _number(self, column: Ints, count: int) -> tuple[Ints, int]:
-        """The number of each integer, where `count` have one; and how many have one then."""
-        column, numbers = np.ascontiguousarray(column), np.empty(len(column), np.int64)
-        count = LOOPS.number(
-            column, len(column), self._slots, len(self._slots), self._values, count, numbers
-        )
-        return numbers, count
+    def make_room(self, count: int) -> None:
+        """Make room for so many more integers; whoever adds them without `numbers` checks after."""
+        most = int(self.record[3]) + count
+        if most > len(self._values):
+            known, size = self.values, 1 << (2 * most).bit_length()
+            self._slots, self._values = np.full(2 * size, -1, np.int32), np.empty(size, np.int64)
+            self.record[:] = address(self._slots), 2 * size, address(self._values), 0
+            self._numbers(known)
+
+    def check(self) -> None:
+        """Raises `SearchError` if there are more integers than keys have numbers for."""
+        if self.record[3] > 1 << _NUMBER_BITS:
+            raise SearchError("the goal has too many sizes and operands to search.")
+
+    def _numbers(self, column: Ints) -> Ints:
+        numbers = np.empty(len(column), np.int64)
+        LOOPS.number(column, len(column), self.record, numbers)
+        return numbers

@@ -9,8 +9,8 @@ from morello.engine.codes import BLOCK, Code
 from morello.native.loops import Loops
 
 _FILES = (
-    "limits.c", "groups.c", "hashing.c", "hypergraph.c", "best_first.c", "relaxed.c", "solver.c",
-    "tape.c",
+    "limits.c", "groups.c", "hashing.c", "keys.c", "reached.c", "hypergraph.c", "best_first.c",
+    "growing.c", "relaxed.c", "solver.c", "tape.c",
 )  # fmt: skip
 
 _CODES = ", ".join(f"{code.name} = {code.value}" for code in Code)

@@ -5,20 +5,11 @@
 #include <stdint.h>
 
 typedef struct {
-  const int32_t *row;
-  const uint8_t *rule, *arity;
-  const double *own;
-  const int64_t *allocation;
-  const int16_t *kind;
-  const int32_t *times;
-} Edges;  // the first fields of Recorded in tape.py
-
-typedef struct {
   int32_t *edges, *children;
   uint8_t *rule, *arity;
   double *own;
   int64_t *allocation;
-  int32_t *times, *first, *position, *source;
+  int32_t *times, *child;
 } ByNode;
 
 typedef struct {
@@ -29,49 +20,37 @@ typedef struct {
   const int32_t *child, *times;
 } Expanded;
 
-// Count the edges and the children of each node, which are 0 at first.
-void count_by_node(const Edges *given, int64_t count, int64_t limit,
-                   const LimitPacking *packing, int32_t *edges, int32_t *children) {
-  for (int64_t e = 0; e < count; e++)
+// Count the edges that fit and the children of each node, which are 0 at first.
+void count_by_node(const Edges *given, int64_t limit, const LimitPacking *packing, int32_t *edges,
+                   int32_t *children) {
+  for (int64_t e = 0; e < given->edges; e++)
     if (fits(given->allocation[e], limit, *packing)) {
       edges[given->row[e]]++;
       children[given->row[e]] += given->arity[e];
     }
 }
 
-// By node, `next_edge` and `next_child` are where its edges and children are to start. `first` is
-// 0 everywhere at first; `target` has room for a number of each child, and `fill`, of each kind.
-void by_node(const Edges *given, int64_t count, int64_t children, int64_t kinds, int64_t limit,
-             const LimitPacking *packing, int32_t *next_edge, int32_t *next_child,
-             int32_t *target, int32_t *fill, const ByNode *result) {
+// By node, `next_edge` and `next_child` are where its edges and children are to start.
+void by_node(const Edges *given, const int32_t *child, int64_t limit, const LimitPacking *packing,
+             int32_t *next_edge, int32_t *next_child, const ByNode *result) {
   int64_t j = 0;
-  for (int64_t e = 0; e < count; e++) {
+  for (int64_t e = 0; e < given->edges; e++) {
     int32_t row = given->row[e];
-    uint8_t arity = given->arity[e];
-    bool fit = fits(given->allocation[e], limit, *packing);
-    if (fit) {
-      int32_t to = next_edge[row]++;
-      result->rule[to] = given->rule[e];
-      result->arity[to] = arity;
-      result->own[to] = given->own[e];
-      result->allocation[to] = given->allocation[e];
+    int64_t end = j + given->arity[e];
+    if (!fits(given->allocation[e], limit, *packing)) {
+      j = end;
+      continue;
     }
-    for (int64_t end = j + arity; j < end; j++) {
-      target[j] = fit ? next_child[row]++ : -1;
-      if (!fit) continue;
-      result->times[target[j]] = given->times[j];
-      result->first[given->kind[j] + 1]++;
+    int32_t to = next_edge[row]++;
+    result->rule[to] = given->rule[e];
+    result->arity[to] = given->arity[e];
+    result->own[to] = given->own[e];
+    result->allocation[to] = given->allocation[e];
+    for (; j < end; j++) {
+      int32_t slot = next_child[row]++;
+      result->times[slot] = given->times[j];
+      result->child[slot] = child[j];
     }
-  }
-  for (int64_t kind = 0; kind < kinds; kind++) {
-    fill[kind] = result->first[kind];
-    result->first[kind + 1] += result->first[kind];
-  }
-  for (int64_t k = 0; k < children; k++) {
-    if (target[k] < 0) continue;
-    int32_t i = fill[given->kind[k]]++;
-    result->position[i] = target[k];
-    result->source[i] = (int32_t)k;
   }
 }
 

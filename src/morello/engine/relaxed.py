@@ -6,22 +6,20 @@ limits depend on all parents of a node, so they are applied when everything is e
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from morello.engine.arrays import Floats, Ints
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
-from morello.engine.tape import Recorded
 
 
 class ByNode(NamedTuple):
     """Edges of some nodes, sorted by node.
 
-    By node: how many edges, and how many children it has. By edge and by child as in `Recorded`.
-    `position` has the children of kind 0, then of kind 1, and so on: kind k's start at
-    `first[k]`. `source` gives where each of those was in `Recorded`.
+    By node: how many edges, and how many children it has. By edge as in `Recorded`. By child: how
+    many times it runs, and its node.
     """
 
     edges: Ints
@@ -31,9 +29,7 @@ class ByNode(NamedTuple):
     own: Floats
     allocation: Ints
     times: Ints
-    first: Ints
-    position: Ints
-    source: Ints
+    child: Ints
 
 
 class Expanded(NamedTuple):
@@ -56,26 +52,20 @@ class Expanded(NamedTuple):
 
 
 def by_node(
-    recorded: Recorded, nodes: int, kinds: int, limit: int, packing: LimitPacking
+    given: tuple[Any, ...], child: Ints, nodes: int, limit: int, packing: LimitPacking
 ) -> ByNode:
-    """The edges that fit a limit, sorted by node, and their children by kind."""
-    given = recorded[:7]  # up to the times
-    count, children = len(recorded.row), len(recorded.kind)
+    """The edges that fit a limit, sorted by node, which is their row; `child` as of `Reached`."""
     edges, slots = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
-    LOOPS.count_by_node(given, count, limit, packing, edges, slots)
+    LOOPS.count_by_node(given, limit, packing, edges, slots)
     next_edge = np.cumsum(edges, dtype=np.int32) - edges
     next_slot = np.cumsum(slots, dtype=np.int32) - slots
     edge_count, slot_count = int(edges.sum()), int(slots.sum())
     result = ByNode(
         edges, slots, np.empty(edge_count, np.uint8), np.empty(edge_count, np.uint8),
         np.empty(edge_count), np.empty(edge_count, np.int64), np.empty(slot_count, np.int32),
-        np.zeros(kinds + 1, np.int32), np.empty(slot_count, np.int32),
         np.empty(slot_count, np.int32),
     )  # fmt: skip
-    LOOPS.by_node(
-        given, count, children, kinds, limit, packing, next_edge, next_slot,
-        np.empty(children, np.int32), np.empty(kinds, np.int32), result,
-    )  # fmt: skip
+    LOOPS.by_node(given, child, limit, packing, next_edge, next_slot, result)
     return result
 
 

@@ -8,6 +8,7 @@ the last. Memory limits, which depend on the parents, are applied at the end.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +17,12 @@ import numpy.typing as npt
 
 from morello import engine
 from morello.base import debug
-from morello.engine.columns import Column
-from morello.engine.keys import Numbering
+from morello.engine.columns import Columns
 from morello.engine.tape import Recorded
 from morello.ir.placements import Ints
 from morello.search.budget import Progress
 from morello.search.graph import Floats
+from morello.search.reaching import Reaching
 from morello.search.rewriting import MOST_ROWS, show_wave
 from morello.search.traced_rules import TracedRules
 from morello.space.ranks import SpecRank, common_rank
@@ -46,116 +47,108 @@ class RelaxedSpace:
 
 
 @dataclass
-class _Reached:
-    """The Specs of a kind that were reached, in the order in which they were, and their nodes.
-
-    The first `expanded` of them are expanded.
-    """
+class _Waiting:
+    """A kind of Specs, and the nodes of those that were reached and not expanded, in order."""
 
     rank: SpecRank
     rules: TracedRules
-    keys: Numbering = field(default_factory=Numbering)
-    nodes: Column = field(default_factory=lambda: Column(np.int32))
-    expanded: int = 0
-
-    def __len__(self) -> int:
-        return len(self.keys.values)
+    nodes: list[Ints] = field(default_factory=list)
 
 
 class _Relaxation:
     """The state of an expansion.
 
-    `reached` has the Specs of each kind, by the number of the kind in the space; `expanded`, the
-    nodes that were expanded, step by step. Their edges are parts of columns: `edges` and
-    `children` by node, the others by edge and child (see `engine.Expanded`).
+    `kinds` has the kinds that were reached, by their numbers in the space; `waiting`, those that
+    have Specs to expand; `expanded`, the nodes that were expanded, step by step. Their edges are
+    parts of columns: `edges` and `children` by node, the others by edge and child (see
+    `engine.Expanded`).
     """
 
     def __init__(self, space: Space, progress: Progress | None) -> None:
         self.space, self.progress = space, progress
         self.full = space.limits.pack(space.target.limits)
-        self.reached: dict[int, _Reached] = {}
+        self.nodes = Columns({"kind": np.int16, "key": np.int64})
+        self.reaching = Reaching(space, self.nodes)
+        self.kinds: dict[int, _Waiting] = {}
+        self.waiting: dict[int, _Waiting] = {}
         self.expanded: list[Ints] = []
         self.columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
-        self.node_count = self.edge_count = 0
+        self.edge_count = 0
 
     def run(self) -> RelaxedSpace:
-        roots = [
-            self._reach(self.space.kind_number(goal), self.space.encoding(goal).keys(goal))
-            for goal in self.space.goal_batches()
-        ]
+        roots = []
+        for goal in self.space.goal_batches():
+            before, encoding = len(self.nodes), self.space.encoding(goal)
+            kind = self.space.kind_number(goal)
+            roots.append(self.reaching.specs(kind, encoding.keys(goal)))
+            self._wait(before)
         waves = 0
-        while (kind := self._next()) is not None:
+        while self.waiting:
             began, before = time.perf_counter(), self.edge_count
-            specs = self._expand(kind)
+            specs = self._expand()
             waves += 1
             if self.progress is not None:
-                self.progress(self.node_count, self.edge_count)
+                self.progress(len(self.nodes), self.edge_count)
                 if debug.shows("search"):
                     edges, seconds = self.edge_count - before, time.perf_counter() - began
                     show_wave(self.space, "relaxed", waves, specs, edges, seconds)
         return self._solved(np.concatenate(roots))
 
-    def _next(self) -> int | None:
-        """The next kind to expand, if there is any: the first of those of the highest rank."""
-        waiting = [
-            (reached.rank, -kind)
-            for kind, reached in self.reached.items()
-            if reached.expanded < len(reached)
-        ]
-        return -max(waiting)[1] if waiting else None
+    def _expand(self) -> int:
+        """Apply all rewrites to the next Specs of a kind; gives how many these are.
 
-    def _expand(self, kind: int) -> int:
-        """Apply all rewrites to the next Specs of a kind; gives how many these are."""
-        reached = self.reached[kind]
-        some = slice(reached.expanded, min(len(reached), reached.expanded + MOST_ROWS))
-        reached.expanded = some.stop
-        keys, nodes = reached.keys.values[some].copy(), reached.nodes.now[some].copy()
-        wanted = np.ones((len(reached.rules), len(keys)), np.bool_)
-        self._add(nodes, reached.rules.unordered(keys, wanted))
-        return len(keys)
+        The kind is the first of those of the highest rank.
+        """
+        kind = max(self.waiting, key=lambda number: (self.waiting[number].rank, -number))
+        waiting = self.waiting.pop(kind)
+        nodes = np.concatenate(waiting.nodes)
+        nodes, later = nodes[:MOST_ROWS], nodes[MOST_ROWS:]
+        waiting.nodes.clear()
+        if len(later):
+            self._wait_for(kind, later)
+        wanted = np.ones((len(waiting.rules), len(nodes)), np.bool_)
+        self._add(nodes, waiting.rules.unordered(self.nodes["key"][nodes], wanted))
+        return len(nodes)
 
     def _add(self, nodes: Ints, recorded: Recorded) -> None:
         """Keep the edges of nodes that may fit the memory, and reach the Specs they lead to."""
-        space = self.space
-        kinds, packing = len(space.encodings), space.limits.packing
-        edges = engine.by_node(recorded, len(nodes), kinds, self.full, packing)
-        child = np.empty(len(edges.times), np.int32)
-        for kind in range(kinds):
-            some = slice(edges.first[kind], edges.first[kind + 1])
-            if some.start < some.stop:
-                encoding, source = space.encodings[kind], edges.source[some]
-                words = [recorded.words[source, place] for place in range(encoding.words)]
-                child[edges.position[some]] = self._reach(
-                    kind, encoding.join(words, space.placements)
-                )
+        before, packing = len(self.nodes), self.space.limits.packing
+        given, child = self.reaching.children(recorded, self.full)
+        self._wait(before)
+        edges = engine.by_node(given, child, len(nodes), self.full, packing)
         self.expanded.append(nodes)
         for name, parts in self.columns.items():
-            parts.append(child if name == "child" else getattr(edges, name))
+            parts.append(getattr(edges, name))
         self.edge_count += len(edges.rule)
 
-    def _reach(self, kind: int, keys: Ints) -> Ints:
-        """The nodes of Specs of a kind; some may be new."""
-        if kind not in self.reached:
+    def _wait(self, first: int) -> None:
+        """Let nodes wait for their expansion, from the first that is new."""
+        kinds = self.nodes["kind"][first:]
+        for start in np.flatnonzero(np.diff(kinds, prepend=-1)).tolist():
+            kind = int(kinds[start])
+            count = int(np.searchsorted(kinds[start:], kind, "right"))
+            nodes = np.arange(first + start, first + start + count, dtype=np.int32)
+            self._wait_for(kind, nodes)
+
+    def _wait_for(self, kind: int, nodes: Ints) -> None:
+        if kind not in self.kinds:
             rank = common_rank(self.space.encodings[kind].kind)
-            self.reached[kind] = _Reached(rank, TracedRules(self.space, kind))
-        reached = self.reached[kind]
-        numbers = reached.keys.numbers(keys)
-        new = len(reached) - len(reached.nodes)
-        reached.nodes.append(np.arange(self.node_count, self.node_count + new), new)
-        self.node_count += new
-        result: Ints = reached.nodes.now[numbers]
-        return result
+            self.kinds[kind] = _Waiting(rank, TracedRules(self.space, kind))
+        self.waiting[kind] = self.kinds[kind]
+        self.kinds[kind].nodes.append(nodes)
 
     def _solved(self, roots: Ints) -> RelaxedSpace:
         """Bounds on the costs of what does not exceed the memory limits."""
         space, packing = self.space, self.space.limits.packing
-        graph, order = self._graph(), self._order()
+        start, members = engine.by_group(self.nodes["kind"], len(space.encodings))
+        of_kind = {kind: members[start[kind] : start[kind + 1]] for kind in self.kinds}
+        graph, order = self._graph(), self._order(of_kind)
         limit = engine.memory_left(graph, order, roots, self.full, packing)
         low, bound = engine.least_costs(graph, order, limit, packing)
         specs = {}
-        for kind, reached in self.reached.items():
-            fit = limit[reached.nodes.now] >= 0
-            specs[kind] = reached.keys.values[fit], reached.nodes.now[fit]
+        for kind, nodes in of_kind.items():
+            fit = nodes[limit[nodes] >= 0]
+            specs[kind] = self.nodes["key"][fit], fit
         return RelaxedSpace(space, specs, graph, limit, low, bound)
 
     def _graph(self) -> engine.Expanded:
@@ -171,19 +164,19 @@ class _Relaxation:
         first_child[nodes] = np.cumsum(children) - children
         return engine.Expanded(first_edge, end_edge, first_child, **columns)
 
-    def _order(self) -> Ints:
-        """All nodes by falling rank."""
-        space = self.space
-        common = sorted({reached.rank for reached in self.reached.values()}, reverse=True)
+    def _order(self, of_kind: Mapping[int, Ints]) -> Ints:
+        """All nodes by falling rank; they are given by kind."""
+        space, keys = self.space, self.nodes["key"]
+        common = sorted({kind.rank for kind in self.kinds.values()}, reverse=True)
         extents = {
-            kind: space.encodings[kind].extents(reached.keys.values, space.target)
-            for kind, reached in self.reached.items()
+            kind: space.encodings[kind].extents(keys[nodes], space.target)
+            for kind, nodes in of_kind.items()
         }
         most = max(int(extent.max()) for extent in extents.values())
-        place = np.empty(self.node_count, np.int32)
-        for kind, reached in self.reached.items():
-            first = common.index(reached.rank) * (most + 1)
-            place[reached.nodes.now] = first + most - extents[kind]
+        place = np.empty(len(self.nodes), np.int32)
+        for kind, nodes in of_kind.items():
+            first = common.index(self.kinds[kind].rank) * (most + 1)
+            place[nodes] = first + most - extents[kind]
         _, order = engine.by_group(place, len(common) * (most + 1))
         return order
 

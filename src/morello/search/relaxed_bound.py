@@ -151,31 +151,45 @@ class RelaxedBound:
         """
         if self._rewrites is None:
             return None
+        kind, groups = encoding.kind, np.full(len(keys), -1, np.int32)
+        table = self._tables.get(kind)
+        if table is not None:
+            rows = table.rows(self._positions(table, encoding, keys))
+            groups = np.where(rows >= 0, rows + self._rewrites.first[kind], -1)
         above = np.full(len(keys), -np.inf)
-        allowed, _ = self.between(encoding, keys, above, cutoffs, rewrites)
+        allowed, _ = self.between(kind, groups, above, cutoffs, rewrites)
         return allowed
+
+    def positions(self, kind: Kind) -> engine.PositionBounds | None:
+        """The bounds of a kind by position, with the groups that `between` takes, if it has any.
+
+        Not for bounds that were read from a memo.
+        """
+        known, table = self._rewrites, self._tables.get(kind)
+        assert known is not None
+        if table is None:
+            return None
+        return engine.PositionBounds(
+            table.encoding.position_keys, table.slots, table.positions, table.bounds,
+            known.first[kind],
+        )  # fmt: skip
 
     def between(
         self,
-        encoding: SpecEncoding,
-        keys: Ints,
+        kind: Kind,
+        groups: Ints,
         above: Floats,
         upto: Floats,
         rewrites: Sequence[Rewrite],
     ) -> tuple[Bools, Floats]:
         """Which rewrites of each Spec have a bound above one and up to another, by rewrite and row.
 
-        `rewrites` are all of the Specs' kind. Gives also the least bound of all others beyond.
-        Not for bounds that were read from a memo.
+        Groups are those of the Specs' positions, -1 for Specs that have none. `rewrites` are all of
+        their kind. Gives also the least bound of all others beyond. Not for bounds that were read
+        from a memo.
         """
         known = self._rewrites
         assert known is not None
-        kind = encoding.kind
-        groups: Ints = np.full(len(keys), -1, np.int64)
-        table = self._tables.get(kind)
-        if table is not None:
-            rows = table.rows(self._positions(table, encoding, keys))
-            groups = np.where(rows >= 0, rows + known.first[kind], -1)
         finite = np.minimum(upto, engine.INFINITE / 2)  # no cutoff allows what has no program
         allowed, beyond = engine.rules_between(
             groups, above, finite, known.start, known.rule, known.bound,

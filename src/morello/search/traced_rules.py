@@ -48,12 +48,16 @@ class TracedRules:
 
     def run(self, keys: Ints, wanted: Bools) -> Recorded:
         """The edges of Specs with these keys, of the rules that are wanted, by rule and row."""
+        return self._numbered(self.unnumbered(keys, wanted))
+
+    def unnumbered(self, keys: Ints, wanted: Bools) -> Recorded:
+        """The same as `run`, with the numbers that kinds share with other spaces."""
         parts = self._parts(keys, wanted)
-        return self._numbered(parts[0] if len(parts) == 1 else _in_order(_joined(parts)))
+        return parts[0] if len(parts) == 1 else _in_order(_joined(parts))
 
     def unordered(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `run`, in an order that depends on how they were found."""
-        return self._numbered(_joined(self._parts(keys, wanted)))
+        """The same as `unnumbered`, in an order that depends on how they were found."""
+        return _joined(self._parts(keys, wanted))
 
     def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
         """The same as `run`, all by NumPy: tapes are checked against it."""

@@ -32,10 +32,10 @@ class SpecEncoding:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
-        self._positions = Keys(position)
+        self.position_keys = Keys(position)
         many = many_dims or dims >= MANY_DIMS
         self._placement_bits = _MANY_PLACEMENT_BITS if many else _PLACEMENT_BITS
-        self._keys = Keys([*position, *[self._placement_bits] * operands])
+        self.spec_keys = Keys([*position, *[self._placement_bits] * operands])
 
     @property
     def size_count(self) -> int:
@@ -57,7 +57,7 @@ class SpecEncoding:
     @property
     def words(self) -> int:
         """How many words a Spec's key is made of (see `engine.keys.Keys`)."""
-        return self._keys.words
+        return self.spec_keys.words
 
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
@@ -65,17 +65,31 @@ class SpecEncoding:
 
     def words_of(self, batch: Batch) -> list[Any]:
         """The words of the Specs' keys."""
-        return self._keys.words_of([*self._numbers(batch), *batch.levels, *batch.codes])
+        return self.spec_keys.words_of([*self._numbers(batch), *batch.levels, *batch.codes])
 
     def join(self, words: Sequence[Ints], placements: Placements) -> Ints:
         """The keys of Specs with these words. Raises `SearchError` as `keys`."""
+        self._check_layouts(placements)
+        return self.spec_keys.join(words)
+
+    def make_room(self, count: int, placements: Placements) -> None:
+        """Make room for the keys of so many Specs that C joins. Raises `SearchError` as `keys`."""
+        self._check_layouts(placements)
+        for numbering in self.spec_keys.numberings:
+            numbering.make_room(count)
+
+    def check(self) -> None:
+        """Raises `SearchError` as `keys`, after C joined keys."""
+        for numbering in self.spec_keys.numberings:
+            numbering.check()
+
+    def _check_layouts(self, placements: Placements) -> None:
         if len(placements.placements) > 1 << self._placement_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
-        return self._keys.join(words)
 
     def split(self, keys: Ints) -> list[Ints]:
         """The words of these keys."""
-        return self._keys.split(keys)
+        return self.spec_keys.split(keys)
 
     def batch(self, keys: Ints, placements: Placements) -> Batch:
         """The Specs with these keys."""
@@ -83,7 +97,7 @@ class SpecEncoding:
 
     def batch_of_words(self, words: Sequence[Any], placements: Placements) -> Batch:
         """The Specs whose keys have these words."""
-        columns = iter(self._keys.columns_of(words))
+        columns = iter(self.spec_keys.columns_of(words))
         operands = self.kind.operation.operands
         return Batch(
             self.kind.operation, self.kind.dtypes, placements,
@@ -95,24 +109,24 @@ class SpecEncoding:
 
     def positions(self, batch: Batch) -> Ints:
         """The Specs as integers, without their placements: sizes and levels only."""
-        return self._positions.pack([*self._numbers(batch), *batch.levels])
+        return self.position_keys.pack([*self._numbers(batch), *batch.levels])
 
     def positions_of(self, keys: Ints) -> Ints:
         """The positions of the Specs with these keys."""
-        if self._keys.words == 1:
+        if self.spec_keys.words == 1:
             return keys >> (self._placement_bits * len(self.kind.operation.operands))
-        columns = self._keys.unpack(keys)
-        return self._positions.pack(columns[: -len(self.kind.operation.operands)])
+        columns = self.spec_keys.unpack(keys)
+        return self.position_keys.pack(columns[: -len(self.kind.operation.operands)])
 
     def ideal(self, keys: Ints, placements: Placements) -> Bools:
         """Whether all placements of the Specs with these keys are ideal."""
-        columns = self._keys.unpack(keys)[-len(self.kind.operation.operands) :]
+        columns = self.spec_keys.unpack(keys)[-len(self.kind.operation.operands) :]
         result: Bools = np.logical_and.reduce([placements.ideal(codes) for codes in columns])
         return result
 
     def extents(self, keys: Ints, target: Target) -> Ints:
         """The last part of the ranks of the Specs with these keys (see `ranks`)."""
-        columns = iter(self._keys.unpack(keys))
+        columns = iter(self.spec_keys.unpack(keys))
         result: Ints = np.zeros(len(keys), np.int64)
         for _ in self.kind.operation.dims:
             result += self._sizes.depths[next(columns)]

@@ -1,0 +1,135 @@
+// New nodes and edges of a graph that a best-first search is growing; see growing.py.
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The Specs of a kind, and the bounds of those that have the same sizes and levels: the positions
+// of these are in a hash table, if there are any. The first columns of a key are sizes, then levels.
+typedef struct {
+  const Keys *keys, *positions;
+  int64_t sizes, levels, rank;
+  const int32_t *slots;
+  int64_t size;
+  const int64_t *position;
+  const double *bound;
+  int64_t first_group;
+} KindOfNodes;
+
+// Columns with room for new rows.
+typedef struct {
+  int16_t *kind;
+  int64_t *key, *rank;
+  double *bound, *rest, *applied;
+  int32_t *group, *last, *last_use;
+  bool *grown;
+  int64_t *limit;
+  double *low;
+  int32_t *low_edge;
+  int64_t *low_peak;
+  bool *complete;
+  double *high;
+  int32_t *high_edge;
+  int64_t *high_peak;
+  double *estimate;
+  bool *settled;
+  double *cutoff, *away;
+  int8_t *stale;
+} NodeRoom;
+
+typedef struct {
+  int32_t *parent;
+  uint8_t *rule, *arity;
+  double *own;
+  int64_t *allocation;
+  int32_t *following;
+} EdgeRoom;
+
+typedef struct {
+  int32_t *child, *times, *user, *following;
+} UseRoom;
+
+typedef struct {
+  int32_t *parent;
+  uint8_t *rule;
+  double *bound;
+} DroppedRoom;
+
+// The row of the bounds of a Spec's kind, or -1.
+static int64_t bound_of(const KindOfNodes *kind, const int64_t *words) {
+  if (!kind->positions) return -1;
+  int64_t position[kind->positions->words];
+  for (int64_t k = 0; k < kind->positions->words; k++) position[k] = 0;
+  for (int64_t i = 0; i < kind->sizes + kind->levels; i++) {
+    const Part *to = kind->positions->part + i;
+    position[to->word] |= part_of(kind->keys, words, i) << to->shift;
+  }
+  int64_t key = joined_before(kind->positions, position);
+  return key < 0 ? -1 : kind->slots[slot_of(key, kind->slots, kind->size, kind->position)];
+}
+
+// Fill the rows of nodes of which the kinds and keys are known.
+void begin_nodes(const NodeRoom *nodes, int64_t first, int64_t last, const int64_t *kinds,
+                 const int32_t *depths, int64_t registers) {
+  for (int64_t node = first; node < last; node++) {
+    const KindOfNodes *kind = (const KindOfNodes *)kinds[nodes->kind[node]];
+    int64_t words[kind->keys->words], extent = 0;
+    split(kind->keys, nodes->key[node], words);
+    for (int64_t i = 0; i < kind->sizes; i++) extent += depths[part_of(kind->keys, words, i)];
+    for (int64_t i = kind->sizes; i < kind->sizes + kind->levels; i++)
+      extent += registers - part_of(kind->keys, words, i);
+    int64_t row = bound_of(kind, words);
+    double bound = row < 0 ? INFINITE : kind->bound[row];
+    nodes->rank[node] = kind->rank + extent;
+    nodes->bound[node] = nodes->rest[node] = nodes->low[node] = nodes->estimate[node] = bound;
+    nodes->group[node] = row < 0 ? -1 : (int32_t)(kind->first_group + row);
+    nodes->applied[node] = nodes->cutoff[node] = -1.0;
+    nodes->last[node] = nodes->last_use[node] = nodes->low_edge[node] = nodes->high_edge[node] = -1;
+    nodes->grown[node] = nodes->complete[node] = nodes->settled[node] = false;
+    nodes->limit[node] = -1;
+    nodes->low_peak[node] = nodes->high_peak[node] = 0;
+    nodes->high[node] = nodes->away[node] = INFINITE;
+    nodes->stale[node] = 2;
+  }
+}
+
+// Append edges of nodes, by row, to the edges there are, and to the lists of nodes. Those that do
+// not fit a limit are dropped instead; those with a child that has no program are left out.
+// `ends` gets where the uses of each end; `counts` has the numbers of edges, uses, and edges that
+// were dropped.
+void add_edges(const Edges *given, const int32_t *parents, const int32_t *child, int64_t limit,
+               const LimitPacking *packing, const NodeRoom *nodes, const EdgeRoom *edges,
+               int32_t *ends, const UseRoom *uses, const DroppedRoom *dropped, int64_t *counts) {
+  int64_t edge = counts[0], use = counts[1], drop = counts[2], begin = 0, end;
+  for (int64_t e = 0; e < given->edges; e++, begin = end) {
+    end = begin + given->arity[e];
+    int32_t parent = parents[given->row[e]];
+    if (!fits(given->allocation[e], limit, *packing)) {
+      dropped->parent[drop] = parent;
+      dropped->rule[drop] = given->rule[e];
+      dropped->bound[drop++] = given->own[e];
+      continue;
+    }
+    // not the values so far, which may be infinite for lack of memory
+    double bound = 0.0;
+    for (int64_t j = begin; j < end; j++) bound += given->times[j] * nodes->bound[child[j]];
+    if (given->own[e] + bound >= INFINITE) continue;
+    for (int64_t j = begin; j < end; j++, use++) {
+      uses->child[use] = child[j];
+      uses->times[use] = given->times[j];
+      uses->user[use] = parent;
+      uses->following[use] = nodes->last_use[child[j]];
+      nodes->last_use[child[j]] = (int32_t)use;
+    }
+    edges->parent[edge] = parent;
+    edges->rule[edge] = given->rule[e];
+    edges->arity[edge] = given->arity[e];
+    edges->own[edge] = given->own[e];
+    edges->allocation[edge] = given->allocation[e];
+    edges->following[edge] = nodes->last[parent];
+    *ends++ = (int32_t)use;
+    nodes->last[parent] = (int32_t)edge++;
+  }
+  counts[0] = edge;
+  counts[1] = use;
+  counts[2] = drop;
+}

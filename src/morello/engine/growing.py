@@ -1,0 +1,169 @@
+"""The columns of a graph that a best-first search is growing, and appending to them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.engine.arrays import INFINITE, Floats, Ints
+from morello.engine.best_first import Growing, Values
+from morello.engine.columns import Columns
+from morello.engine.hypergraph import Hypergraph
+from morello.engine.keys import Keys
+from morello.engine.limits import LimitPacking
+from morello.engine.loops import LOOPS
+from morello.native.loops import address
+
+_NODES: dict[str, npt.DTypeLike] = {
+    "kind": np.int16, "key": np.int64, "rank": np.int64, "bound": np.float64, "rest": np.float64,
+    "applied": np.float64, "group": np.int32, "last": np.int32, "last_use": np.int32,
+    "grown": np.bool_,
+}  # fmt: skip
+_VALUES: dict[str, npt.DTypeLike] = {
+    "limit": np.int64, "low": np.float64, "low_edge": np.int32, "low_peak": np.int64,
+    "complete": np.bool_, "high": np.float64, "high_edge": np.int32, "high_peak": np.int64,
+    "estimate": np.float64, "settled": np.bool_, "cutoff": np.float64, "away": np.float64,
+    "stale": np.int8,
+}  # fmt: skip
+_EDGES: dict[str, npt.DTypeLike] = {
+    "parent": np.int32, "rule": np.uint8, "arity": np.uint8, "own": np.float64,
+    "allocation": np.int64, "following": np.int32,
+}  # fmt: skip
+_USES = dict.fromkeys(("child", "times", "user", "following"), np.int32)
+_DROPPED: dict[str, npt.DTypeLike] = {"parent": np.int32, "rule": np.uint8, "bound": np.float64}
+
+
+class PositionBounds(NamedTuple):
+    """The bounds of a kind's Specs, by their positions.
+
+    A position is the key of a Spec's sizes and levels. Slots are as in `minima`, which gives a
+    row. The rewrites of a row's Specs are the group of number `first_group + row`, and its bound
+    is that of the cheapest.
+    """
+
+    keys: Keys
+    slots: Ints
+    positions: Ints
+    bounds: Floats
+    first_group: int
+
+
+class KindOfNodes:
+    """A kind of Specs: their keys, of which the first columns are sizes, then levels.
+
+    Their ranks are at least `rank`.
+    """
+
+    def __init__(
+        self, keys: Keys, sizes: int, levels: int, rank: int, bounds: PositionBounds | None
+    ) -> None:
+        self._kept = keys, bounds
+        found = [0] * 5
+        if bounds is not None:
+            slots, positions, values = bounds[1:4]
+            found = [address(slots), len(slots), address(positions), address(values)]
+            found.append(bounds.first_group)
+        self.record = np.array(
+            [
+                address(keys.record), 0 if bounds is None else address(bounds.keys.record),
+                sizes, levels, rank, *found,
+            ],
+            np.int64,
+        )  # fmt: skip
+        """The struct `KindOfNodes` of growing.c."""
+
+
+class GrowingColumns:
+    """The nodes and edges of a graph; the rows of new nodes are to be begun.
+
+    By node: its `kind`, `key` and `rank`; its `bound`, and the `group` of its rewrites, or -1 (see
+    `PositionBounds`); up to which bound its rewrites were `applied`, and what the others cost at
+    least, `rest`; whether its memory has `grown` (see `pass_memory_on`); and the `Values`. Dropped
+    are edges that exceed a limit: their parents, rules, and bounds.
+    """
+
+    def __init__(self) -> None:
+        self.nodes = Columns(_NODES | _VALUES, "NodeRoom")
+        self.edges, self.uses = Columns(_EDGES, "EdgeRoom"), Columns(_USES, "UseRoom")
+        self.dropped = Columns(_DROPPED, "DroppedRoom")
+        self._first_use = Columns({"of": np.int32})  # of each edge, and the end of the last one's
+        self._first_use.room["of"][0] = 0
+        self._first_use.lengthen(1)
+        self._begun = 0
+
+    @property
+    def new(self) -> Ints:
+        """The nodes that are to be begun."""
+        return np.arange(self._begun, len(self.nodes), dtype=np.int32)
+
+    def begin(self, kinds: Ints, depths: Ints, registers: int) -> None:
+        """Begin all nodes that are new. `kinds` has the addresses of kinds' records.
+
+        Each size lowers the rank of a Spec by its depth, and each level from `registers` downwards.
+        """
+        count = len(self.nodes)
+        LOOPS.begin_nodes(self.nodes.struct, self._begun, count, kinds, depths, registers)
+        self._begun = count
+
+    def begin_above(self, kind: int, nodes: Ints) -> int:
+        """A node of another kind above some that were begun, of which it will have edges to each.
+
+        There are no edges yet to these.
+        """
+        number, first = self._begun, nodes[0]
+        self.nodes.make_room(1)
+        least = self.nodes["bound"][nodes].min()
+        for column in self.nodes.room.values():
+            column[number] = column[first]
+        values = {
+            "kind": kind, "key": 0, "rank": self.nodes["rank"][first] + 1, "group": -1,
+            "bound": least, "low": least, "estimate": least, "rest": INFINITE, "last": -1,
+            "last_use": -1,
+        }  # fmt: skip
+        for name, value in values.items():
+            self.nodes.room[name][number] = value
+        self.nodes.lengthen(1)
+        self._begun += 1
+        return number
+
+    def add(
+        self, edges: tuple[Any, ...], parents: Ints, child: Ints, limit: int, packing: LimitPacking
+    ) -> None:
+        """Append edges of some nodes, by row, with the nodes of their children (see `Reached`).
+
+        Those that have a child without a program are left out.
+        """
+        parts, (edge_count, children, _) = (self.edges, self.uses, self.dropped), edges[-3:]
+        for part, count in zip(parts, (edge_count, children, edge_count), strict=True):
+            part.make_room(count)
+        self._first_use.make_room(edge_count)
+        before = [len(part) for part in parts]
+        counts = np.array(before, np.int64)
+        LOOPS.add_edges(
+            edges, parents, child, limit, packing, self.nodes.struct, self.edges.struct,
+            self._first_use.room["of"][1 + before[0] :], self.uses.struct, self.dropped.struct,
+            counts,
+        )  # fmt: skip
+        added = [now - then for now, then in zip(counts.tolist(), before, strict=True)]
+        for part, count in zip((*parts, self._first_use), (*added, added[0]), strict=True):
+            part.lengthen(count)
+
+    @property
+    def values(self) -> Values:
+        """The values of all nodes; writing to them changes them."""
+        return Values(*(self.nodes[name] for name in _VALUES))
+
+    @property
+    def growing(self) -> Growing:
+        """The edges, and the lists of them."""
+        nodes, edges, uses = self.nodes, self.edges, self.uses
+        graph = Hypergraph(
+            edges["parent"], edges["rule"], edges["own"], edges["allocation"],
+            self._first_use["of"], uses["child"], uses["times"],
+        )  # fmt: skip
+        return Growing(
+            graph, nodes["rest"], nodes["last"], edges["following"], nodes["last_use"],
+            uses["following"], uses["user"],
+        )  # fmt: skip
