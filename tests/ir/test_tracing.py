@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from morello.engine.codes import Code
-from morello.engine.tape import Instructions, Recorded, Tape
+from morello.engine.tape import Instructions, Recorded, Tables, Tape
 from morello.ir.tracing import UNKNOWN, Chosen, Lookup, Trace, Traced, UntraceableError
 
 TABLE = Lookup(np.array([5, -1, 7, 100]))
@@ -63,7 +63,7 @@ def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
     )  # fmt: skip
     rows = len(columns[0])
     return Tape(instructions, trace.constants).run(
-        [lookup.values for lookup in trace.lookups], np.array(columns, np.int64),
+        Tables([lookup.values for lookup in trace.lookups]), np.array(columns, np.int64),
         np.ones((1, rows), np.bool_), rows, 1, 1,
     )  # fmt: skip
 

@@ -25,8 +25,7 @@ from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
 from morello.engine.loops import LOOPS as LOOPS
 from morello.engine.reached import Reached as Reached
-from morello.engine.reached import children_by_kind as children_by_kind
-from morello.engine.reached import edges_of as edges_of
+from morello.engine.reached import RecordedEdges as RecordedEdges
 from morello.engine.relaxed import Expanded as Expanded
 from morello.engine.relaxed import by_node as by_node
 from morello.engine.relaxed import edges_of_groups as edges_of_groups

@@ -48,12 +48,6 @@ typedef struct {
   int32_t *child, *times, *user, *following;
 } UseRoom;
 
-typedef struct {
-  int32_t *parent;
-  uint8_t *rule;
-  double *bound;
-} DroppedRoom;
-
 // The row of the bounds of a Spec's kind, or -1.
 static int64_t bound_of(const KindOfNodes *kind, const int64_t *words) {
   if (!kind->positions) return -1;
@@ -92,23 +86,17 @@ void begin_nodes(const NodeRoom *nodes, int64_t first, int64_t last, const int64
   }
 }
 
-// Append edges of nodes, by row, to the edges there are, and to the lists of nodes. Those that do
-// not fit a limit are dropped instead; those with a child that has no program are left out.
-// `ends` gets where the uses of each end; `counts` has the numbers of edges, uses, and edges that
-// were dropped.
+// Append edges of nodes, by row, to the edges there are, and to the lists of nodes, but for those that
+// do not fit a limit or have a child without a program. `ends` gets where the uses of each end;
+// `counts` has the numbers of edges and uses.
 void add_edges(const Edges *given, const int32_t *parents, const int32_t *child, int64_t limit,
                const LimitPacking *packing, const NodeRoom *nodes, const EdgeRoom *edges,
-               int32_t *ends, const UseRoom *uses, const DroppedRoom *dropped, int64_t *counts) {
-  int64_t edge = counts[0], use = counts[1], drop = counts[2], begin = 0, end;
+               int32_t *ends, const UseRoom *uses, int64_t *counts) {
+  int64_t edge = counts[0], use = counts[1], begin = 0, end;
   for (int64_t e = 0; e < given->edges; e++, begin = end) {
     end = begin + given->arity[e];
+    if (!fits(given->allocation[e], limit, *packing)) continue;
     int32_t parent = parents[given->row[e]];
-    if (!fits(given->allocation[e], limit, *packing)) {
-      dropped->parent[drop] = parent;
-      dropped->rule[drop] = given->rule[e];
-      dropped->bound[drop++] = given->own[e];
-      continue;
-    }
     // not the values so far, which may be infinite for lack of memory
     double bound = 0.0;
     for (int64_t j = begin; j < end; j++) bound += given->times[j] * nodes->bound[child[j]];
@@ -131,5 +119,4 @@ void add_edges(const Edges *given, const int32_t *parents, const int32_t *child,
   }
   counts[0] = edge;
   counts[1] = use;
-  counts[2] = drop;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from morello.engine.hypergraph import Hypergraph
 from morello.engine.keys import Keys
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
+from morello.engine.reached import RecordedEdges
 from morello.native.loops import address
 
 _NODES: dict[str, npt.DTypeLike] = {
@@ -32,7 +33,6 @@ _EDGES: dict[str, npt.DTypeLike] = {
     "allocation": np.int64, "following": np.int32,
 }  # fmt: skip
 _USES = dict.fromkeys(("child", "times", "user", "following"), np.int32)
-_DROPPED: dict[str, npt.DTypeLike] = {"parent": np.int32, "rule": np.uint8, "bound": np.float64}
 
 
 class PositionBounds(NamedTuple):
@@ -60,15 +60,15 @@ class KindOfNodes:
         self, keys: Keys, sizes: int, levels: int, rank: int, bounds: PositionBounds | None
     ) -> None:
         self._kept = keys, bounds
-        found = [0] * 5
+        table = [0] * 5
         if bounds is not None:
             slots, positions, values = bounds[1:4]
-            found = [address(slots), len(slots), address(positions), address(values)]
-            found.append(bounds.first_group)
+            table = [address(slots), len(slots), address(positions), address(values)]
+            table.append(bounds.first_group)
         self.record = np.array(
             [
                 address(keys.record), 0 if bounds is None else address(bounds.keys.record),
-                sizes, levels, rank, *found,
+                sizes, levels, rank, *table,
             ],
             np.int64,
         )  # fmt: skip
@@ -80,14 +80,12 @@ class GrowingColumns:
 
     By node: its `kind`, `key` and `rank`; its `bound`, and the `group` of its rewrites, or -1 (see
     `PositionBounds`); up to which bound its rewrites were `applied`, and what the others cost at
-    least, `rest`; whether its memory has `grown` (see `pass_memory_on`); and the `Values`. Dropped
-    are edges that exceed a limit: their parents, rules, and bounds.
+    least, `rest`; whether its memory has `grown` (see `pass_memory_on`); and the `Values`.
     """
 
     def __init__(self) -> None:
         self.nodes = Columns(_NODES | _VALUES, "NodeRoom")
         self.edges, self.uses = Columns(_EDGES, "EdgeRoom"), Columns(_USES, "UseRoom")
-        self.dropped = Columns(_DROPPED, "DroppedRoom")
         self._first_use = Columns({"of": np.int32})  # of each edge, and the end of the last one's
         self._first_use.room["of"][0] = 0
         self._first_use.lengthen(1)
@@ -129,26 +127,26 @@ class GrowingColumns:
         return number
 
     def add(
-        self, edges: tuple[Any, ...], parents: Ints, child: Ints, limit: int, packing: LimitPacking
+        self, given: RecordedEdges, parents: Ints, child: Ints, limit: int, packing: LimitPacking
     ) -> None:
-        """Append edges of some nodes, by row, with the nodes of their children (see `Reached`).
+        """Append the edges of some nodes, by row, that fit a limit, and their children's nodes.
 
         Those that have a child without a program are left out.
         """
-        parts, (edge_count, children, _) = (self.edges, self.uses, self.dropped), edges[-3:]
-        for part, count in zip(parts, (edge_count, children, edge_count), strict=True):
-            part.make_room(count)
-        self._first_use.make_room(edge_count)
-        before = [len(part) for part in parts]
-        counts = np.array(before, np.int64)
+        edges, uses, first_use = self.edges, self.uses, self._first_use
+        edges.make_room(given.edges)
+        uses.make_room(given.children)
+        first_use.make_room(given.edges)
+        before = len(edges), len(uses)
+        counts, ends = np.array(before, np.int64), first_use.room["of"][1 + before[0] :]
         LOOPS.add_edges(
-            edges, parents, child, limit, packing, self.nodes.struct, self.edges.struct,
-            self._first_use.room["of"][1 + before[0] :], self.uses.struct, self.dropped.struct,
-            counts,
+            given.struct, parents, child, limit, packing, self.nodes.struct, edges.struct, ends,
+            uses.struct, counts,
         )  # fmt: skip
-        added = [now - then for now, then in zip(counts.tolist(), before, strict=True)]
-        for part, count in zip((*parts, self._first_use), (*added, added[0]), strict=True):
-            part.lengthen(count)
+        added, used = (counts - before).tolist()
+        edges.lengthen(added)
+        first_use.lengthen(added)
+        uses.lengthen(used)
 
     @property
     def values(self) -> Values:

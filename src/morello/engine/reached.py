@@ -14,10 +14,30 @@ from morello.engine.loops import LOOPS
 from morello.engine.tape import Recorded
 
 
+class RecordedEdges:
+    """Edges that a tape recorded, for loops over them: `edges`, with `children` in all."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._kept = recorded
+        self.edges, (self.children, width) = len(recorded.row), recorded.words.shape
+        self.struct = LOOPS.struct("Edges", (*recorded[:8], self.edges, self.children, width))
+
+    def by_kind(
+        self, limit: int, packing: LimitPacking, numbers: Ints, kinds: int
+    ) -> tuple[Ints, int]:
+        """How many children the edges that fit a limit have, by kind.
+
+        `numbers` has the numbers of the kinds in the edges, of which there are `kinds`. Gives also
+        the first kind that has none, or -1: then the counts are not complete.
+        """
+        counts = np.zeros(kinds, np.int32)
+        return counts, LOOPS.children_by_kind(self.struct, limit, packing, numbers, counts)
+
+
 class Reached:
     """The nodes of Specs, which are the numbers of kinds, and keys.
 
-    `nodes` has a column for each, and may have others.
+    `nodes` has a column for each first, and may have others.
     """
 
     def __init__(self, nodes: Columns) -> None:
@@ -26,25 +46,25 @@ class Reached:
 
     def keys(self, kind: int, keys: Ints) -> Ints:
         """The nodes of Specs of a kind; some may be new."""
-        nodes, found = self._room(len(keys)), np.empty(len(keys), np.int32)
-        count = LOOPS.reach_keys(self._struct, kind, keys, len(keys), nodes, found)
-        self.nodes.lengthen(count - nodes)
-        return found
+        before, nodes = self._room(len(keys)), np.empty(len(keys), np.int32)
+        count = LOOPS.reach_keys(self._struct, kind, keys, len(keys), before, nodes)
+        self.nodes.lengthen(count - before)
+        return nodes
 
     def children(
-        self, edges: tuple[Any, ...], limit: int, packing: LimitPacking, numbers: Ints, keys: Ints,
+        self, edges: RecordedEdges, limit: int, packing: LimitPacking, numbers: Ints, keys: Ints,
         counts: Ints,
     ) -> Ints:  # fmt: skip
         """The nodes of the children of edges that fit a limit; -1 for those of others.
 
         Some nodes may be new: those of one kind come after those of another. `counts` has the
-        children of each kind (see `children_by_kind`), and `keys` the addresses of their `Keys`,
-        which have room for them.
+        children of each kind (see `RecordedEdges.by_kind`), and `keys` the addresses of their
+        `Keys`, which have room for them.
         """
-        starts, children = np.cumsum(counts, dtype=np.int32) - counts, edges[-2]
+        starts, children = np.cumsum(counts, dtype=np.int32) - counts, edges.children
         nodes, child = self._room(children), np.empty(children, np.int32)
         count = LOOPS.reach(
-            edges, limit, packing, numbers, keys, starts, np.empty(children, np.int32),
+            edges.struct, limit, packing, numbers, keys, starts, np.empty(children, np.int32),
             self._struct, nodes, child,
         )  # fmt: skip
         self.nodes.lengthen(count - nodes)
@@ -63,21 +83,3 @@ class Reached:
             self._slots = empty_slots(2 * (nodes + count))
             LOOPS.fill_slots(self._struct, nodes)
         return nodes
-
-
-def edges_of(recorded: Recorded) -> tuple[Any, ...]:
-    """The struct `Edges` of reached.c."""
-    edges, (children, width) = len(recorded.row), recorded.words.shape
-    return *recorded[:8], edges, children, width
-
-
-def children_by_kind(
-    edges: tuple[Any, ...], limit: int, packing: LimitPacking, numbers: Ints, kinds: int
-) -> tuple[Ints, int]:
-    """How many children the edges that fit a limit have, by kind.
-
-    `numbers` has the numbers of the kinds in the edges, of which there are `kinds`. Gives also the
-    first kind that has none, or -1: then the counts are not complete.
-    """
-    counts = np.zeros(kinds, np.int32)
-    return counts, LOOPS.children_by_kind(edges, limit, packing, numbers, counts)

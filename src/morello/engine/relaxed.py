@@ -6,13 +6,14 @@ limits depend on all parents of a node, so they are applied when everything is e
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from morello.engine.arrays import Floats, Ints
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
+from morello.engine.reached import RecordedEdges
 
 
 class ByNode(NamedTuple):
@@ -52,11 +53,11 @@ class Expanded(NamedTuple):
 
 
 def by_node(
-    given: tuple[Any, ...], child: Ints, nodes: int, limit: int, packing: LimitPacking
+    given: RecordedEdges, child: Ints, nodes: int, limit: int, packing: LimitPacking
 ) -> ByNode:
     """The edges that fit a limit, sorted by node, which is their row; `child` as of `Reached`."""
     edges, slots = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
-    LOOPS.count_by_node(given, limit, packing, edges, slots)
+    LOOPS.count_by_node(given.struct, limit, packing, edges, slots)
     next_edge = np.cumsum(edges, dtype=np.int32) - edges
     next_slot = np.cumsum(slots, dtype=np.int32) - slots
     edge_count, slot_count = int(edges.sum()), int(slots.sum())
@@ -65,7 +66,7 @@ def by_node(
         np.empty(edge_count), np.empty(edge_count, np.int64), np.empty(slot_count, np.int32),
         np.empty(slot_count, np.int32),
     )  # fmt: skip
-    LOOPS.by_node(given, child, limit, packing, next_edge, next_slot, result)
+    LOOPS.by_node(given.struct, child, limit, packing, next_edge, next_slot, result)
     return result
 
 

@@ -8,6 +8,7 @@ each at most once, and only those which rules need that are wanted there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -70,6 +71,19 @@ class Recorded(NamedTuple):
     unsure_row: Ints
 
 
+class Tables:
+    """The tables of a tape, which are contiguous, and hold integers of 32 bits or floats of 64."""
+
+    def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        self.arrays = arrays
+        shapes = [(address(t), len(t), t.shape[1] if t.ndim > 1 else 1) for t in arrays]
+        self.shapes = np.array(shapes, np.int64)
+
+    def are(self, arrays: Sequence[npt.NDArray[Any]]) -> bool:
+        """Whether they are the same arrays."""
+        return len(arrays) == len(self.arrays) and all(map(is_, arrays, self.arrays))
+
+
 class Tape:
     """Instructions ready to be run."""
 
@@ -87,23 +101,22 @@ class Tape:
         self._tape = LOOPS.struct("Tape", (*self._columns, *counts))
 
     def run(
-        self, tables: Sequence[npt.NDArray[Any]], words: Ints, wanted: Bools, edges: int,
+        self, tables: Tables, words: Ints, wanted: Bools, edges: int,
         children: int, width: int,
     ) -> Recorded:  # fmt: skip
         """Apply the rules to rows, by rule and row where they are `wanted`.
 
-        The rows are keys, by word and row. Tables are contiguous, and hold integers of 32 bits or
-        floats of 64. There are at most so many edges and children, with keys of `width` words.
+        The rows are keys, by word and row. There are at most so many edges and children, with keys
+        of `width` words.
         """
         columns: list[Any] = [np.empty(edges, dtype) for dtype in _BY_EDGE]
         columns += [np.empty(children, dtype) for dtype in _BY_CHILD]
         columns.append(np.empty((children, width), np.int64))
         columns += [np.empty(max(1, np.count_nonzero(wanted)), np.int32) for _ in range(2)]
-        shapes = [(address(t), len(t), t.shape[1] if t.ndim > 1 else 1) for t in tables]
         counts = np.zeros(3, np.int64)
         LOOPS.run_tape(
-            self._tape, _Scratch.for_operations(len(self._columns[0])).columns,
-            np.array(shapes, np.int64), np.ascontiguousarray(words), np.ascontiguousarray(wanted),
+            self._tape, _Scratch.for_operations(len(self._columns[0])).struct,
+            tables.shapes, np.ascontiguousarray(words), np.ascontiguousarray(wanted),
             words.shape[1], (*columns, 0, 0, 0, width), counts,
         )  # fmt: skip
         edge_count, child_count, unsure_count = counts.tolist()
@@ -127,6 +140,7 @@ class _Scratch:
             np.zeros((count, BLOCK), np.int64), np.zeros((count, BLOCK)),
             np.zeros(count, np.int64), np.zeros(count, np.uint32), np.zeros(1, np.int64),
         )  # fmt: skip
+        self.struct = LOOPS.struct("Scratch", self.columns)
 
     @classmethod
     def for_operations(cls, count: int) -> _Scratch:

@@ -91,6 +91,11 @@ class Dropped(NamedTuple):
     bound: Floats
 
     @staticmethod
+    def nothing() -> Dropped:
+        """No rewrites."""
+        return Dropped(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0))
+
+    @staticmethod
     def concatenate(parts: Sequence[Dropped]) -> Dropped:
         return Dropped(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -107,7 +112,8 @@ class SearchGraph:
 
     It was expanded in so many `waves` from its `roots`: the goal or, if it is to be added to
     another graph, nodes of that. `dropped` are the rewrites that need more memory than their
-    node's limit. `memoized` has the answers of nodes that were not expanded.
+    node's limit, if answers are to be memoized. `memoized` has the answers of nodes that were not
+    expanded.
     """
 
     space: Space

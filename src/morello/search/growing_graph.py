@@ -12,7 +12,7 @@ from morello import engine
 from morello.engine.arrays import INFINITE
 from morello.engine.tape import Recorded
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints
+from morello.ir.placements import Ints
 from morello.memo.answers import MemoizedAnswers
 from morello.native.loops import address
 from morello.rewrites import Rewrite
@@ -103,7 +103,7 @@ class GrowingGraph:
             ones, np.zeros((count, 1), np.int64), none, none,
         )  # fmt: skip
         parents = np.array([root], np.int32)
-        self._columns.add(engine.edges_of(edges), parents, nodes, self.limit, self.packing)
+        self._columns.add(engine.RecordedEdges(edges), parents, nodes, self.limit, self.packing)
         return root
 
     # ---- size
@@ -268,7 +268,7 @@ class GrowingGraph:
             edges=edges.hypergraph(position[columns.uses["child"][slots]]),
             waves=len(np.unique(columns.nodes["rank"][order])),
             roots=np.zeros(1, np.int32),
-            dropped=self._dropped(position),
+            dropped=Dropped.nothing(),
             memoized=MemoizedAnswers.nothing(len(order)),
         )
         return Snapshot(graph, order, known)
@@ -293,18 +293,6 @@ class GrowingGraph:
             edges["parent"], edges["rule"], edges["arity"], edges["own"], edges["allocation"],
             uses["times"],
         )  # fmt: skip
-
-    def _dropped(self, position: Ints) -> Dropped:
-        """The edges that exceed the limits of nodes, by their positions, which are -1 for some."""
-        columns, dropped = self._edges, self._columns.dropped
-        left = self.values.limit[columns.parent]
-        fitting: Bools = np.asarray(self.space.limits.fits(columns.allocation, left))
-        beyond: Bools = (left >= 0) & ~fitting
-        edges = Dropped(columns.parent[beyond], columns.rule[beyond], columns.own[beyond])
-        both = Dropped.concatenate([Dropped(**dropped.now()), edges])
-        parent = position[both.parent]
-        here = parent >= 0
-        return Dropped(parent[here], both.rule[here], both.bound[here])
 
     def _unknown(self, order: Ints) -> EdgeColumns:
         """Edges that stand for those of some nodes which are not known, with their positions."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from morello import engine
@@ -27,13 +25,13 @@ class Reaching:
         """The nodes of Specs of a kind; some may be new."""
         return self._reached.keys(kind, keys)
 
-    def children(self, recorded: Recorded, limit: int) -> tuple[tuple[Any, ...], Ints]:
-        """The edges of rules as a struct, and the nodes of all children, some of which may be new.
+    def children(self, recorded: Recorded, limit: int) -> tuple[engine.RecordedEdges, Ints]:
+        """The edges of rules, and the nodes of all children, some of which may be new.
 
         They are -1 for children of edges that exceed a limit. Kinds have the numbers that they
         share with other spaces. Raises `SearchError` if there are too many layouts or sizes.
         """
-        edges, packing = engine.edges_of(recorded), self._space.limits.packing
+        edges, packing = engine.RecordedEdges(recorded), self._space.limits.packing
         counts = self._by_kind(edges, limit)
         reached = [
             (self._space.encodings[kind], count)
@@ -47,7 +45,7 @@ class Reaching:
             encoding.check()
         return edges, child
 
-    def _by_kind(self, edges: tuple[Any, ...], limit: int) -> Ints:
+    def _by_kind(self, edges: engine.RecordedEdges, limit: int) -> Ints:
         """How many children the edges that fit have of each kind; numbers kinds that are new."""
         space, packing = self._space, self._space.limits.packing
         missing = len(KIND_NUMBERS.kinds) - len(self._numbers)
@@ -55,9 +53,7 @@ class Reaching:
             self._numbers = np.concatenate([self._numbers, np.full(missing, -1, np.int16)])
         while True:
             encodings = space.encodings
-            counts, unknown = engine.children_by_kind(
-                edges, limit, packing, self._numbers, len(encodings)
-            )
+            counts, unknown = edges.by_kind(limit, packing, self._numbers, len(encodings))
             if unknown < 0:
                 break
             self._numbers[unknown] = space.number(KIND_NUMBERS.kinds[unknown])

@@ -18,8 +18,6 @@ from morello.search.traced_rules import TracedRules
 from morello.space.encoding import SpecEncoding
 from morello.space.space import Space
 
-_NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
-
 MOST_ROWS = 1 << 12
 """The most Specs whose rewrites are applied at once: their edges fit a core's caches."""
 
@@ -158,7 +156,7 @@ class Rewriter:
 
     def __init__(self, space: Space, pruning: Pruning | None) -> None:
         self.space, self.pruning = space, pruning
-        self.dropped: list[Dropped] = [Dropped(*_NONE)]
+        self.dropped: list[Dropped] = [Dropped.nothing()]
         self._traced: dict[int, TracedRules] = {}
 
     def apply(self, kind: int, specs: Specs, extents: bool) -> Iterator[Applied]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from morello.engine.codes import BLOCK
-from morello.engine.tape import Recorded
+from morello.engine.tape import Recorded, Tables
 from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import Lookup
 from morello.rewrites import Edges, expand
@@ -142,6 +142,7 @@ class _Tapes:
         self._space, self._kind, self._ideal = space, kind, ideal
         self._tape: TapeOfRules | None = None
         self._lookups: list[Lookup] = []
+        self._tables = Tables(())
 
     @cached_property
     def _trace(self) -> KindTrace:
@@ -149,7 +150,7 @@ class _Tapes:
 
     def run(self, words: Ints, wanted: Bools) -> tuple[Recorded, list[tuple[int, Ints]]]:
         """The edges that the tape leaves, and by rule the rows that are left to NumPy."""
-        counts = np.array([np.count_nonzero(rows) for rows in wanted])
+        counts = np.count_nonzero(wanted, axis=1)
         numbers = counts.nonzero()[0]
         tape = self._trace.tape(numbers)
         others = numbers[~tape.traced[numbers]]
@@ -161,7 +162,9 @@ class _Tapes:
         edges = max(1, int((counts * tape.most_edges).sum()))
         children = max(1, int((counts * tape.most_children).sum()))
         tables = [lookup.values for lookup in self._lookups]
-        recorded = tape.tape.run(tables, words, wanted, edges, children, tape.width)
+        if not self._tables.are(tables):
+            self._tables = Tables(tables)
+        recorded = tape.tape.run(self._tables, words, wanted, edges, children, tape.width)
         return recorded, left + _by_rule(recorded.unsure_rule, recorded.unsure_row)
 
 
