@@ -208,8 +208,11 @@ class BestFirst:
             goal.settled = True
             if not self._fits(values.high_peak[root]):
                 self._improve_under_limits(goal, high * SLACKS[-1])
-        if goal.upper < inf and gap_to(goal.lower, goal.upper) <= self.watch.gap > 0:
-            goal.ended = True
+        goal.ended |= self._near_enough(goal)
+
+    def _near_enough(self, goal: _Goal) -> bool:
+        """Whether the gap of the goal's program is one that suffices."""
+        return goal.upper < inf and gap_to(goal.lower, goal.upper) <= self.watch.gap > 0
 
     def _open_nodes(
         self, goals: Sequence[_Goal], farthest: float, weight: float
@@ -277,6 +280,9 @@ class BestFirst:
             if solved.cost <= upper:
                 break
             goal.lower = max(goal.lower, upper)
+            if self._near_enough(goal):
+                goal.ended = True
+                return np.empty(0, np.int32)
         goal.lower = max(goal.lower, solved.cost)
         if solved.cost >= engine.INFINITE:
             goal.ended = True
