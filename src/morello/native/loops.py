@@ -56,6 +56,7 @@ class Loops:
     def __init__(self, folder: Path, files: Sequence[str], header: str = "") -> None:
         self._folder, self._files, self._header = folder, files, header
         self._functions: dict[str, Callable[..., Any]] = {}
+        self._types: dict[str, _Struct] = {}  # of structs, by name
 
     def load(self) -> None:
         """Build the library unless it was built before, and load it."""
@@ -121,10 +122,12 @@ class Loops:
         return {name: fields for fields, name in _STRUCT.findall(self._declarations)}
 
     def _struct(self, name: str) -> _Struct:
-        fields: list[_Type] = []
-        for declaration in self._structs[name].split(";")[:-1]:
-            fields += [self._type(declaration)] * len(declaration.split(","))
-        return _Struct(tuple(fields))
+        if name not in self._types:
+            fields: list[_Type] = []
+            for declaration in self._structs[name].split(";")[:-1]:
+                fields += [self._type(declaration)] * len(declaration.split(","))
+            self._types[name] = _Struct(tuple(fields))
+        return self._types[name]
 
     def _type(self, declaration: str) -> _Type:
         """The type of a parameter or of a struct's field, from its declaration in C."""
