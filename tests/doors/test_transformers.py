@@ -81,9 +81,10 @@ def test_text_is_generated_with_a_cache_that_is_written() -> None:
     asked = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0, "eos_token_id": 99}
     static = {"cache_implementation": "static", "disable_compile": True}
     expected = model.generate(ids, **asked)
+    known = len(door.report().graphs)
     model.forward = torch.compile(model.forward, backend=door.backend, options=OPTIONS)
     assert torch.equal(model.generate(ids, **asked, **static), expected)
-    assert not any(graph.by_torch for graph in door.report().graphs)
+    assert not any(graph.by_torch for graph in door.report().graphs[known:])
     assert foreign() == ["add_", "copy", "index_copy_", "index_copy_"]
 
 

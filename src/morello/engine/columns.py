@@ -35,10 +35,6 @@ class Columns:
         """A column so far."""
         return self.room[name][: self._count]
 
-    def now(self) -> dict[str, npt.NDArray[Any]]:
-        """All columns so far."""
-        return {name: array[: self._count] for name, array in self.room.items()}
-
     @property
     def struct(self) -> bytes:
         """The struct of the arrays, until others hold the columns."""
