@@ -22,18 +22,6 @@ typedef struct {
   double *bound, *rest, *applied;
   int32_t *group, *last, *last_use;
   bool *grown;
-  int64_t *limit;
-  double *low;
-  int32_t *low_edge;
-  int64_t *low_peak;
-  bool *complete;
-  double *high;
-  int32_t *high_edge;
-  int64_t *high_peak;
-  double *estimate;
-  bool *settled;
-  double *cutoff, *away;
-  int8_t *stale;
 } NodeRoom;
 
 typedef struct {
@@ -62,8 +50,8 @@ static int64_t bound_of(const KindOfNodes *kind, const int64_t *words) {
 }
 
 // Fill the rows of nodes of which the kinds and keys are known.
-void begin_nodes(const NodeRoom *nodes, int64_t first, int64_t last, const int64_t *kinds,
-                 const int32_t *depths, int64_t registers) {
+void begin_nodes(const NodeRoom *nodes, const Values *values, int64_t first, int64_t last,
+                 const int64_t *kinds, const int32_t *depths, int64_t registers) {
   for (int64_t node = first; node < last; node++) {
     const KindOfNodes *kind = (const KindOfNodes *)kinds[nodes->kind[node]];
     int64_t words[kind->keys->words], extent = 0;
@@ -74,15 +62,19 @@ void begin_nodes(const NodeRoom *nodes, int64_t first, int64_t last, const int64
     int64_t row = bound_of(kind, words);
     double bound = row < 0 ? INFINITE : kind->bound[row];
     nodes->rank[node] = kind->rank + extent;
-    nodes->bound[node] = nodes->rest[node] = nodes->low[node] = nodes->estimate[node] = bound;
+    nodes->bound[node] = nodes->rest[node] = bound;
     nodes->group[node] = row < 0 ? -1 : (int32_t)(kind->first_group + row);
-    nodes->applied[node] = nodes->cutoff[node] = -1.0;
-    nodes->last[node] = nodes->last_use[node] = nodes->low_edge[node] = nodes->high_edge[node] = -1;
-    nodes->grown[node] = nodes->complete[node] = nodes->settled[node] = false;
-    nodes->limit[node] = -1;
-    nodes->low_peak[node] = nodes->high_peak[node] = 0;
-    nodes->high[node] = nodes->away[node] = INFINITE;
-    nodes->stale[node] = 2;
+    nodes->applied[node] = -1.0;
+    nodes->last[node] = nodes->last_use[node] = -1;
+    nodes->grown[node] = false;
+    values->limit[node] = -1;
+    values->low[node] = values->estimate[node] = bound;
+    values->high[node] = values->away[node] = INFINITE;
+    values->low_edge[node] = values->high_edge[node] = -1;
+    values->low_peak[node] = values->high_peak[node] = 0;
+    values->complete[node] = values->settled[node] = false;
+    values->cutoff[node] = -1.0;
+    values->stale[node] = 2;
   }
 }
 

@@ -80,50 +80,51 @@ class GrowingColumns:
 
     By node: its `kind`, `key` and `rank`; its `bound`, and the `group` of its rewrites, or -1 (see
     `PositionBounds`); up to which bound its rewrites were `applied`, and what the others cost at
-    least, `rest`; whether its memory has `grown` (see `pass_memory_on`); and the `Values`.
+    least, `rest`; and whether its memory has `grown` (see `pass_memory_on`). Those that were begun
+    have `values`.
     """
 
     def __init__(self) -> None:
-        self.nodes = Columns(_NODES | _VALUES, "NodeRoom")
+        self.nodes, self._values = Columns(_NODES, "NodeRoom"), Columns(_VALUES, "Values")
         self.edges, self.uses = Columns(_EDGES, "EdgeRoom"), Columns(_USES, "UseRoom")
         self._first_use = Columns({"of": np.int32})  # of each edge, and the end of the last one's
         self._first_use.room["of"][0] = 0
         self._first_use.lengthen(1)
-        self._begun = 0
 
     @property
     def new(self) -> Ints:
         """The nodes that are to be begun."""
-        return np.arange(self._begun, len(self.nodes), dtype=np.int32)
+        return np.arange(len(self._values), len(self.nodes), dtype=np.int32)
 
     def begin(self, kinds: Ints, depths: Ints, registers: int) -> None:
         """Begin all nodes that are new. `kinds` has the addresses of kinds' records.
 
         Each size lowers the rank of a Spec by its depth, and each level from `registers` downwards.
         """
-        count = len(self.nodes)
-        LOOPS.begin_nodes(self.nodes.struct, self._begun, count, kinds, depths, registers)
-        self._begun = count
+        begun, count = len(self._values), len(self.nodes)
+        self._values.make_room(count - begun)
+        LOOPS.begin_nodes(
+            self.nodes.struct, self._values.struct, begun, count, kinds, depths, registers
+        )
+        self._values.lengthen(count - begun)
 
     def begin_above(self, kind: int, nodes: Ints) -> int:
         """A node of another kind above some that were begun, of which it will have edges to each.
 
         There are no edges yet to these.
         """
-        number, first = self._begun, nodes[0]
-        self.nodes.make_room(1)
+        number, first = len(self.nodes), nodes[0]
         least = self.nodes["bound"][nodes].min()
-        for column in self.nodes.room.values():
-            column[number] = column[first]
-        values = {
+        own = {
             "kind": kind, "key": 0, "rank": self.nodes["rank"][first] + 1, "group": -1,
             "bound": least, "low": least, "estimate": least, "rest": INFINITE, "last": -1,
             "last_use": -1,
         }  # fmt: skip
-        for name, value in values.items():
-            self.nodes.room[name][number] = value
-        self.nodes.lengthen(1)
-        self._begun += 1
+        for columns in self.nodes, self._values:
+            columns.make_room(1)
+            for name, column in columns.room.items():
+                column[number] = own.get(name, column[first])
+            columns.lengthen(1)
         return number
 
     def add(
@@ -150,8 +151,8 @@ class GrowingColumns:
 
     @property
     def values(self) -> Values:
-        """The values of all nodes; writing to them changes them."""
-        return Values(*(self.nodes[name] for name in _VALUES))
+        """The values of all nodes that were begun; writing to them changes them."""
+        return Values(*(self._values[name] for name in _VALUES))
 
     @property
     def growing(self) -> Growing:

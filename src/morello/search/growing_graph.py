@@ -69,8 +69,8 @@ class GrowingGraph:
     """Specs that were reached from goals, with some of their rewrites.
 
     The `roots` are the nodes of the goals. That of a goal of several Specs has an edge to each. Of
-    each node, the rewrites
-    were `applied` whose lower bounds are at most so much; the others cost at least `rest`.
+    each node, the rewrites were `applied` whose lower bounds are at most so much; the others cost
+    at least `rest`.
     """
 
     def __init__(self, space: Space, bound: RelaxedBound, progress: Progress | None) -> None:
@@ -158,7 +158,7 @@ class GrowingGraph:
         recorded = kind.rules.unnumbered(columns["key"][nodes], allowed)
         columns["applied"][nodes] = upto
         columns["rest"][nodes] = np.maximum(beyond, columns["rest"][nodes])
-        columns["stale"][nodes], columns["grown"][nodes] = 2, True
+        self.values.stale[nodes], columns["grown"][nodes] = 2, True
         if len(recorded.row):
             edges, child = self._reaching.children(recorded, self.limit)
             self._begin_new()
@@ -186,7 +186,7 @@ class GrowingGraph:
 
     def reweigh(self) -> None:
         """Have all values computed anew, as the weight of what is not known changed."""
-        self._columns.nodes["stale"][:] = 2
+        self.values.stale[:] = 2
 
     def evaluate(self, weight: float) -> engine.Values:
         """Bring the values of all nodes near the best program up to date."""
