@@ -182,7 +182,7 @@ class _Importer:
         return self._readable(node, given)
 
     def _readable(self, outer: fx.Node, current: Node) -> Node:
-        """What is read of an input from here on: a copy if it is read, and changed after that."""
+        """The node that later calls read for an input: a copy if they read it before a change."""
         start, shared = self._places[outer], self._shared(outer)
         if current in self._effects.values():
             start = max(self._places[node] for node in self._effects if node in shared)
@@ -291,8 +291,7 @@ class _Importer:
         inputs = tuple(self._values[source] for source in node.all_input_nodes)
         if all(isinstance(each, Node) and isinstance(each.operator, Constant) for each in inputs):
             return self._known(node)
-        results = self._by_torch(torch_call, call, why, inputs)
-        return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
+        return _as_result(node, self._by_torch(torch_call, call, why, inputs))
 
     def _by_torch(
         self,
@@ -330,8 +329,7 @@ class _Importer:
         unheld = self._unheld(node)
         key = TorchChain((*unheld.inputs,), unheld.calls)
         inputs = (*unheld.inputs.values(),)
-        results = self._by_torch(key, call, "it reads complex numbers", inputs)
-        return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
+        return _as_result(node, self._by_torch(key, call, "it reads complex numbers", inputs))
 
     def _overwrite(self, node: fx.Node, written: fx.Node, result: Node) -> None:
         """Let later uses of a tensor that a call changes, and of others with it, see the change."""
@@ -431,3 +429,8 @@ class _Importer:
         """Whether a result shares elements with an input or a constant, and is none itself."""
         same = value in self._inputs or value in self._effects.values()
         return not same and result.op == "call_function" and bool(self._outer(result))
+
+
+def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
+    """The results of a call as torch gives them: one tensor, or several."""
+    return results[0] if isinstance(node.meta["val"], torch.Tensor) else results

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Gather, Pad, Slice, Where
+from morello.graph.operators import Constant, Gather, Pad, Slice
 from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.aten_choosing import from_start
 
 
 def reshaped(call: AtenCall) -> Node:
@@ -213,9 +214,8 @@ def _as_one(call: AtenCall, given: Mapping[int, Node]) -> Node:
     """The places in several dimensions as those in one, in which they are joined."""
     place: Node | None = None
     for d, each in given.items():
-        size, number = call.x.shape[d], call.build.cast(each, np.dtype(np.int32))
-        from_end = call.map("add", number, size)
-        number = call.apply(Where(), call.map("less", number, 0), from_end, number)
+        size = call.x.shape[d]
+        number = from_start(call, each, size)
         place = (
             number if place is None else call.map("add", call.map("multiply", place, size), number)
         )

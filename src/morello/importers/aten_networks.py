@@ -222,7 +222,7 @@ def vector_norm(call: AtenCall) -> Node:
     order, axes = call["ord"], call.axes()
     if order not in (None, 2) or (call.name == "linalg_norm" and order == 2 and len(axes) > 1):
         raise call.refuse(f"of order {order}")
-    total = call.reduce("sum", call.map("square", call.x), call.axes(), bool(call["keepdim"]))
+    total = call.reduce("sum", call.map("square", call.x), axes, bool(call["keepdim"]))
     return call.map("sqrt", call.reshape(total, call.type.shape))
 
 

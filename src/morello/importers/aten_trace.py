@@ -113,7 +113,7 @@ def layout_of(node: fx.Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def storages(node: fx.Node) -> set[int]:
-    """What tells the memory of a traced tensor from that of others."""
+    """The storages of a traced tensor, or of several, as identifiers."""
     value = node.meta.get("val")
     values = value if isinstance(value, Sequence) else (value,)
     return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}

@@ -9,7 +9,7 @@ import numpy as np
 from morello.graph.graph import Array, Node
 from morello.graph.operators import ArgReduce, Constant, Gather, Where
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.aten_choosing import INT32, counted
+from morello.importers.aten_choosing import INT32, counted, from_start
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 MOST_COMPARED = 1 << 14
@@ -109,9 +109,7 @@ def _hits(call: AtenCall, axis: int, index: Node, size: int | None = None) -> No
     size = call.x.shape[axis] if size is None else size
     if index.type.size * size > MOST_COMPARED:
         raise call.refuse("at many places that are not known")
-    shape, numbers = index.shape, call.build.cast(index, INT32)
-    from_end = call.map("add", numbers, size)
-    numbers = call.apply(Where(), call.map("less", numbers, 0), from_end, numbers)
+    shape, numbers = index.shape, from_start(call, index, size)
     apart = call.reshape(numbers, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
     return call.map("equal", apart, counted(call, size, axis + 1, len(shape) + 1))
 
