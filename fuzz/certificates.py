@@ -22,7 +22,7 @@ from morello.targets.caches import limited
 
 @dataclass(frozen=True)
 class Goal:
-    """What a certificate is for, on a machine of which some memory may be smaller."""
+    """An expression to certify, on a machine some of whose memory levels may be smaller."""
 
     text: str
     limits: str = ""

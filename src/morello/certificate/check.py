@@ -54,7 +54,7 @@ class Checked:
 
 
 class Derived:
-    """What is derived from a goal and a machine alone, as far as its certificates need it."""
+    """The relaxed graph and the graph of a goal on a machine, which its certificates share."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
         self.relaxed, self.graph = Relaxed(goal, target), ProofGraph(goal, target)

@@ -65,7 +65,7 @@ class Tier(NamedTuple):
 
     @property
     def order(self) -> tuple[SpecRank, str]:
-        """What tiers are sorted by: the highest rank first, then by kind."""
+        """The sort key of tiers: the highest rank first, then by kind."""
         return tuple(-part for part in self.rank), kind_text(self.kind)
 
 

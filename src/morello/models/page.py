@@ -43,10 +43,12 @@ def program_page(
     programs: dict[Kernel, int] = {}
     for each in calls:
         programs.setdefault(each.kernel, len(programs))
+    hertz = hertz_of(host_cpu())
     kernels = [
         _kernel(each, cuts, number)
         | {
             "program": programs[each.kernel],
+            "seconds": each.kernel.cost / hertz,
             "measured": times[number] if times else None,
             "bound": asdict(bounds[number]) if bounds else None,
         }
@@ -88,7 +90,6 @@ def _kernel(each: KernelCall, cuts: Cuts, number: int) -> dict[str, Any]:
         "style": "move" if group is None else _style(kernel.spec.operation),
         "call": each.segment,
         "cycles": kernel.cost,
-        "seconds": kernel.cost / hertz_of(host_cpu()),
         "gap": gap if (gap := _gap(kernel)) < inf else None,
         "threads": kernel.threads,
         "operators": [str(node.operator) for node in nodes if not isinstance(node.operator, VIEWS)],

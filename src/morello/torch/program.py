@@ -69,9 +69,11 @@ class TorchProgram:
         return program_report(self._compiled, inputs, lambda operator: left[operator.name])
 
     def _result(self, result: Any, lies: int, memory: dict[Node, int]) -> Callable[[Values], Any]:
-        """What picks a result, given which memory the nodes are that the caller knows already.
+        """A function that picks a result from the values of a call.
 
-        The caller may change it, so constants are copied, and what torch would have elsewhere.
+        `memory` has the storages of tensors that the caller holds, by node; `lies` is the result's
+        storage in torch. The caller may change a result, so a constant is copied, and so is one
+        that would lie in another storage in torch.
         """
         if not isinstance(result, Node):
             return lambda values: result
