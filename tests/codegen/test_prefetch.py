@@ -13,6 +13,7 @@ from morello.codegen import generate
 from morello.codegen.lines import Lines
 from morello.codegen.lower import lower, prefetch_notes
 from morello.codegen.names import NamesInC
+from morello.codegen.prefetch import iterations_of
 from morello.codegen.statements import For, Prefetch, walk
 from morello.codegen.views import MemoryView, buffer_view
 from morello.impl.printing import tree
@@ -234,6 +235,21 @@ def test_weights_are_prefetched_where_the_outermost_loop_reads_them_once(
     lines = [lines for operand, lines, _ in prefetched(generate(impl).text) if operand == "b"]
     panel = 32 * 64 // PER_LINE
     assert lines == ([set(range(panel, 2 * panel))] if prefetches else [])
+
+
+def test_unrolled_steps_are_iterations(layer: Impl) -> None:
+    """Steps that add to the same registers, not those that add to others."""
+    statements = lower(layer).body
+    inner = [
+        loop
+        for loop in walk(statements)
+        if isinstance(loop, For) and loop.reduction
+        if not any(isinstance(statement, For) for statement in walk(loop.body))
+    ]
+    assert inner
+    for loop in inner:
+        twice = replace(loop, body=[*loop.body, *loop.body])
+        assert iterations_of([twice]) == 2 * iterations_of([loop])
 
 
 def test_loops_that_prefetch_are_unrolled_by_what_divides_them(layer: Impl) -> None:

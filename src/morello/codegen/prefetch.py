@@ -15,7 +15,7 @@ caches hold.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -34,7 +34,7 @@ from morello.codegen.statements import (
     bodies,
     walk,
 )
-from morello.codegen.views import MemoryView
+from morello.codegen.views import MemoryView, RegisterView
 from morello.targets.target import Target
 
 ITERATIONS_PER_LINE = 2
@@ -63,7 +63,7 @@ def notes(statements: Sequence[Statement]) -> dict[int, list[str]]:
 def _words(chunks: For, prefetch: Prefetch) -> str:
     """A prefetch in a loop over the chunks of a reduction."""
     lines = "one line" if prefetch.at_once == 1 else f"{prefetch.at_once} lines"
-    every = prefetch.every * _iterations(chunks.body)
+    every = prefetch.every * iterations_of(chunks.body)
     return f"prefetches {prefetch.operand}, {lines} every {every} iterations"
 
 
@@ -157,13 +157,27 @@ def _reduces_inside(loop: For) -> bool:
     return any(isinstance(inner, For) and inner.reduction for inner in walk(loop.body))
 
 
-def _iterations(statements: Sequence[Statement]) -> int:
-    """How often the innermost loops in statements iterate, all of them together."""
+def iterations_of(statements: Sequence[Statement]) -> int:
+    """How often the innermost loops in statements iterate, all of them together.
+
+    Steps that add to the same sums one after the other are unrolled iterations.
+    """
     total = 0
     for statement in statements:
-        inside = sum(map(_iterations, bodies(statement)))
-        total += statement.times * max(1, inside) if isinstance(statement, For) else inside
+        inside = sum(map(iterations_of, bodies(statement)))
+        if isinstance(statement, For):
+            total += statement.times * (inside or _unrolled(statement.body))
+        else:
+            total += inside
     return total
+
+
+def _unrolled(statements: Sequence[Statement]) -> int:
+    """How often statements without loops add to the register that they add to most."""
+    calls = (call for call in walk(statements) if isinstance(call, Call))
+    added = (call.views[-1] for call in calls if call.spec.operation.accumulates)
+    sums = Counter(view for view in added if isinstance(view, RegisterView))
+    return max(sums.values(), default=1)
 
 
 def _moves(tile: MemoryView, loop: For) -> bool:
@@ -249,8 +263,7 @@ class _Pass:
 
         If it has loops inside, these are its iterations, and each of its own is a chunk.
         """
-        inside = _iterations(loop.body)
-        iterations = loop.times * max(1, inside)
+        iterations = iterations_of([loop])
         served = [
             request
             for request in requests
@@ -258,7 +271,7 @@ class _Pass:
         ]
         if not served:
             return loop
-        if inside:
+        if any(isinstance(inner, For) for inner in walk(loop.body)):
             prefetches = [self._prefetch(r, loop, loop.variable, loop.step) for r in served]
             return replace(loop, body=[*prefetches, *loop.body])
         iterations = _chunk(loop.times, [request.lines for request in served])
