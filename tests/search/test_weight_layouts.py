@@ -36,6 +36,17 @@ def test_the_program_is_the_cheapest_of_any_layout(text: str, name: str) -> None
     assert session.goal == result.goal
 
 
+@pytest.mark.parametrize("after", ["", " + f32[8]"])
+def test_depthwise_filters_lie_as_the_result(after: str) -> None:
+    """They have no panels, in which registers hold channels of one filter pixel."""
+    filters, target = "transpose(f32[8,1,3,3], order=[2,3,1,0])", find_target("avx2")
+    goal = f"conv(f32[1,6,6,8], {filters}, groups=8, layout=NHWC){after}"
+    (only,) = with_layouts(parse(goal), target)
+    assert "f32[8,1,3,3]{0,3,2,1}" in only.expression
+    rows = "conv(f32[1,8,6,6], f32[8,1,3,3], groups=8)"
+    assert len(with_layouts(parse(rows), target)) > 2
+
+
 def test_after_the_search_its_goal_is_that_of_the_program() -> None:
     target = find_target("avx2")
     first, *others = with_layouts(parse("f32[12,128] @ f32[128,1024]"), target)

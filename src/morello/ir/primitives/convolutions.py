@@ -114,6 +114,11 @@ def channels_of(grouped: Operation) -> tuple[int, int]:
     return image, out
 
 
+def is_depthwise(operation: Operation) -> bool:
+    """Whether it is a convolution of each channel by a filter of its own."""
+    return operation.grouped and channels_of(operation) == (1, 1)
+
+
 # ---- what they compute
 
 
