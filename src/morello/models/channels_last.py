@@ -129,15 +129,26 @@ def _in_order(call: StoredCall) -> StoredCall:
 
 
 def _of_ordered_constant(call: StoredCall) -> StoredCall:
-    """A copy of a constant, which lies in the order of the memory that it is copied to."""
+    """A copy of a constant, which lies in the order of the memory that it is copied to.
+
+    Of equal numbers, only those of the fastest dimension are read, again and again.
+    """
     view, output = call.inputs[0], call.output
-    if not call.copies or not isinstance(view.base.operator, Constant):
+    constant = view.base.operator
+    if not call.copies or not isinstance(constant, Constant):
         return call
     order = sorted(range(len(view.shape)), key=lambda d: -output.strides[d])
     shape, strides, to = (
         tuple(of[d] for d in order) for of in (view.shape, view.strides, output.strides)
     )
-    packed = copied(replace(view, shape=shape, strides=row_major_strides(shape, 1)), to)
+    dense = row_major_strides(shape, 1)
+    if bool((constant.array == constant.array.flat[0]).all()) and prod(shape) > 1:
+        fastest = max(d for d, size in enumerate(shape) if size > 1)
+        dense, strides = (
+            tuple(step if d == fastest else 0 for d, step in enumerate(of))
+            for of in (dense, strides)
+        )
+    packed = copied(replace(view, shape=shape, strides=dense), to)
     turned_view = replace(view, shape=shape, strides=strides)
     return StoredCall(
         packed.spec, (turned_view,), replace(output, shape=shape, strides=to), copies=True
