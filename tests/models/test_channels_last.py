@@ -88,6 +88,49 @@ def test_convolutions_read_and_write_pixels_with_all_channels() -> None:
     ]
 
 
+def computed(graph: Graph) -> list[str]:
+    """The expressions of the calls of a graph of one input, whose results are right."""
+    partition = partitioned(graph)
+    run = calls(partition)
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, graph.inputs[0].shape)
+    for got, expected in zip(emulated(partition.graph, x, run), evaluate(graph, [x]), strict=True):
+        np.testing.assert_allclose(got, expected, 1e-9, 1e-9)
+    return [call.spec.expression for call in run if not call.copies]
+
+
+def test_filters_of_each_channel_lie_as_their_images() -> None:
+    """They are stored in the padding of these, unless that is large."""
+    for size, turned in ((20, True), (4, False)):
+        x = given(1, 16, size, size)
+        image = conv(conv(conv(x, 16, 1, 0), 16, 3, 1, groups=16), 16, 1, 2)
+        texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
+        grouped = [text for text in texts if "groups=16" in text]
+        assert len(grouped) == 1
+        assert ("NHWC" in grouped[0], "padding" in grouped[0]) == (turned, not turned)
+
+
+def test_images_stay_in_rows_around_filters_that_leave_registers_empty() -> None:
+    """So does what is added to them; but not what windows of others, or single pixels, read."""
+    x = given(1, 16, 12, 12)
+    before = conv(x, 16, 3, 0)
+    image = conv(before, 32, 1, 1)
+    doubled = apply(Map("add"), image, apply(Map("tanh"), image))
+    graph = Graph((x,), (apply(Reduce("mean", (2, 3)), conv(conv(doubled, 24, 3, 2), 24, 1, 3)),))
+    texts = computed(graph)
+    windows = [text for text in texts if "f32[24,32,3,3]" in text]
+    assert windows and all("NHWC" not in text for text in windows)
+    assert [text for text in texts if "f32[16,16,3,3]" in text and "NHWC" in text]
+    assert not [text for text in texts if "tanh" in text and "NHWC" in text]
+
+
+def test_padding_of_equal_numbers_is_stored_again_and_again() -> None:
+    x = given(1, 16, 6, 6)
+    image = conv(conv(x, 16, 1, 0), 16, 3, 1)
+    graph = Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
+    copies = [call.spec.expression for call in calls(partitioned(graph)) if call.copies]
+    assert copies and all("broadcast(u32[16]" in text for text in copies)
+
+
 def test_what_is_left() -> None:
     """Outputs, what is cut into other shapes, networks with groups, and what is no image."""
     x = given(1, 4, 6, 6)

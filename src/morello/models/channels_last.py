@@ -16,12 +16,17 @@ from morello.graph.lowering import copied
 from morello.graph.operators import Constant
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
+from morello.ir.primitives.convolutions import is_depthwise
 from morello.ir.spec import Spec, goal
 from morello.ir.turned import turned
 from morello.models.in_place import Relocation, Run, in_place
 from morello.models.schedule import Stage, StoredCall
+from morello.rewrites.conv import is_padded
 from morello.runtime.argument import CACHE_LINE, row_major_strides
 from morello.search.prepacking import weights_of
+
+FULL = 0.9
+"""The least part of their registers that sums of all filters should fill."""
 
 _RANK = 4
 """The dimensions of an image: the number of images, channels, rows and columns."""
@@ -58,9 +63,14 @@ def _images(stage: Stage) -> list[Node]:
     """The images that kernels with windows write or read within a stage, and those of the same
     sizes that are computed with them.
 
-    Empty if there are convolutions in groups, which are faster on all pixels of a channel.
+    Empty if there are convolutions in groups of several channels or filters, or such that pad their
+    images, which are faster on all pixels of a channel.
     """
-    if any(primitive.grouped for call in stage.calls for primitive in _primitives(call.spec)):
+    if any(
+        _is_better_in_rows(primitive)
+        for call in stage.calls
+        for primitive in _primitives(call.spec)
+    ):
         return []
     stored = {
         node
@@ -80,7 +90,47 @@ def _images(stage: Stage) -> list[Node]:
             sizes = {node.shape[2:] for node in nodes if node in images}
             parts = bool(sizes) and call.copies
             images |= dict.fromkeys(n for n in nodes if parts or n.shape[2:] in sizes)
-    return [*images]
+    rows = _better_in_rows(near)
+    return [node for node in images if node not in rows]
+
+
+def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
+    """The images around convolutions by windows whose filters would leave registers empty.
+
+    Of the images `near` each call; and those that are computed with them, pixel by pixel.
+    """
+    rows = {node for call, nodes in near if _wastes_registers(call) for node in nodes}
+    before = 0
+    while len(rows) > before:
+        before = len(rows)
+        for call, nodes in near:
+            alike = [node for node in nodes if node not in _slid_over(call)]
+            shapes = {node.shape for node in alike if node in rows}
+            if shapes:
+                rows |= {node for node in alike if call.copies or node.shape in shapes}
+    return rows
+
+
+def _slid_over(call: StoredCall) -> set[Node]:
+    """The images of which windows of a call, or single pixels, make new ones."""
+    sources = {part.inputs[0] for part in call.spec.parts if part.operation.windows}
+    return {view.base for number, view in enumerate(call.inputs) if number in sources}
+
+
+def _wastes_registers(call: StoredCall) -> bool:
+    """Whether sums of all filters of a convolution by windows fill few of their registers."""
+    for part in call.spec.parts:
+        if part.operation.is_product and part.operation.windows and not part.operation.grouped:
+            pixels = prod(part.sizes[dim] for dim in part.operation.reduced if dim != "c")
+            filters = part.sizes["f"] * part.dtypes[-1].bytes
+            if pixels > 1 and filters < FULL * -(-filters // CACHE_LINE) * CACHE_LINE:
+                return True
+    return False
+
+
+def _is_better_in_rows(primitive: Operation) -> bool:
+    """Whether it is a convolution in groups that reads rows: of several channels, or padded."""
+    return primitive.grouped and (is_padded(primitive) or not is_depthwise(primitive))
 
 
 def _bases(call: StoredCall) -> list[Node]:

@@ -16,7 +16,7 @@ from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
-from morello.graph.patterns.padding import STORED_PADDING, has_groups
+from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.rewriting import rewritten, simplified
 from morello.models.channels_last import in_place_by_pixels
 from morello.models.in_place import in_place
@@ -140,7 +140,7 @@ def partitioned(graph: Graph) -> GraphPartition:
 def _simplified(graph: Graph) -> Graph:
     check(graph)
     expanded = rewritten(simplified(graph), EXPANSIONS)
-    return expanded if has_groups(expanded) else rewritten(expanded, STORED_PADDING)
+    return stored_in_padding(expanded)
 
 
 def compile_partition(

@@ -12,13 +12,36 @@ from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.operators import Constant, Conv, Map, Pad, Pooling
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import Rule, constant
+from morello.graph.rewriting import rewritten
+
+LARGEST = 0.25
+"""The most elements of padding that are stored, relative to those of images."""
 
 _SPATIAL = 2
 
 
-def has_groups(graph: Graph) -> bool:
-    """Whether there are convolutions in groups."""
-    return any(isinstance(n.operator, Conv) and n.operator.groups > 1 for n in graph.nodes)
+def stored_in_padding(graph: Graph) -> Graph:
+    """The graph with its images stored in their padding, where what slides over them gains by it.
+
+    Convolutions in groups of several channels or filters do not, and depthwise ones only if the
+    padding, which is written anew in every call, is a small part of their images.
+    """
+    depthwise = [node for node in graph.nodes if _is_depthwise(node)]
+    grouped = [n for n in graph.nodes if isinstance(n.operator, Conv) and n.operator.groups > 1]
+    if len(grouped) > len(depthwise):
+        return graph
+    wider = rewritten(graph, STORED_PADDING)
+    images = sum(prod(node.inputs[0].shape) for node in depthwise)
+    stored = sum(prod(node.inputs[0].shape) for node in wider.nodes if _is_depthwise(node))
+    return wider if stored <= (1 + LARGEST) * images else graph
+
+
+def _is_depthwise(node: Node) -> bool:
+    """Whether a node is a convolution of each channel by a filter of its own."""
+    conv = node.operator
+    return (
+        isinstance(conv, Conv) and node.inputs[1].shape[:2] == (conv.groups, 1) and conv.groups > 1
+    )
 
 
 def conv_of_stored_padding(node: Node) -> Node | None:
