@@ -28,11 +28,11 @@ from morello.learn import hardware
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.choosers import ORDERS, Order
-from morello.learn.guided_chooser import ByPrediction
+from morello.learn.guided_chooser import EXPLORE, ByPrediction
 from morello.learn.label import source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
-from morello.learn.tune import Trial, Tuning, plan, tune
+from morello.learn.tune import Enough, Trial, Tuning, plan, tune
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.search.budget import UNTIMED
@@ -119,6 +119,50 @@ def test_orders_differ(learned: Tuning) -> None:
     assert all(texts(one)[0] == texts(learned)[0] for one in (affine, random))
 
 
+@pytest.mark.parametrize(
+    ("enough", "left"),
+    [
+        (Enough(), inf),
+        (Enough(programs=5), 1),
+        (Enough(programs=2), 0),
+        (Enough(plateau=4), 2),
+        (Enough(plateau=2), 0),
+        (Enough(programs=5, plateau=4), 1),
+        (Enough(seconds=0.81e-6), 0),
+        (Enough(seconds=0.79e-6), inf),
+    ],
+)
+def test_what_is_enough(enough: Enough, left: float) -> None:
+    assert enough.left([1.0, 1.2, 0.8, 0.9, 0.8], 1e-6) == left
+    assert replace(enough, seconds=0.0).left([1.0], 1e-6) == min(enough.programs, enough.plateau)
+
+
+def test_no_more_programs_are_measured_than_asked_for() -> None:
+    *_, found = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=2))
+    assert len(found.trials) + found.failed == 3 and found.seconds < LONG
+
+
+def test_finalists_are_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[int] = []
+
+    def counted(impls: Sequence[Impl], names: Sequence[str]) -> str:
+        files.append(len(impls))
+        return source(impls, names)
+
+    measure = tuning._Run.batches
+
+    def slow_first(run: tuning._Run, *arguments: Any) -> Iterator[Tuning]:
+        yield from measure(run, *arguments)
+        run._trials[0] = replace(run._trials[0], ratio=100.0)
+
+    monkeypatch.setattr(hardware, "source", counted)
+    monkeypatch.setattr(tuning, "available_threads", lambda: 1)
+    monkeypatch.setattr(tuning._Run, "batches", slow_first)
+    *_, found = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=FEW))
+    assert files[:2] == [1, FEW] and files[2:] == [1] * len(files[2:])
+    assert len(files) > 2 and found.best.impl != found.trials[0].impl
+
+
 def test_time_is_kept() -> None:
     began = monotonic()
     *_, found = tune(*plan(EXPRESSION), 2.0)
@@ -175,7 +219,9 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
 
     first, again, other = chosen(0, 0), chosen(0, 0), chosen(1, 3)
     assert first == again != other
-    assert first[0] == other[0]  # the search's choices
+    predicted, drawn = FEW - FEW // EXPLORE, FEW // EXPLORE
+    assert first[0][:predicted] == other[0][:predicted]  # the search's choices
+    assert drawn and first[0][predicted:] != other[0][predicted:]
     every = [generate(impl).text for batch in first for impl in batch]
     assert len(set(every)) == len(every) == 3 * FEW
 

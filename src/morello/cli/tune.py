@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from morello.cli.output import readable
 from morello.cli.program import opened
 from morello.frontends.ranges import family
 from morello.impl import saved
-from morello.learn.tune import Tuning, plan, tune
+from morello.learn.tune import Enough, Tuning, plan, tune
 from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
@@ -72,6 +73,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--order", choices=["learned", "affine", "random"], default="learned",
         help="measure first what is predicted to be fastest and variations of what was fastest, "
         "the search's choices by cost, or random programs (learned)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--programs", type=whole, default=inf, metavar="N", help="end after so many programs"
+    )
+    parser.add_argument(
+        "--plateau", type=whole, default=inf, metavar="N",
+        help="end after so many programs in a row that are no faster than the fastest",
+    )  # fmt: skip
+    parser.add_argument(
+        "--until", type=float, default=0.0, metavar="SECONDS",
+        help="end when a call of the fastest takes at most so long, such as 20e-6",
     )  # fmt: skip
     parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
     add_target(parser)
@@ -125,6 +137,7 @@ def _tuned(
     interrupted = False
     steps = tune(
         goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
+        enough=Enough(arguments.programs, arguments.plateau, arguments.until),
         compiler=arguments.compiler,
     )  # fmt: skip
     with closing(steps), StatusLine() as line:

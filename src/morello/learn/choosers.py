@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from random import Random
@@ -80,9 +80,9 @@ class AtRandom:
     """Random legal programs, in random order."""
 
     def __init__(self, session: Session, random: Random, ends: float) -> None:
-        self._session, self._new = session, Distinct()
+        self._new = Distinct()
         walker = walker_of(session, random, watch(ends))
-        self._impls = iter(()) if walker is None else self._walks(walker)
+        self._impls = (impl for impl, _ in random_programs(session, walker, self._new))
 
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
@@ -90,20 +90,20 @@ class AtRandom:
     def learn(self, impl: Impl, seconds: float) -> None:
         self._new(impl)
 
-    def _walks(self, walker: Walker) -> Iterator[Impl]:
-        seen: set[Edges] = set()
-        misses = 0
-        while misses < MISSES:
-            misses += 1
-            walked = walker.walk()
-            if (
-                walked is None
-                or walked[0] > COST_RANGE * self._session.cost
-                or tuple(walked[1]) in seen
-            ):
-                continue
-            seen.add(tuple(walked[1]))
-            impl = program(self._session, walker.rewrites(walked[1]))
-            if self._new(impl):
-                misses = 0
-                yield impl
+
+def random_programs(
+    session: Session, walker: Walker | None, new: Callable[[Impl], bool]
+) -> Iterator[tuple[Impl, Edges]]:
+    """Random legal programs that are new, with their edges; none without a walker."""
+    seen: set[Edges] = set()
+    misses = 0
+    while walker is not None and misses < MISSES:
+        misses += 1
+        walked = walker.walk()
+        if walked is None or walked[0] > COST_RANGE * session.cost or tuple(walked[1]) in seen:
+            continue
+        seen.add(tuple(walked[1]))
+        impl = program(session, walker.rewrites(walked[1]))
+        if new(impl):
+            misses = 0
+            yield impl, tuple(walked[1])

@@ -17,7 +17,7 @@ import numpy as np
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.choosers import program, walker_of, watch
+from morello.learn.choosers import program, random_programs, walker_of, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
@@ -32,6 +32,9 @@ ALIKE = 3
 
 HEDGE = 4
 """One in so many programs is measured because its cost is least, whatever its prediction."""
+
+EXPLORE = 4
+"""One in so many programs is drawn at random: the fastest may be unlike all that are predicted."""
 
 WALKER_SHARE, CHOICES_SHARE = 0.5, 0.3
 """The parts of the time left that the graph to walk in, and then the search's choices, may take."""
@@ -56,7 +59,8 @@ class Scored:
 class ByPrediction:
     """Chooses those predicted fastest: of the search's choices, then of all programs so far.
 
-    Annealing adds programs, from the fastest of those measured and of those predicted.
+    Annealing adds programs, from the fastest of those measured and of those predicted. Some are
+    drawn at random, and annealing starts from these as well if they are fast.
     """
 
     def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
@@ -65,6 +69,7 @@ class ByPrediction:
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
         self._walker = walker_of(session, random, watch(ends, WALKER_SHARE))
+        self._drawn = random_programs(session, self._walker, self._new)
         self._scored_edges: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
@@ -83,13 +88,17 @@ class ByPrediction:
         self._correction = TraitErrors(
             [traits for _, traits in pairs], [error for error, _ in pairs]
         )
+        drawn = list(islice(self._drawn, count // EXPLORE))
         for _ in range(ATTEMPTS):
             if self._started:
                 self._anneal()
             self._started = True
-            if chosen := self._best(count):
-                return chosen
-        return []
+            if chosen := self._best(count - len(drawn)):
+                break
+        random = self._scored([impl for impl, _ in drawn], [edges for _, edges in drawn])
+        chosen += random
+        self._given |= {id(scored.impl): scored for scored in chosen}
+        return [scored.impl for scored in chosen]
 
     def learn(self, impl: Impl, seconds: float) -> None:
         scored = self._given.pop(id(impl), None)
@@ -111,7 +120,7 @@ class ByPrediction:
         """The predicted logarithm of its seconds, corrected by all that was measured."""
         return scored.predicted + self._correction.of(scored.structure)
 
-    def _best(self, count: int) -> list[Impl]:
+    def _best(self, count: int) -> list[Scored]:
         """Take the new programs predicted fastest, few of them of the same structure.
 
         And some that cost least, in case the predictions are wrong for this Spec.
@@ -131,8 +140,7 @@ class ByPrediction:
                 self._left.append(scored)
             elif self._new(scored.impl):
                 chosen.append(scored)
-        self._given |= {id(scored.impl): scored for scored in chosen}
-        return [scored.impl for scored in chosen]
+        return chosen
 
     def _anneal(self) -> None:
         """Anneal, and keep all programs that it visits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan
+from math import inf, isnan, nan
 from random import Random
 from time import monotonic
 
@@ -34,7 +34,7 @@ SEARCHING = 0.3
 """The share of the time that the search for the first choice may take."""
 
 FINALISTS = 3
-"""At the end, this many of the fastest are timed again together."""
+"""At the end, this many of the fastest are compiled alone, as they ship, and timed again."""
 
 FIRST_S = 300.0
 """The time limit for timing the first choice, in seconds."""
@@ -45,6 +45,30 @@ SLOWER = 50.0
 
 
 Patience = Callable[[Sequence[Compiled]], float]
+
+
+@dataclass(frozen=True)
+class Enough:
+    """When tuning ends before its time: whichever comes first.
+
+    After so many programs besides the first choice, after so many in a row without a faster one (a
+    `plateau`), or with a program of which a call takes at most so many `seconds`.
+    """
+
+    programs: float = inf
+    plateau: float = inf
+    seconds: float = 0.0
+
+    def left(self, ratios: Sequence[float], first_s: float) -> float:
+        """How many programs there are to measure after those with these times; 0 if none.
+
+        The times are multiples of the first one, `first_s` seconds.
+        """
+        best = min(range(len(ratios)), key=ratios.__getitem__)
+        if ratios[best] * first_s <= self.seconds:
+            return 0
+        measured = len(ratios) - 1
+        return max(0, min(self.programs - measured, self.plateau - (measured - best)))
 
 
 @dataclass(frozen=True)
@@ -126,9 +150,12 @@ def tune(
     predictor: Predictor | None = None,
     seed: int = 0,
     known: Sequence[Impl] = (),
+    enough: Enough = Enough(),
     compiler: str | None = None,
 ) -> Generator[Tuning, None, None]:
-    """Measure programs for `seconds` in all; yields the results so far after each batch.
+    """Measure programs for `seconds` in all, or until it is `enough`.
+
+    Yields the results so far after each batch.
 
     The search's first choice comes first, then programs that are `known`, however long these
     take, then others in an order. "learned": those predicted fastest of the search's choices and
@@ -144,7 +171,7 @@ def tune(
         session = Session(goal, target)
         solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
         first = reconstruct(goal, target, solution.decisions)
-        run = _Run(worker, toolchain, first, solution.statistics.gap, began, ends)
+        run = _Run(worker, toolchain, first, solution.statistics.gap, began, ends, enough)
         yield run.so_far()
         random = Random(seed)
         chooser: Chooser
@@ -170,12 +197,12 @@ class _Run:
         gap: float,
         began: float,
         ends: float,
+        enough: Enough,
     ) -> None:
         """Builds and times the first choice, however long that takes."""
         self._worker, self._compiler, self._gap = worker, compiler, gap
-        self._began, self._ends = began, ends
+        self._began, self._ends, self._limits = began, ends, enough
         self._failed, self._hardware_s = 0, 0.0
-        self._built: dict[int, Compiled] = {}
         started = monotonic()
         (self._first,) = compiled([first], compiler, PATIENCE_S)
         built = monotonic()
@@ -219,25 +246,33 @@ class _Run:
     def confirmed(self) -> Tuning:
         """Time the fastest programs again, until the fastest of all has been timed twice.
 
-        Second times replace the first ones: the minimum of many noisy times is biased.
+        Second times replace the first ones: the minimum of many noisy times is biased, and in a
+        file with others, a program may not be what it is alone.
         """
         sure = {id(self._first.impl)}
         while True:
             fastest = sorted(self._trials, key=lambda trial: trial.ratio)[:FINALISTS]
             if id(fastest[0].impl) in sure or (len(sure) > 1 and monotonic() > self._ends):
                 return self.so_far()
-            again = [id(trial.impl) for trial in fastest if id(trial.impl) not in sure]
-            new_ratios = self._ratios([self._built[key] for key in again], self._enough)
-            ratios = dict(zip(again, new_ratios, strict=True))
+            again = [trial.impl for trial in fastest if id(trial.impl) not in sure]
+            ratios = {id(impl): nan for impl in again}
+            tell(phase="build")
+            if alone := [x for x in compiled_apart(again, self._compiler, 1) if x is not None]:
+                new_ratios = self._ratios(alone, self._enough)
+                ratios |= zip([id(x.impl) for x in alone], new_ratios, strict=True)
             trials = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
             self._trials = [trial for trial in trials if not isnan(trial.ratio)]
             self._failed += len(trials) - len(self._trials)
             sure |= ratios.keys()
 
     def _size(self) -> int:
-        """How many programs there is time for, besides the finalists; at most a file of them."""
-        left = self._ends - monotonic() - self._alone_s - FINALISTS * self._trials[0].hardware_s
-        return max(0, int(min(left / self._each_s, TOGETHER)))
+        """How many programs to measure next, at most a file of them.
+
+        There has to be time for them, and for the finalists.
+        """
+        wanted = self._limits.left([trial.ratio for trial in self._trials], self._first_s)
+        time = self._ends - monotonic() - FINALISTS * self._alone_s
+        return max(0, int(min(time / self._each_s, wanted, TOGETHER)))
 
     def _measure(self, impls: Sequence[Impl], chooser: Chooser, ends: float) -> None:
         def patience(programs: Sequence[Compiled]) -> float:
@@ -251,7 +286,6 @@ class _Run:
         ratios = self._ratios(programs, patience) if programs else []
         for program, ratio in zip(programs, ratios, strict=True):
             if not isnan(ratio):
-                self._built[id(program.impl)] = program
                 self._trials.append(Trial(program.impl, ratio, self._hardware_s))
                 chooser.learn(program.impl, ratio * self._first_s)
         self._failed += len(impls) - sum(not isnan(ratio) for ratio in ratios)
