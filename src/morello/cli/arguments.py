@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from morello.base.errors import quoted
+from morello.base.errors import GraphError, quoted
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -50,6 +51,25 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def add_expression(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shape", action="append", default=[], metavar="INPUT=AxBxC",
+        help="the shape of an input that has free dimensions, such as image=1x3x224x224",
+    )  # fmt: skip
+
+
+def shapes_of(arguments: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """The shapes that `--shape` gives, by the input's name. Raises `GraphError`."""
+    return dict(map(_shape, arguments.shape))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not re.fullmatch(r"\d{1,10}(x\d{1,10})*|", sizes):
+        raise GraphError(f"{quoted(text)} is no shape", "write one as image=1x3x224x224")
+    return name, tuple(int(size) for size in sizes.split("x") if size)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from morello.base.errors import GraphError, MorelloError, quoted
+from morello.base.errors import MorelloError
 from morello.base.files import check_writable, write_text
 from morello.cli.arguments import (
     add_budget,
     add_compiler,
     add_fuse_seconds,
     add_json,
+    add_shapes,
     add_table,
     add_target,
     add_threads,
+    shapes_of,
 )
 from morello.cli.output import print_json, progress, readable
 
@@ -35,10 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, required=True, metavar="PATH",
         help="write the model here, such as fast.onnx, and its kernels beside it, as fast.so",
     )  # fmt: skip
-    parser.add_argument(
-        "--shape", action="append", default=[], metavar="INPUT=AxBxC",
-        help="the shape of an input that has free dimensions, such as image=1x3x224x224",
-    )  # fmt: skip
+    add_shapes(parser)
     parser.add_argument(
         "--html", type=Path, metavar="PATH",
         help="write a page here: the kernels, where the model is cut, and what is left",
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_writable(arguments.output)
     if arguments.html is not None:
         check_writable(arguments.html)
-    shapes = dict(map(_shape, arguments.shape))
+    shapes = shapes_of(arguments)
     began = time.perf_counter()
     print(f"reading {arguments.model} ...", file=sys.stderr)
     with progress() as report:
@@ -95,13 +93,6 @@ def _page(conversion: Conversion, target: str) -> str:
     """The page of a model; with measured times if it is for this machine."""
     report = conversion.report
     return (report.measured() if target == "native" else report).html()
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, equals, sizes = text.rpartition("=")
-    if not equals or not re.fullmatch(r"\d{1,10}(x\d{1,10})*|", sizes):
-        raise GraphError(f"{quoted(text)} is no shape", "write one as image=1x3x224x224")
-    return name, tuple(int(size) for size in sizes.split("x") if size)
 
 
 def _about(

@@ -1,4 +1,4 @@
-"""`morello tune`: measures programs for some time and keeps the fastest."""
+"""`morello tune`: measures programs of Specs, or of a model's kernels, and keeps the fastest."""
 
 from __future__ import annotations
 
@@ -15,40 +15,57 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from morello.base.errors import FileError, MorelloError
+from morello.base.errors import FileError, GraphError, MorelloError
 from morello.base.files import check_writable, write_text
-from morello.cli.arguments import add_compiler, add_json, add_table, add_target, whole
-from morello.cli.output import readable
+from morello.cli.arguments import (
+    add_compiler,
+    add_json,
+    add_shapes,
+    add_table,
+    add_target,
+    shapes_of,
+    whole,
+)
+from morello.cli.output import progress, readable
 from morello.cli.program import opened
 from morello.frontends.ranges import family
 from morello.impl import saved
+from morello.ir.spec import Spec
 from morello.learn.tune import Enough, Tuning, plan, tune
 from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
 from morello.native.toolchain import find_compiler
+from morello.search.budget import Budget
 from morello.status_line import StatusLine
+from morello.tables import OFF
 
+MODEL_SUFFIX: Final = ".onnx"
 WIDTH: Final = 60
 HEIGHT: Final = 10
 
 
 @dataclass(frozen=True)
 class TuningOutcome:
-    """The outcome of tuning for an expression: its result so far, or why it failed."""
+    """The outcome of tuning for an expression: its result so far, or why it failed.
+
+    A model has so many `calls` of it.
+    """
 
     expression: str
     tuning: Tuning | None = None
     interrupted: bool = False
     problem: str = ""
+    calls: int = 1
 
     def data(self) -> dict[str, Any]:
         tuning = self.tuning
         if tuning is None:
-            return {"spec": self.expression, "error": self.problem}
+            return {"spec": self.expression, "calls": self.calls, "error": self.problem}
         first, best = tuning.trials[0].impl, tuning.best.impl
         return {
             "spec": self.expression,
+            "calls": self.calls,
             "seconds": tuning.seconds,
             "hardware_s": tuning.hardware_s,
             "programs": len(tuning.trials),
@@ -62,12 +79,15 @@ class TuningOutcome:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help='such as "f32[m,64] @ f32[64,64]"')
+    parser.add_argument(
+        "expression", metavar="EXPR",
+        help='such as "f32[m,64] @ f32[64,64]"; or a model, such as model.onnx',
+    )  # fmt: skip
     parser.add_argument(
         "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
     )
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="to take in all for each Spec (60)"
+        "--seconds", type=float, default=60.0, help="to take in all for each Spec or model (60)"
     )
     parser.add_argument(
         "--order", choices=["learned", "affine", "random"], default="learned",
@@ -86,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end when a call of the fastest takes at most so long, such as 20e-6",
     )  # fmt: skip
     parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
+    add_shapes(parser)
     add_target(parser)
     add_compiler(parser)
     add_table(parser)
@@ -93,31 +114,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@dataclass(frozen=True)
+class _Task:
+    """What to tune for: an expression or a Spec, for so many seconds.
+
+    A kernel of a model has calls, and as `goal` what was asked for, if its weights are prepacked.
+    """
+
+    what: str | Spec
+    seconds: float
+    goal: Spec | None = None
+    calls: int = 1
+
+    @property
+    def expression(self) -> str:
+        return self.what if isinstance(self.what, str) else self.what.expression
+
+
 def run(arguments: argparse.Namespace) -> None:
-    """Tune for a Spec, or for each of a family; results from before an interrupt are kept."""
-    expressions = [text for _, text in family(arguments.expression, arguments.sizes).expressions()]
+    """Tune for a Spec, or for each of a family or a model; results before an interrupt are kept."""
     if arguments.save is not None:
-        if len(expressions) > 1:
-            raise FileError(
-                f"{arguments.save} can have the schedule of one Spec, and these are "
-                f"{len(expressions)}; give a table with --db."
-            )
         check_writable(arguments.save)
     outcomes: list[TuningOutcome] = []
     interrupted = False
     with limit_threads(), opened(arguments) as table:
-        for expression in expressions:
+        tasks = _tasks(arguments, table)
+        if arguments.save is not None and len(tasks) > 1:
+            raise FileError(
+                f"{arguments.save} can have the schedule of one Spec, and these are "
+                f"{len(tasks)}; give a table with --db."
+            )
+        for task in tasks:
             try:
-                outcomes.append(_tuned(expression, arguments, table))
+                outcomes.append(_tuned(task, arguments, table))
                 interrupted = outcomes[-1].interrupted
             except KeyboardInterrupt:
                 if not outcomes:
                     raise
                 interrupted = True
             except MorelloError as error:
-                if len(expressions) == 1:
+                if len(tasks) == 1:
                     raise
-                outcomes.append(TuningOutcome(expression, problem=str(error)))
+                outcomes.append(
+                    TuningOutcome(task.expression, problem=str(error), calls=task.calls)
+                )
             if interrupted:
                 break
     _tell(outcomes, arguments)
@@ -125,18 +165,49 @@ def run(arguments: argparse.Namespace) -> None:
         raise KeyboardInterrupt
 
 
-def _tuned(
-    expression: str, arguments: argparse.Namespace, table: ProgramTable | None
-) -> TuningOutcome:
-    """Tune for an expression and keep the result; interrupts before the first one are raised."""
-    goal, target = plan(expression, arguments.target)
-    kept = None if table is None else load_program(goal, target, table)
-    before = kept.measured if kept is not None else 0
+def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
+    """What to tune for: each Spec of a family, or the kernels of a model that take most time."""
+    if not arguments.expression.endswith(MODEL_SUFFIX):
+        members = family(arguments.expression, arguments.sizes).expressions()
+        return [_Task(text, arguments.seconds) for _, text in members]
+    Budget(arguments.seconds)  # raises before the model is compiled, which takes longer
+    from morello.graph.frameworks import ONNX_RUNTIME
+    from morello.importers.onnx import import_model, read_model
+    from morello.models import compile_graph
+    from morello.models.tuning import kernels_to_tune
+
+    program = import_model(read_model(Path(arguments.expression)), shapes_of(arguments))
+    with progress() as report:
+        compiled = compile_graph(
+            program.graph, ONNX_RUNTIME, target=arguments.target, threads=1, table=table or OFF,
+            compiler=arguments.compiler, progress=report,
+        )  # fmt: skip
+    kernels = kernels_to_tune(compiled, arguments.seconds)
+    if not kernels:
+        raise GraphError(f"{arguments.expression} has no kernels to tune", "give another model")
+    return [
+        _Task(
+            kernel.impl.spec,
+            kernel.seconds,
+            kernel.goal if kernel.prepacked else None,
+            kernel.calls,
+        )
+        for kernel in kernels
+    ]
+
+
+def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | None) -> TuningOutcome:
+    """Tune for a task and keep the result; interrupts before the first one are raised."""
+    expression = task.expression
+    spec, target = plan(task.what, arguments.target)
+    weights = "plain" if task.goal is None else "constant"
+    kept = None if table is None else load_program(task.goal or spec, target, table, weights)
+    before = kept.measured if kept is not None and kept.impl.spec == spec else 0
     known = [kept.impl] if kept is not None and before else []
     tuning: Tuning | None = None
     interrupted = False
     steps = tune(
-        goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
+        spec, target, task.seconds, order=arguments.order, seed=arguments.seed, known=known,
         enough=Enough(arguments.programs, arguments.plateau, arguments.until),
         compiler=arguments.compiler,
     )  # fmt: skip
@@ -153,10 +224,11 @@ def _tuned(
     best = tuning.best.impl
     tried = len(tuning.trials) - 1 + tuning.failed
     if table is not None and tried >= max(1, len(known)):  # else its program may be faster
-        store_program(best, table, before + len(tuning.trials), tuning.gap)
+        measured = before + len(tuning.trials)
+        store_program(best, table, measured, tuning.gap, goal=task.goal)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
-    return TuningOutcome(expression, tuning, interrupted)
+    return TuningOutcome(expression, tuning, interrupted, calls=task.calls)
 
 
 def _so_far(tuning: Tuning) -> str:
@@ -173,14 +245,21 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
     console = Console(highlight=False)
     grid = Grid(box=None, pad_edge=False)
     grid.add_column("", overflow="fold")
-    for heading in ("first choice", "fastest", "speedup", "measured"):
+    for heading in ("calls", "first choice", "fastest", "speedup", "measured"):
         grid.add_column(heading, justify="right")
-    tuned = [(o.expression, o.tuning) for o in outcomes if o.tuning is not None]
-    for expression, tuning in tuned:
+    tuned = [(o, o.tuning) for o in outcomes if o.tuning is not None]
+    for outcome, tuning in tuned:
         times = readable(tuning.first_s), readable(tuning.best_s), f"{tuning.speedup:.2f}x"
-        grid.add_row(escape(expression), *times, str(len(tuning.trials)))
+        cells = str(outcome.calls), *times, str(len(tuning.trials))
+        grid.add_row(escape(outcome.expression), *cells)
     if tuned:
         console.print(grid)
+    if arguments.expression.endswith(MODEL_SUFFIX):
+        first, best = (
+            sum(outcome.calls * of(tuning) for outcome, tuning in tuned)
+            for of in (lambda tuning: tuning.first_s, lambda tuning: tuning.best_s)
+        )
+        console.print(f"these kernels of the model: {readable(first)} before, {readable(best)} now")
     for outcome in outcomes:
         if outcome.problem:
             console.print(f"{outcome.expression}: {outcome.problem}", markup=False, soft_wrap=True)

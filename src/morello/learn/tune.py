@@ -126,7 +126,7 @@ class Tuning:
         return points
 
 
-def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
+def plan(expression: str | Spec, target: str = "native") -> tuple[Spec, Target]:
     """The goal and the machine that `morello.compile` has for these, on one thread.
 
     Raises `MorelloError` for what cannot be timed here.

@@ -81,12 +81,16 @@ class Kernels:
 
 
 def _wanted(call: StoredCall) -> _Wanted:
-    """What to compile: weights are prepacked if all that may be are constants."""
+    """What to compile."""
+    return call.spec, call.spec.names, "constant" if prepacked(call) else "plain"
+
+
+def prepacked(call: StoredCall) -> bool:
+    """Whether the weights of a call are prepacked: if all that may be are constants."""
     spec = call.spec
     by_name = dict(zip(spec.arrays, call.inputs, strict=False))
     weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
-    constant = bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
-    return spec, spec.names, "constant" if constant else "plain"
+    return bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
 
 
 def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
