@@ -1,4 +1,5 @@
 // f32[64,64] @ f32[64,64]
+__attribute__((force_align_arg_pointer))
 void kernel_1(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long m0 = 0; m0 < 60; m0 += 6) {
     for (long n0 = 0; n0 < 64; n0 += 16) {
@@ -109,6 +110,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[7,13] @ f32[13,11]
+__attribute__((force_align_arg_pointer))
 void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
   {
     f32x8 b_reg0[13][1];
@@ -247,6 +249,7 @@ void kernel_2(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // bf16[16,64] @ bf16[64,32]
+__attribute__((force_align_arg_pointer))
 void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
   _Alignas(64) unsigned char workspace[12288];
   {
@@ -366,6 +369,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
 }
 
 // u8[16,32] @ i8[32,16] -> i32[16,16]
+__attribute__((force_align_arg_pointer))
 void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *restrict c) {
   _Alignas(64) unsigned char workspace[2048];
   {
@@ -417,6 +421,7 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
 }
 
 // softmax(f32[8,100])
+__attribute__((force_align_arg_pointer))
 void kernel_19(const float *restrict x, float *restrict out) {
   _Alignas(64) unsigned char workspace[128];
   {
@@ -439,6 +444,7 @@ void kernel_19(const float *restrict x, float *restrict out) {
 }
 
 // attention(f32[16,16], f32[16,16], f32[16,16])
+__attribute__((force_align_arg_pointer))
 void kernel_21(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   _Alignas(64) unsigned char workspace[3072];
   {
@@ -652,6 +658,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
 }
 
 // layer_norm(f32[8,64], f32[64], f32[64])
+__attribute__((force_align_arg_pointer))
 void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   _Alignas(64) unsigned char workspace[2240];
   {
@@ -866,6 +873,7 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
 }
 
 // sum(f32[32,48], axis=1)
+__attribute__((force_align_arg_pointer))
 void kernel_25(const float *restrict x, float *restrict out) {
   for (long i0 = 0; i0 < 32; i0 += 8) {
     store_f32x8(&out[i0], (f32x8){0});
@@ -876,6 +884,7 @@ void kernel_25(const float *restrict x, float *restrict out) {
 }
 
 // transpose(f32[32,48])
+__attribute__((force_align_arg_pointer))
 void kernel_28(const float *restrict src, float *restrict dst) {
   for (long i0 = 0; i0 < 48; i0 += 8) {
     for (long j0 = 0; j0 < 32; j0 += 8) {
@@ -885,6 +894,7 @@ void kernel_28(const float *restrict src, float *restrict dst) {
 }
 
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
+__attribute__((force_align_arg_pointer))
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
   _Alignas(64) unsigned char workspace[2752];
   {

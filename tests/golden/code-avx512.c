@@ -1,4 +1,5 @@
 // f32[16,16] @ f32[16,16]
+__attribute__((force_align_arg_pointer))
 void kernel_0(const float *restrict a, const float *restrict b, float *restrict c) {
   {
     f32x16 b_reg0[16][1];
@@ -45,6 +46,7 @@ void kernel_0(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[64,64] @ f32[64,64]
+__attribute__((force_align_arg_pointer))
 void kernel_1(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long m0 = 0; m0 < 64; m0 += 32) {
     for (long m1 = 0; m1 < 32; m1 += 8) {
@@ -114,6 +116,7 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[7,13] @ f32[13,11]
+__attribute__((force_align_arg_pointer))
 void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
   {
     f32x16 c_reg0[7][1];
@@ -242,6 +245,7 @@ void kernel_2(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[1,64] @ f32[64,96]
+__attribute__((force_align_arg_pointer))
 void kernel_3(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long n0 = 0; n0 < 96; n0 += 32) {
     {
@@ -265,6 +269,7 @@ void kernel_3(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[64,96] @ f32[96,1]
+__attribute__((force_align_arg_pointer))
 void kernel_4(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long m0 = 0; m0 < 64; ++m0) {
     {
@@ -277,6 +282,7 @@ void kernel_4(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[3,8,16] @ f32[3,16,8]
+__attribute__((force_align_arg_pointer))
 void kernel_5(const float *restrict a, const float *restrict b, float *restrict c) {
   {
     f32x16 c_reg0[3][8][1];
@@ -377,6 +383,7 @@ void kernel_5(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[256,256] @ f32[256,256]
+__attribute__((force_align_arg_pointer))
 void kernel_6(const float *restrict a, const float *restrict b, float *restrict c) {
   static _Thread_local _Alignas(64) unsigned char workspace[262144];
   {
@@ -467,6 +474,7 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[32,64]{0,1} @ f32[64,32]
+__attribute__((force_align_arg_pointer))
 void kernel_7(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long m0 = 0; m0 < 32; m0 += 8) {
     {
@@ -532,6 +540,7 @@ void kernel_7(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // f32[32,64] @ f32[64,64]{0,1:T(16,1)}
+__attribute__((force_align_arg_pointer))
 void kernel_8(const float *restrict a, const float *restrict b, float *restrict c) {
   for (long m0 = 0; m0 < 32; m0 += 8) {
     for (long n0 = 0; n0 < 64; n0 += 32) {
@@ -599,6 +608,7 @@ void kernel_8(const float *restrict a, const float *restrict b, float *restrict 
 }
 
 // bf16[16,64] @ bf16[64,32]
+__attribute__((force_align_arg_pointer))
 void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
   _Alignas(64) unsigned char workspace[4096];
   {
@@ -672,6 +682,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
 }
 
 // bf16[1,64] @ bf16[64,64]
+__attribute__((force_align_arg_pointer))
 void kernel_10(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
   _Alignas(64) unsigned char workspace[256];
   {
@@ -708,6 +719,7 @@ void kernel_10(const uint16_t *restrict a, const uint16_t *restrict b, float *re
 }
 
 // f16[8,32] @ f16[32,16]
+__attribute__((force_align_arg_pointer))
 void kernel_11(const _Float16 *restrict a, const _Float16 *restrict b, float *restrict c) {
   _Alignas(64) unsigned char workspace[1024];
   {
@@ -755,6 +767,7 @@ void kernel_11(const _Float16 *restrict a, const _Float16 *restrict b, float *re
 }
 
 // u8[16,32] @ i8[32,16] -> i32[16,16]
+__attribute__((force_align_arg_pointer))
 void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *restrict c) {
   _Alignas(64) unsigned char workspace[2048];
   {
@@ -826,6 +839,7 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
 }
 
 // i32[8,8] @ i32[8,8]
+__attribute__((force_align_arg_pointer))
 void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *restrict c) {
   {
     i32x16 b_reg0[8][1];
@@ -856,6 +870,7 @@ void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *re
 }
 
 // f32[8,16] @ bf16[16,32]
+__attribute__((force_align_arg_pointer))
 void kernel_14(const float *restrict a, const uint16_t *restrict b, float *restrict c) {
   {
     f32x16 c_reg0[8][2];
@@ -919,6 +934,7 @@ void kernel_14(const float *restrict a, const uint16_t *restrict b, float *restr
 }
 
 // relu(f32[16,32] @ f32[32,48] + f32[48])
+__attribute__((force_align_arg_pointer))
 void kernel_15(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   for (long i0 = 0; i0 < 16; i0 += 8) {
     {
@@ -1171,6 +1187,7 @@ void kernel_15(const float *restrict a, const float *restrict b, const float *re
 }
 
 // gelu(f32[8,16] @ f32[16,32])
+__attribute__((force_align_arg_pointer))
 void kernel_16(const float *restrict a, const float *restrict b, float *restrict out) {
   {
     f32x16 c_reg0[8][2];
@@ -1298,6 +1315,7 @@ void kernel_16(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // (f32[16,16] @ f32[16,16]) @ f32[16,16]
+__attribute__((force_align_arg_pointer))
 void kernel_17(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   _Alignas(64) unsigned char workspace[1024];
   {
@@ -1390,6 +1408,7 @@ void kernel_17(const float *restrict a, const float *restrict b, const float *re
 }
 
 // softmax(f32[8,64])
+__attribute__((force_align_arg_pointer))
 void kernel_18(const float *restrict x, float *restrict out) {
   _Alignas(64) unsigned char workspace[128];
   {
@@ -1426,6 +1445,7 @@ void kernel_18(const float *restrict x, float *restrict out) {
 }
 
 // softmax(f32[8,100])
+__attribute__((force_align_arg_pointer))
 void kernel_19(const float *restrict x, float *restrict out) {
   _Alignas(64) unsigned char workspace[128];
   {
@@ -1448,6 +1468,7 @@ void kernel_19(const float *restrict x, float *restrict out) {
 }
 
 // softmax(f32[16,32] @ f32[32,16])
+__attribute__((force_align_arg_pointer))
 void kernel_20(const float *restrict a, const float *restrict b, float *restrict out) {
   _Alignas(64) unsigned char workspace[1152];
   {
@@ -1526,6 +1547,7 @@ void kernel_20(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // attention(f32[16,16], f32[16,16], f32[16,16])
+__attribute__((force_align_arg_pointer))
 void kernel_21(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   _Alignas(64) unsigned char workspace[2176];
   {
@@ -1718,6 +1740,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
 }
 
 // layer_norm(f32[8,64], f32[64], f32[64])
+__attribute__((force_align_arg_pointer))
 void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
   _Alignas(64) unsigned char workspace[2240];
   {
@@ -1925,6 +1948,7 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
 }
 
 // rms_norm(f32[1,256], f32[256])
+__attribute__((force_align_arg_pointer))
 void kernel_23(const float *restrict a, const float *restrict b, float *restrict out) {
   _Alignas(64) unsigned char workspace[1152];
   {
@@ -2196,6 +2220,7 @@ void kernel_23(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // sum(f32[32,48], axis=0)
+__attribute__((force_align_arg_pointer))
 void kernel_24(const float *restrict x, float *restrict out) {
   {
     f32x16 out_reg0[3];
@@ -2220,6 +2245,7 @@ void kernel_24(const float *restrict x, float *restrict out) {
 }
 
 // sum(f32[32,48], axis=1)
+__attribute__((force_align_arg_pointer))
 void kernel_25(const float *restrict x, float *restrict out) {
   for (long i0 = 0; i0 < 32; i0 += 16) {
     store_f32x16(&out[i0], (f32x16){0});
@@ -2230,6 +2256,7 @@ void kernel_25(const float *restrict x, float *restrict out) {
 }
 
 // max(f32[16,100])
+__attribute__((force_align_arg_pointer))
 void kernel_26(const float *restrict x, float *restrict out) {
   store_f32x16(&out[0], splat_f32x16(-__builtin_inff()));
   for (long i0 = 0; i0 < 16; ++i0) {
@@ -2238,6 +2265,7 @@ void kernel_26(const float *restrict x, float *restrict out) {
 }
 
 // mean(f32[8,8,8], axis=[0,2])
+__attribute__((force_align_arg_pointer))
 void kernel_27(const float *restrict a, float *restrict out) {
   _Alignas(64) unsigned char workspace[64];
   {
@@ -2337,6 +2365,7 @@ void kernel_27(const float *restrict a, float *restrict out) {
 }
 
 // transpose(f32[32,48])
+__attribute__((force_align_arg_pointer))
 void kernel_28(const float *restrict src, float *restrict dst) {
   for (long i0 = 0; i0 < 48; i0 += 16) {
     for (long j0 = 0; j0 < 32; j0 += 16) {
@@ -2346,6 +2375,7 @@ void kernel_28(const float *restrict src, float *restrict dst) {
 }
 
 // transpose(f32[16,16] + f32[16,16])
+__attribute__((force_align_arg_pointer))
 void kernel_29(const float *restrict a, const float *restrict b, float *restrict out) {
   _Alignas(64) unsigned char workspace[1024];
   {
@@ -2518,6 +2548,7 @@ void kernel_29(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // exp(f32[100])
+__attribute__((force_align_arg_pointer))
 void kernel_30(const float *restrict x, float *restrict out) {
   {
     f32x16 out_reg0[7];
@@ -2567,6 +2598,7 @@ void kernel_30(const float *restrict x, float *restrict out) {
 }
 
 // f32[64] + f32[64] * 2.0
+__attribute__((force_align_arg_pointer))
 void kernel_31(const float *restrict a, const float *restrict b, float *restrict out) {
   {
     f32x16 out_reg0[4];
@@ -2630,6 +2662,7 @@ void kernel_31(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // tanh(f32[8,24])
+__attribute__((force_align_arg_pointer))
 void kernel_32(const float *restrict x, float *restrict out) {
   for (long i0 = 0; i0 < 8; i0 += 2) {
     {
@@ -2663,6 +2696,7 @@ void kernel_32(const float *restrict x, float *restrict out) {
 }
 
 // f32[16,16] - expand_dims(mean(f32[16,16]), axis=1)
+__attribute__((force_align_arg_pointer))
 void kernel_33(const float *restrict a, const float *restrict b, float *restrict out) {
   _Alignas(64) unsigned char workspace[128];
   {
@@ -2698,6 +2732,7 @@ void kernel_33(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // conv(f32[1,4,8,8], f32[8,4,3,3])
+__attribute__((force_align_arg_pointer))
 void kernel_34(const float *restrict image, const float *restrict filter, float *restrict out) {
   _Alignas(64) unsigned char workspace[576];
   for (long j0 = 0; j0 < 8; ++j0) {
@@ -2758,6 +2793,7 @@ void kernel_34(const float *restrict image, const float *restrict filter, float 
 }
 
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
+__attribute__((force_align_arg_pointer))
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
   _Alignas(64) unsigned char workspace[2752];
   {
@@ -2822,6 +2858,7 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
 }
 
 // relu(conv(f32[1,8,6,6], f32[16,8,1,1]))
+__attribute__((force_align_arg_pointer))
 void kernel_36(const float *restrict a, const float *restrict b, float *restrict out) {
   _Alignas(64) unsigned char workspace[2304];
   {
@@ -2912,6 +2949,7 @@ void kernel_36(const float *restrict a, const float *restrict b, float *restrict
 }
 
 // conv(f32[1,8,8,4], f32[3,3,4,8], layout=NHWC)
+__attribute__((force_align_arg_pointer))
 void kernel_37(const float *restrict image, const float *restrict filter, float *restrict out) {
   for (long y0 = 0; y0 < 6; y0 += 3) {
     for (long y1 = 0; y1 < 3; ++y1) {
@@ -2945,11 +2983,13 @@ void kernel_37(const float *restrict image, const float *restrict filter, float 
 }
 
 // move(f32[16,16]{0,1})
+__attribute__((force_align_arg_pointer))
 void kernel_38(const float *restrict src, float *restrict dst) {
   transpose_4_16(&src[0], 16, &dst[0], 16);
 }
 
 // fill_zero(f32[100])
+__attribute__((force_align_arg_pointer))
 void kernel_39(float *restrict dst) {
   for (long i0 = 0; i0 < 96; i0 += 16) {
     store_f32x16(&dst[i0], (f32x16){0});

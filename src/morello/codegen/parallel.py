@@ -23,8 +23,11 @@ class Region:
     body: tuple[str, ...]
     workspace: int
 
-    def definition(self, workspace: Sequence[str]) -> list[str]:
-        """The struct of what it captures, and the function that runs a range of its items."""
+    def definition(self, workspace: Sequence[str], before: Sequence[str]) -> list[str]:
+        """The struct of what it captures, and the function that runs a range of its items.
+
+        The lines of its workspace are its first ones; the others come `before` it.
+        """
         fields = [f"  {c} *{name};" for name, c in self.pointers.items()]
         fields += [f"  long {name};" for name in self.variables]
         unpacked = [
@@ -36,6 +39,7 @@ class Region:
             *fields,
             "};",
             "",
+            *before,
             f"static void {self.name}(void *environment, long begin, long end) {{",
             f"  const struct {self.name} *const taken = environment;",
             *unpacked,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
+from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, check_function_name, in_c
 from morello.codegen.parallel import PARALLEL, RUN_PARALLEL, with_default_pool
@@ -111,12 +111,13 @@ def unit(
     printing = printer(in_c(program.body, names), parameters)
     lines, regions, items = printing.lines(program.body), printing.regions, _items(impl)
     code: list[str] = []
+    before = aligned_stack(impl.target)
     for region in regions:
-        code += region.definition(_workspace(region.workspace))
+        code += region.definition(_workspace(region.workspace), before)
     prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
     borrows = bool(workspace) and program.workspace > STACK_BYTES and not regions
     own = [f"  unsigned char *const workspace = {workspace};"]
-    code += [f"{prototype} {{", *(own if borrows else _workspace(program.workspace))]
+    code += [*before, f"{prototype} {{", *(own if borrows else _workspace(program.workspace))]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
