@@ -11,8 +11,11 @@ from tests.codegen.saved import saved_programs
 
 import morello
 from morello.codegen import generate
+from morello.codegen.instructions import aligned_stack, compiled_for
 from morello.impl.tree import Impl
+from morello.native.assembly import assembly
 from morello.native.toolchain import arch_flags, base_flags, find_compiler
+from morello.targets.catalog import find_target
 
 LABEL = re.compile(r"^(\.L\w+):")
 JUMP = re.compile(r"^\s+j\w+\s+(\.L\w+)")
@@ -49,6 +52,34 @@ def test_the_saved_micro_kernel_does_not_spill(target: str, goal: str, tmp_path:
 @pytest.mark.parametrize(("target", "goal"), SEARCHED)
 def test_the_chosen_micro_kernel_does_not_spill(target: str, goal: str, tmp_path: Path) -> None:
     check_that_nothing_spills(morello.implement(goal, target=target)[0], tmp_path)
+
+
+MANY = """
+typedef float whole __attribute__((vector_size(64)));
+typedef float part __attribute__((vector_size(64), aligned(4)));
+%s
+void many(const float *x, float *y) {
+  whole v[40];
+#pragma GCC unroll 40
+  for (int i = 0; i < 40; ++i) v[i] = *(const part *)(x + 16 * i) * *x;
+  __asm__ volatile("" : : : "memory");
+#pragma GCC unroll 40
+  for (int i = 0; i < 40; ++i) *(part *)(y + 16 * i) = v[i] + *y;
+}
+"""
+"""More vectors than there are registers."""
+
+
+def test_vectors_that_are_spilled_are_aligned() -> None:
+    target = find_target("avx512")
+    text = "\n".join(compiled_for(target, [MANY % "\n".join(aligned_stack(target))]))
+    compiler = find_compiler()
+    code = [
+        text
+        for text, _ in assembly(text, compiler=compiler, flags=arch_flags(compiler, "x86-64-v4"))
+    ]
+    spilled = [text for text in code if re.match(r"vmov\w+ %zmm\d+, -?\d*\(%r[sb]p\)", text)]
+    assert spilled and all(text.startswith(("vmovaps", "vmovdqa")) for text in spilled)
 
 
 def test_scalars_are_loaded_again_where_all_registers_hold_sums(tmp_path: Path) -> None:
