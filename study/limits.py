@@ -58,7 +58,7 @@ def measured_again(corpus: Iterable[MeasuredSpec]) -> Score:
                 measured.expression,
                 np.log(odd),
                 even,
-                0.0,
+                measured.noise,
                 measured.origins[timed],
                 absolute=True,
             )
