@@ -255,10 +255,8 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
     if tuned:
         console.print(grid)
     if arguments.expression.endswith(MODEL_SUFFIX):
-        first, best = (
-            sum(outcome.calls * of(tuning) for outcome, tuning in tuned)
-            for of in (lambda tuning: tuning.first_s, lambda tuning: tuning.best_s)
-        )
+        first = sum(outcome.calls * tuning.first_s for outcome, tuning in tuned)
+        best = sum(outcome.calls * tuning.best_s for outcome, tuning in tuned)
         console.print(f"these kernels of the model: {readable(first)} before, {readable(best)} now")
     for outcome in outcomes:
         if outcome.problem:
