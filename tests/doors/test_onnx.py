@@ -33,6 +33,7 @@ from morello.graph.operators import (
     Reduce,
     Reshape,
     RmsNorm,
+    Scatter,
     Slice,
     Softmax,
     Transpose,
@@ -329,6 +330,7 @@ OPERATORS = {
     "product": (Reduce("prod", (2,)), X),
     "place": (ArgReduce("max", 1, np.dtype(np.int32)), X),
     "sums": (Cumulate(1), X),
+    "written rows": (Scatter("last"), given(3, 4), given(1, dtype=np.dtype(np.int32)), given(1, 4)),
     "softmax": (Softmax(1), X),
     "last softmax": (Softmax(2), X),
     "layer norm": (LayerNorm(1e-3), X, given(5), given(5)),
@@ -361,6 +363,14 @@ def test_operators_are_nodes(name: str, version: int) -> None:
     operator, *inputs = OPERATORS[name]
     assert isinstance(operator, Operator)
     agrees(operator, tuple(i for i in inputs if isinstance(i, Node)), version)
+
+
+@pytest.mark.parametrize("kind", ["max", "min", "sum"])
+def test_rows_are_combined_from_version_18_on(kind: str) -> None:
+    inputs = given(3, 4), given(5, dtype=np.dtype(np.int32)), given(5, 4)
+    agrees(Scatter(kind), inputs, 18)
+    with pytest.raises(MorelloError, match=r"needs version 1[68] of ONNX's operators"):
+        agrees(Scatter(kind), inputs, 13)
 
 
 @pytest.mark.parametrize("name", sorted(NUMPY))

@@ -74,6 +74,36 @@ def test_a_model_is_one_call_of_kernels() -> None:
     assert "gelu(f32[8,32] @" in str(door.report())
 
 
+class GraphNetwork(nn.Module):
+    """Attention of nodes to those that edges [2, e] come from, and means of their neighbours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.scores, self.last = nn.Linear(8, 16), nn.Linear(32, 1), nn.Linear(16, 4)
+
+    def forward(self, x: Any, edges: Any) -> Any:
+        h, (source, target), count = self.first(x), edges, x.shape[0]
+        pairs = torch.cat([h[source], h[target]], -1)
+        scores = functional.leaky_relu(self.scores(pairs)[:, 0], 0.2)
+        top = torch.full((count,), -1e30).scatter_reduce(0, target, scores, "amax")
+        shares = (scores - top[target]).exp()
+        total = torch.zeros(count).index_add(0, target, shares)
+        weighted = h[source] * (shares / total[target])[:, None]
+        h = torch.zeros_like(h).scatter_add(0, target[:, None].expand(-1, 16), weighted)
+        ends = torch.zeros(count).index_put((target,), torch.ones(()), accumulate=True)
+        means = torch.zeros_like(h).index_add(0, target, h[source]) / ends.clamp(min=1)[:, None]
+        return self.last(torch.relu(means))
+
+
+def test_a_network_of_graphs() -> None:
+    model = GraphNetwork().eval()
+    x, edges = torch.randn(20, 8), torch.randint(0, 20, (2, 70))
+    fast = compiled(model)
+    assert error(fast(x, edges), model(x, edges)) < F32_TOLERANCE
+    (program,) = last().programs.values()
+    assert program.left == ()
+
+
 def test_inputs_may_lie_anyhow() -> None:
     model = perceptron()
     fast = compiled(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -88,6 +89,25 @@ def grouped(
         ],
         axis=1,
     )
+
+
+def scattered(
+    combine: Callable[[Array, Array], Array], table: Array, ids: Array, rows: Array
+) -> Array:
+    """Row by row; the places, which are random numbers, are truncated."""
+    result = table.copy()
+    for place, row in zip(ids, rows, strict=True):
+        if 0 <= place < len(table):
+            result[int(place)] = combine(result[int(place)], row)
+    return result
+
+
+SCATTERED: dict[str, Callable[[Array, Array], Array]] = {
+    "last": lambda old, new: new,
+    "max": np.maximum,
+    "min": np.minimum,
+    "sum": np.add,
+}
 
 
 def pooled(
@@ -374,6 +394,10 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "take(f32[3,4], i64[5,2])": lambda x, ids: x[
         np.where(ids < 0, ids + 3, ids).clip(0, 2).astype(int)
     ],
+    **{
+        f"scatter_{kind}(f32[3,4], i64[9], f32[9,4])": partial(scattered, function)
+        for kind, function in SCATTERED.items()
+    },
     "quantized_matmul(f32[2,128], i8[3,128], f16[3,2])": (
         lambda x, w, scales: x @ (w * scales.repeat(64, 1)).T
     ),

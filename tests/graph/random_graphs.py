@@ -27,6 +27,7 @@ from morello.graph.operators import (
     Reduce,
     Reshape,
     RmsNorm,
+    Scatter,
     Slice,
     Softmax,
     Transpose,
@@ -159,6 +160,14 @@ def _gather(draw: st.DrawFn, x: Node, y: Node) -> Node:
     return apply(Gather(_axis(draw, x)), x, apply(Constant(np.array([1, 0, -1, 5], np.int32))))
 
 
+def _scatter(draw: st.DrawFn, x: Node, y: Node) -> Node:
+    rows = y.shape[0] if y.shape else 0
+    numbers = draw(st.lists(st.integers(-2, 5), min_size=rows, max_size=rows))
+    ids = apply(Constant(np.array(numbers, np.int32)))
+    kind = draw(st.sampled_from(["last", "max", "min", "sum"]))
+    return apply(Scatter(kind), _floats(x), ids, _floats(y))
+
+
 def _reduce(draw: st.DrawFn, x: Node, y: Node) -> Node:
     kind = draw(st.sampled_from(["max", "mean", "min", "sum"]))
     axes = {_axis(draw, x) for _ in range(draw(st.integers(1, 2)))}
@@ -248,5 +257,6 @@ def _norm_parts(draw: st.DrawFn, x: Node, y: Node) -> Node:
 _KINDS = (
     _unary, _unary, _binary, _binary, _with_number, _with_number, _constant, _where, _cast, _iota,
     _reshape, _reshape, _broadcast, _broadcast, _transpose, _slice, _concat, _pad, _gather,
+    _scatter,
     _softmax_parts, _norm_parts, _reduce, _reduce, _along, _norm, _dot, _dot, _windows, _attention,
 )  # fmt: skip

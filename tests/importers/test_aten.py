@@ -374,14 +374,55 @@ def test_elements_are_chosen_where_the_data_say(program: Any) -> None:
     compared(program, random(*BATCH))
 
 
+def index(x: Any) -> Any:
+    """A number of one of the four rows for each of the eight columns, some of them twice."""
+    return (x[1] * 2).abs().long().clamp(max=3)
+
+
+COMBINED = {
+    "rows added": lambda x: x.index_add(0, index(x), x.t().repeat(1, 2), alpha=0.5),
+    "rows of halves": lambda x: (
+        (x * 0).bfloat16().index_add(0, index(x), torch.ones(8, 8).bfloat16())
+    ),
+    "columns added": lambda x: x.index_add(1, index(x)[:5], x[:, :5]),
+    "elements added": lambda x: x.scatter_add(1, x.abs().long(), x + 1),
+    "a smaller part": lambda x: x.scatter_add(0, (x[:2, :6] * 2).abs().long().clamp(max=3), x),
+    "one number": lambda x: x.scatter_add(0, index(x)[None], x),
+    "by a vector": lambda x: (x @ x.t()).scatter_add(0, index(x)[:, None].expand(8, 4), x.t()),
+    "rows of the largest": lambda x: x.index_reduce(0, index(x), x.t().repeat(1, 2), "amax"),
+    "means": lambda x: tuple(
+        x.scatter_reduce(0, index(x)[None].expand(3, 8), x[1:], reduction, include_self=whole)
+        for reduction in ("sum", "mean", "amax", "amin")
+        for whole in (True, False)
+    ),
+    "put": lambda x: (
+        x.index_put((index(x), torch.arange(8)), x[0]),
+        x.index_put((index(x) - 4, index(x)), x[0], accumulate=True),
+        torch.ops.aten.index_put(x, [None, index(x)], x[:, :1], True),
+    ),
+    "into many rows": lambda x: (x[:, :1] * torch.ones(1, 4000)).index_copy(
+        1, (x[0, :5] * 100).abs().long() + 200 * torch.arange(5), x[:, :5]
+    ),
+    "where others are": lambda x: x.scatter(0, x.argmax(0)[None], x),
+    "filled": lambda x: x.index_fill(1, index(x), 7.0),
+    "truths": lambda x: (x > 0).scatter(1, x.topk(2, -1).indices, True).int(),
+    "integers": lambda x: torch.zeros(4, dtype=torch.int32).index_add(0, index(x), index(x).int()),
+}
+
+
+@pytest.mark.parametrize("program", COMBINED.values(), ids=list(COMBINED))
+def test_elements_are_combined_where_the_data_say(program: Any) -> None:
+    compared(program, random(*BATCH))
+
+
 @pytest.mark.parametrize(
     "program",
     [
         lambda x: x.topk(9, 0),  # too many, one after the other
         lambda x: x.argmax(-1).topk(2),  # of integers
         lambda x: torch.histc(x, bins=8, min=0, max=7),
-        lambda x: x.scatter(0, x.argmax(0)[None], x),
-        lambda x: x.index_put((x.argmax(0),), x[:10], accumulate=True),
+        lambda x: x.scatter_reduce(0, x.argmax(0)[None], x, "prod"),
+        lambda x: x.double().index_add(0, x.argmax(0), x.double()),
         lambda x: torch.linalg.norm(x, ord=2, dim=(0, 1)),
     ],
 )

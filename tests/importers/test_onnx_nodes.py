@@ -24,7 +24,8 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 REFUSED = {
     "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike", "ConvTranspose",
     "CumSum", "DequantizeLinear", "Dropout", "Einsum", "Identity", "MaxPool", "Mod", "OneHot",
-    "Pad", "Pow", "QLinearMatMul", "QuantizeLinear", "Range", "Resize", "Slice",
+    "Pad", "Pow", "QLinearMatMul", "QuantizeLinear", "Range", "Resize", "ScatterElements",
+    "ScatterND", "Slice",
 }  # fmt: skip
 """The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
 

@@ -38,6 +38,7 @@ from morello.ir.primitives import (
     quantized_matmul,
     reduce,
     scan,
+    scatter,
     softmax,
     take,
 )
@@ -93,6 +94,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [quantized_matmul(), reordered(quantized_matmul(), TURNED)]
     if name == "Take":
         return [take(1), take(2)]
+    if name.startswith("Scatter"):
+        return [scatter(name.removeprefix("Scatter").lower())]
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
         return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]

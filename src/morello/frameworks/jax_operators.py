@@ -32,6 +32,7 @@ from morello.graph.operators import (
     Reduce,
     Reshape,
     RmsNorm,
+    Scatter,
     Slice,
     Softmax,
     Transpose,
@@ -130,6 +131,12 @@ def _gather(operator: Gather, node: Node, x: Any, numbers: Any) -> Any:
     size = x.shape[operator.axis]
     numbers = jnp.where(numbers < 0, numbers + size, numbers)
     return jnp.take(x, numbers, operator.axis, mode="clip")
+
+
+def _scatter(operator: Scatter, node: Node, x: Any, numbers: Any, rows: Any) -> Any:
+    places = x.at[jnp.where(numbers < 0, len(x), numbers)]
+    methods = {"last": places.set, "max": places.max, "min": places.min, "sum": places.add}
+    return methods[operator.kind](rows, mode="drop")
 
 
 def _dot(operator: Dot, node: Node, a: Any, b: Any) -> Any:
@@ -234,6 +241,7 @@ _RULES: dict[type[Operator], Callable[..., Any]] = {
     Reduce: _reduce,
     Reshape: lambda operator, node, x: x.reshape(operator.shape),
     RmsNorm: _rms_norm,
+    Scatter: _scatter,
     Slice: lambda operator, node, x: lax.slice(x, operator.starts, operator.stops, operator.steps),
     Softmax: _softmax,
     Transpose: lambda operator, node, x: lax.transpose(x, operator.order),

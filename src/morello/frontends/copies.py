@@ -16,7 +16,7 @@ from morello.frontends.values import (
     value_of,
 )
 from morello.ir.dtype import F32, I32, I64, DType
-from morello.ir.primitives import MAX_RANK, fill
+from morello.ir.primitives import MAX_RANK, fill, scatter
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
 from morello.ir.primitives import take as take_operation
@@ -136,8 +136,47 @@ def take(table: Value, ids: Value) -> Value:
     return apply_operation(take_operation(ids.rank), [table, ids], shape)
 
 
+def scatter_sum(table: Value, ids: Value, rows: Value) -> Value:
+    """The matrix `table` with each of the `rows` added to the one that its number says.
+
+    The numbers `ids` are a vector; a row of a number below 0, or of none, is left out.
+    """
+    return _scattered("sum", table, ids, rows)
+
+
+def scatter_last(table: Value, ids: Value, rows: Value) -> Value:
+    """As `scatter_sum`, with the last row of each number in the place of that of the table."""
+    return _scattered("last", table, ids, rows)
+
+
+def scatter_max(table: Value, ids: Value, rows: Value) -> Value:
+    """As `scatter_sum`, with the larger of each two elements."""
+    return _scattered("max", table, ids, rows)
+
+
+def scatter_min(table: Value, ids: Value, rows: Value) -> Value:
+    """As `scatter_sum`, with the smaller of each two elements."""
+    return _scattered("min", table, ids, rows)
+
+
+def _scattered(kind: str, table: Value, ids: Value, rows: Value) -> Value:
+    table, ids, rows = (each.without_new_axes.materialized for each in (table, ids, rows))
+    if (table.rank, ids.rank, rows.rank) != (2, 1, 2):
+        fix = "give two matrices and a vector, as f32[1000,64], i64[8] and f32[8,64]"
+        raise MisuseError("these are no rows for the places of a table", fix, at=0)
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    if table.dtype not in (F32, I32) or rows.dtype is not table.dtype:
+        what = f"no kernel combines rows of {rows.dtype} with those of {table.dtype}"
+        raise MisuseError(what, "cast both to f32", at=2)
+    if rows.shape != (*ids.shape, table.shape[1]):
+        what = f"there are {ids.shape[0]} numbers, and rows of shape {format_list(rows.shape)}"
+        raise MisuseError(what, f"give {format_list((*ids.shape, table.shape[1]))}", at=2)
+    return apply_operation(scatter(kind), [table, ids, rows], table.shape)
+
+
 FUNCTIONS = (
     cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest, fill_highest,
-    take,
+    take, scatter_last, scatter_max, scatter_min, scatter_sum,
 )  # fmt: skip
 """The functions of these that an expression can call."""

@@ -22,13 +22,6 @@ def counted(call: AtenCall, count: int, axis: int, rank: int) -> Node:
     return call.build.constant(np.arange(count, dtype=np.int32).reshape(shape))
 
 
-def from_start(call: AtenCall, index: Node, size: int) -> Node:
-    """Places along a dimension of so many elements; a number below 0 counts from the end."""
-    numbers = call.build.cast(index, INT32)
-    from_end = call.map("add", numbers, size)
-    return call.apply(Where(), call.map("less", numbers, 0), from_end, numbers)
-
-
 def largest(call: AtenCall) -> tuple[Node, ...]:
     """The k largest or smallest elements, and their places: each the extreme of what is left.
 

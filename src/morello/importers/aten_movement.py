@@ -11,7 +11,7 @@ import numpy as np
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Gather, Pad, Slice
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.aten_choosing import from_start
+from morello.importers.taking import from_start
 
 
 def reshaped(call: AtenCall) -> Node:
@@ -187,27 +187,34 @@ def index_select(call: AtenCall) -> Node:
 
 def indexed(call: AtenCall) -> Node:
     """x[..., i, j, ...] for integers: the places in the dimensions, which are taken as one."""
+    first, flat, numbers = places_in_one(call)
+    if isinstance(numbers.operator, Constant):
+        places = numbers.operator.array
+        if np.array_equal(places.ravel(), np.arange(flat.shape[first])):
+            return call.reshape(flat, call.type.shape)
+    return call.apply(Gather(first), flat, numbers)
+
+
+def places_in_one(call: AtenCall) -> tuple[int, Node, Node]:
+    """The first of the dimensions that are indexed, the tensor with them as one, and places in it.
+
+    Known places count from the front. Raises `GraphError` unless integers index neighbours.
+    """
     given = {d: each for d, each in enumerate(call["indices"]) if each is not None}
     first, last = min(given), max(given)
-    known = all(isinstance(each.operator, Constant) for each in given.values())
     integers = all(each.dtype.kind in "iu" for each in given.values())
     if last - first >= len(given) or not integers:
         raise call.refuse("by tensors of bool, or apart,")
     x = call.x
     size = math.prod(x.shape[first : last + 1])
     flat = call.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
-    numbers = given[first]
-    if len(given) > 1 and not known:
-        numbers = _as_one(call, given)
-    elif isinstance(numbers.operator, Constant):
-        places = np.zeros((), np.int64)
-        for d, each in given.items():
-            assert isinstance(each.operator, Constant)
-            places = places * x.shape[d] + each.operator.array % x.shape[d]
-        if np.array_equal(places.ravel(), np.arange(size)):
-            return call.reshape(flat, call.type.shape)
-        numbers = call.build.constant(places)
-    return call.apply(Gather(first), flat, numbers)
+    if not all(isinstance(each.operator, Constant) for each in given.values()):
+        return first, flat, _as_one(call, given) if len(given) > 1 else given[first]
+    places = np.zeros((), np.int64)
+    for d, each in given.items():
+        assert isinstance(each.operator, Constant)
+        places = places * x.shape[d] + each.operator.array % x.shape[d]
+    return first, flat, call.build.constant(places)
 
 
 def _as_one(call: AtenCall, given: Mapping[int, Node]) -> Node:
@@ -215,7 +222,7 @@ def _as_one(call: AtenCall, given: Mapping[int, Node]) -> Node:
     place: Node | None = None
     for d, each in given.items():
         size = call.x.shape[d]
-        number = from_start(call, each, size)
+        number = from_start(each, size)
         place = (
             number if place is None else call.map("add", call.map("multiply", place, size), number)
         )

@@ -9,7 +9,10 @@ import numpy as np
 from morello.graph.graph import Array, Node
 from morello.graph.operators import ArgReduce, Constant, Gather, Where
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.aten_choosing import INT32, counted, from_start
+from morello.importers.aten_choosing import INT32, counted
+from morello.importers.aten_movement import places_in_one
+from morello.importers.scattering import check_combined, combined_elements, combined_rows
+from morello.importers.taking import from_start
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 MOST_COMPARED = 1 << 14
@@ -42,57 +45,108 @@ def select_scatter(call: AtenCall) -> Node:
 
 
 def index_put(call: AtenCall) -> Node:
-    """At known places, or one number where a mask is true."""
+    """At any places, or one number where a mask is true."""
     indices, value = call["indices"], call["values"]
-    if call["accumulate"]:
-        raise call.refuse("that accumulates")
     first = indices[0]
+    if call["accumulate"]:
+        return _put("sum", call)
     if len(indices) == 1 and first.dtype == bool and value.type.size == 1:
         mask = call.reshape(first, (*first.shape, *(1,) * (call.x.type.rank - first.type.rank)))
         return call.apply(Where(), mask, call.reshape(call.cast(value), ()), call.x)
-    if len(indices) == 1 and first.type.rank == 1 and not isinstance(first.operator, Constant):
+    if all(each is None or isinstance(each.operator, Constant) for each in indices):
+        every = tuple(slice(None) if each is None else each.operator.array for each in indices)
+        return _after(call, every, value)
+    if len(indices) == 1 and first.type.rank == 1 and first.dtype != bool:
         rows = call.broadcast(call.cast(value), (*first.shape, *call.x.shape[1:]))
         return _along_unknown(call, 0, first, rows)
-    if not all(each is None or isinstance(each.operator, Constant) for each in indices):
-        raise call.refuse("at places that are not known")
-    every = tuple(slice(None) if each is None else each.operator.array for each in indices)
-    return _after(call, every, value)
+    return _put("last", call)
+
+
+def _put(kind: str, call: AtenCall) -> Node:
+    """Values combined with what is at places in neighbouring dimensions, which are taken as one."""
+    check_combined(call.x.type)
+    first, flat, numbers = places_in_one(call)
+    before, after = flat.shape[:first], flat.shape[first + 1 :]
+    rows = call.broadcast(call.cast(call["values"]), (*before, *numbers.shape, *after))
+    count = numbers.type.size
+    places = from_start(call.reshape(numbers, (count,)), flat.shape[first])
+    rows = call.reshape(rows, (*before, count, *after))
+    return call.reshape(combined_rows(kind, flat, places, rows, first), call.type.shape)
 
 
 def index_copy(call: AtenCall) -> Node:
     """Also index_fill, with one number for all places."""
-    numbers = call["index"]
+    x, numbers, axis = call.x, call["index"], call.axis()
     value = call["source"] if call.name == "index_copy" else call["value"]
-    if not isinstance(numbers.operator, Constant):
-        if call.name != "index_copy" or numbers.type.rank != 1:
-            raise call.refuse("at places that are not known")
-        return _along_unknown(call, call.axis(), numbers, call.cast(value))
-    return _after(call, _along(call, numbers.operator.array.reshape(-1)), value)
+    if isinstance(numbers.operator, Constant):
+        return _after(call, _along(call, numbers.operator.array.reshape(-1)), value)
+    numbers = call.reshape(numbers, (numbers.type.size,))
+    shape = (*x.shape[:axis], numbers.type.size, *x.shape[axis + 1 :])
+    part = call.cast(value) if isinstance(value, Node) else call.full(value, ())
+    return _along_unknown(call, axis, numbers, call.broadcast(part, shape))
 
 
 def scatter(call: AtenCall) -> Node:
-    """One number at the places that an index names along a dimension; no tensor."""
+    """Numbers, or one number, at the places that an index names along a dimension."""
+    if call["reduce"]:
+        return combined(call)
+    check_combined(call.x.type)
+    index, value = call["index"], call["value"]
+    elements = call.cast(call["src"]) if value is None else call.full(value, index.shape)
+    return combined_elements("last", call.x, index, elements, call.axis())
+
+
+_KINDS = {None: "sum", "add": "sum", "amax": "max", "amin": "min", "mean": "sum", "sum": "sum"}
+"""The kinds of `Scatter` by the names of torch's reductions."""
+_NEUTRAL = {"max": -np.inf, "min": np.inf, "sum": 0.0}
+"""What changes nothing that it is combined with."""
+
+
+def combined(call: AtenCall) -> Node:
+    """index_add, scatter_add and the like: all elements for one place are combined there."""
     x, index, axis = call.x, call["index"], call.axis()
-    value = call["value"]
-    rest = [(*each.shape[:axis], *each.shape[axis + 1 :]) for each in (x, index)]
-    if value is None or call["reduce"] or rest[0] != rest[1] or not x.type.rank:
-        raise call.refuse("of a tensor, or into a part,")
-    written = call.reduce("max", _hits(call, axis, index), (axis,))
-    return call.apply(Where(), written, call.build.number(value, x.dtype), x)
+    reduction = call["reduce"]
+    if reduction not in _KINDS:
+        raise call.refuse(f"by {reduction}")
+    check_combined(call.x.type)
+    kind, alone = _KINDS[reduction], call["include_self"] is False
+    rows = call.cast(call["src"] if call["source"] is None else call["source"])
+    if call["alpha"] not in (None, 1):
+        rows = call.map("multiply", rows, call["alpha"])
+    if call.name.startswith("index"):
+        index, into = call.reshape(index, (index.type.size,)), combined_rows
+    else:
+        into = combined_elements
+    if not alone and reduction != "mean":
+        return into(kind, x, index, rows, axis)
+    counts = into("sum", call.full(0, x.shape), index, call.full(1, rows.shape), axis)
+    if alone:
+        neutral = call.full(_NEUTRAL[kind], x.shape)
+        x = call.apply(Where(), call.map("greater", counts, 0), neutral, x)
+    result = into(kind, x, index, rows, axis)
+    if reduction != "mean":
+        return result
+    terms = call.map("maximum", counts, 1) if alone else call.map("add", counts, 1)
+    return call.map("divide", result, terms)
 
 
 def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
     """The first argument with the slices of a tensor at the places of a vector along an axis.
 
-    Of slices for one place, it is not said which is taken, as torch does not.
+    Of slices for one place, it is not said which is taken, as torch does not. Where few numbers
+    and places are compared to know what is written where, no copy of the whole is made.
     """
     x = call.x
     if x.dtype == np.int64:  # with which no kernel computes
         x, part = (_narrow(call, each) for each in (x, part))
-    hits = _hits(call, 0, index, x.shape[axis])
-    place = call.apply(ArgReduce("max", 0, INT32), call.build.cast(hits, np.dtype(np.float32)))
-    written = call.reduce("max", hits, (0,))
-    wide = call.reshape(written, (x.shape[axis], *(1,) * (x.type.rank - axis - 1)))
+    size, numbers = x.shape[axis], from_start(index, x.shape[axis])
+    if index.type.size * size > MOST_COMPARED:
+        check_combined(x.type)
+        return call.cast(combined_rows("last", x, numbers, part, axis))
+    hits = call.map("equal", call.reshape(numbers, (1, *index.shape)), counted(call, size, 0, 2))
+    place = call.apply(ArgReduce("max", 1, INT32), call.build.cast(hits, np.dtype(np.float32)))
+    written = call.reduce("max", hits, (1,))
+    wide = call.reshape(written, (size, *(1,) * (x.type.rank - axis - 1)))
     return call.cast(call.apply(Where(), wide, call.apply(Gather(axis), part, place), x))
 
 
@@ -104,17 +158,8 @@ def _narrow(call: AtenCall, node: Node) -> Node:
     return call.build.constant(known.astype(np.int32))
 
 
-def _hits(call: AtenCall, axis: int, index: Node, size: int | None = None) -> Node:
-    """Which numbers along a dimension are which places: bool, the places along the next one."""
-    size = call.x.shape[axis] if size is None else size
-    if index.type.size * size > MOST_COMPARED:
-        raise call.refuse("at many places that are not known")
-    shape, numbers = index.shape, from_start(call, index, size)
-    apart = call.reshape(numbers, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    return call.map("equal", apart, counted(call, size, axis + 1, len(shape) + 1))
-
-
 WRITING: dict[str, Handler] = {
+    **dict.fromkeys(("index_add", "index_reduce", "scatter_add", "scatter_reduce"), combined),
     "index_copy": index_copy,
     "index_fill": index_copy,
     "index_put": index_put,

@@ -9,10 +9,22 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
+from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Constant, Conv, Cumulate, Iota, Map, Pooling, Reduce
+from morello.graph.operators import (
+    ArgReduce,
+    Constant,
+    Conv,
+    Cumulate,
+    Iota,
+    Map,
+    Pooling,
+    Reduce,
+    Slice,
+)
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
+from morello.importers.scattering import check_combined, combined_at
 from morello.importers.stablehlo_rules import (
     Results,
     Rule,
@@ -215,9 +227,55 @@ def _convolution(operation: Any, x: Node, filters: Node) -> Results:
     return (transposed(result, inverse(order)),)
 
 
+_SCATTERED = {"add": "sum", "maximum": "max", "minimum": "min"}
+"""The kind of `Scatter` that repeats each function of two numbers."""
+
+
+def _scatter(operation: Any, *inputs: Node) -> Results:
+    """Whole slices written, added or compared at places in some dimensions; others are dropped."""
+    if len(inputs) != 3:
+        return None
+    x, places, updates = inputs
+    said = stablehlo.ScatterDimensionNumbers(operation.attributes["scatter_dimension_numbers"])
+    axes = tuple(said.scattered_dims_to_operand_dims)
+    window = tuple(said.update_window_dims)
+    rest = tuple(d for d in range(x.type.rank) if d not in axes)
+    block = operation.regions[0].blocks[0]
+    returned = [*block.operations[len(block.operations) - 1].operands]
+    kind = "last" if returned == [block.arguments[1]] else _SCATTERED.get(_body(operation) or "")
+    whole = tuple(updates.shape[d] for d in window) == tuple(x.shape[d] for d in rest)
+    if kind is None or not axes or {*said.inserted_window_dims} != {*axes} or not whole:
+        return None
+    try:
+        check_combined(x.type)
+    except GraphError:
+        return None
+    if 0 in places.shape:
+        return None
+    vector = said.index_vector_dim
+    apart = [d for d in range(places.type.rank) if d != vector]
+    if vector < places.type.rank:
+        places = transposed(places, (*apart, vector))
+    places = reshaped(places, (*(places.shape[: len(apart)]), len(axes)))
+    shape = places.shape[:-1]
+    columns = [
+        reshaped(
+            apply(Slice((*(0,) * len(shape), d), (*shape, d + 1), (1,) * (len(shape) + 1)), places),
+            shape,
+        )
+        for d in range(len(axes))
+    ]
+    numbered = tuple(d for d in range(updates.type.rank) if d not in window)
+    rows = transposed(updates, (*numbered, *window))
+    order = (*axes, *rest)
+    result = combined_at(kind, transposed(x, order), columns, rows)
+    return (transposed(result, inverse(order)),)
+
+
 WINDOW_RULES: Mapping[str, Rule] = {
     "stablehlo.convolution": _convolution,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.scatter": _scatter,
 }
-"""The rules for operations that reduce, or slide windows."""
+"""The rules for operations that reduce, slide windows, or combine at places."""

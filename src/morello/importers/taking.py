@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from morello.graph.graph import Node, apply
-from morello.graph.operators import Constant, Gather, Where
+from morello.graph.graph import Array, Node, apply
+from morello.graph.operators import Broadcast, Constant, Gather, Where
 from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped
 
-_NUMBERS = np.dtype(np.int32)
+NUMBERS = np.dtype(np.int32)
+"""The dtype of places that are computed."""
 
 
 def taken_along(x: Node, index: Node, axis: int) -> Node:
@@ -24,19 +25,34 @@ def taken_along(x: Node, index: Node, axis: int) -> Node:
         cut = tuple(slice(n if d != axis else None) for d, n in enumerate(index.shape))
         known = np.take_along_axis(x.operator.array[cut], index.operator.array, axis)
         return constant(known, x.dtype)
-    strides = [math.prod(x.shape[d + 1 :]) for d in range(x.type.rank)]
-    places = np.zeros((1,) * x.type.rank, np.int32)
-    for d, size in enumerate(index.shape):
-        if d != axis:
-            along = [1] * x.type.rank
-            along[d] = size
-            places = places + np.arange(size, dtype=np.int32).reshape(along) * strides[d]
-    numbers = in_dtype(index, _NUMBERS)
-    negative = mapped("less", numbers, constant(0, _NUMBERS))
-    from_end = mapped("add", numbers, constant(x.shape[axis], _NUMBERS))
-    numbers = apply(Where(), negative, from_end, numbers)
-    if strides[axis] > 1:
-        numbers = mapped("multiply", numbers, constant(strides[axis], _NUMBERS))
-    if places.any():
-        numbers = mapped("add", numbers, constant(places, _NUMBERS))
+    numbers = in_one_dimension(from_start(index, x.shape[axis]), x.shape, axis)
     return apply(Gather(0), reshaped(x, (x.type.size,)), numbers)
+
+
+def from_start(index: Node, size: int) -> Node:
+    """Places along a dimension of so many elements; a number below 0 counts from the end."""
+    if isinstance(index.operator, Constant):
+        known: Array = index.operator.array.astype(np.int64)
+        return constant(np.where(known < 0, known + size, known), NUMBERS)
+    if isinstance(index.operator, Broadcast):
+        return apply(index.operator, from_start(index.inputs[0], size))
+    numbers = in_dtype(index, NUMBERS)
+    from_end = mapped("add", numbers, constant(size, NUMBERS))
+    return apply(Where(), mapped("less", numbers, constant(0, NUMBERS)), from_end, numbers)
+
+
+def in_one_dimension(numbers: Node, shape: tuple[int, ...], axis: int) -> Node:
+    """Places along an axis of a tensor of this shape as those of elements in row-major order.
+
+    Along the others, the place of each number says which element it is of.
+    """
+    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    first = np.zeros((1,) * len(shape), np.int64)
+    for d, size in enumerate(numbers.shape):
+        if d != axis:
+            along = [1] * len(shape)
+            along[d] = size
+            first = first + np.arange(size).reshape(along) * strides[d]
+    if strides[axis] > 1:
+        numbers = mapped("multiply", numbers, constant(strides[axis], NUMBERS))
+    return mapped("add", numbers, constant(first, NUMBERS)) if first.any() else numbers

@@ -33,6 +33,7 @@ from morello.graph.operators import (
     Reduce,
     Reshape,
     RmsNorm,
+    Scatter,
     Slice,
     Softmax,
     Transpose,
@@ -190,6 +191,19 @@ class NodeWriter:
     @_write.register
     def _gather(self, operator: Gather, node: Node, *inputs: str) -> str:
         return self.add("Gather", *inputs, axis=operator.axis)
+
+    @_write.register
+    def _scatter(self, operator: Scatter, node: Node, *inputs: str) -> str:
+        since, reduction = {"last": (11, ""), "sum": (16, "add")}.get(
+            operator.kind, (18, operator.kind)
+        )
+        if self.version < since:
+            raise GraphError(f"{operator} needs version {since} of ONNX's operators.")
+        x, numbers, rows = inputs
+        wide = self.add("Cast", numbers, to=TensorProto.INT64)
+        places = self._shaped(wide, (*node.inputs[1].shape, 1))
+        how = {"reduction": reduction} if reduction else {}
+        return self.add("ScatterND", x, places, rows, **how)
 
     @_write.register
     def _dot(self, operator: Dot, node: Node, *inputs: str) -> str:

@@ -115,6 +115,14 @@ def _take(table: Any, ids: Any) -> Any:
     return jnp.take(table, jnp.where(ids < 0, ids + len(table), ids), 0, mode="clip")
 
 
+def _scatter(method: str) -> Callable[..., Any]:
+    def scatter(table: Any, ids: Any, rows: Any) -> Any:
+        places = jnp.where(ids < 0, len(table), ids)
+        return getattr(table.at[places], method)(rows, mode="drop")
+
+    return scatter
+
+
 FUNCTIONS: Functions = {
     **MAPS,
     **ARITHMETIC,
@@ -146,6 +154,10 @@ FUNCTIONS: Functions = {
     "softmax": along(jax.nn.softmax),
     "sum": along(jnp.sum),
     "sum_pool": _sum_pool,
+    "scatter_last": _scatter("set"),
+    "scatter_max": _scatter("max"),
+    "scatter_min": _scatter("min"),
+    "scatter_sum": _scatter("add"),
     "take": _take,
     "transpose": lambda x, order=None: jnp.transpose(x, order),
     "where": lambda condition, a, b: jnp.where(condition != 0, a, b),

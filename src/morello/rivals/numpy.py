@@ -14,6 +14,7 @@ from morello.frontends.text import CallSequence
 from morello.graph.operators import Attention, Conv, LayerNorm, Pooling, RmsNorm, Softmax
 from morello.ir.functions import BINARY, UNARY
 from morello.ir.primitives.quantized import dequantized
+from morello.ir.primitives.scattering import KINDS, combined
 from morello.rivals.functions import (
     ARITHMETIC,
     VIEWS,
@@ -183,6 +184,7 @@ _FUNCTIONS: Functions = {
     "softmax": lambda x, axis=-1: Softmax(axis).evaluate(x),
     "sum": _summed(np.sum),
     "sum_pool": _sum_pool,
+    **{f"scatter_{kind}": partial(combined, kind) for kind in KINDS},
     "take": _take,
     "transpose": lambda x, order=None: np.transpose(x, order),
     "where": lambda condition, a, b: np.where(condition != 0, a, b),

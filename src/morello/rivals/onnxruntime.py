@@ -205,6 +205,15 @@ def _cumsum(writer: _Writer, call: NamedCall, x: str, axis: int = -1) -> str:
     return writer.node("CumSum", x, writer.constant(axis, np.int64))
 
 
+def _scatter(reduction: str) -> Callable[..., str]:
+    def scatter(writer: _Writer, call: NamedCall, table: str, ids: str, rows: str) -> str:
+        wide = writer.node("Cast", ids, to=onnx.TensorProto.INT64)
+        places = writer.node("Unsqueeze", wide, writer.constant([1], np.int64))
+        return writer.node("ScatterND", table, places, rows, reduction=reduction)
+
+    return scatter
+
+
 def _layer_norm(
     writer: _Writer, call: NamedCall, x: str, gamma: str, beta: str, epsilon: float = EPSILON
 ) -> str:
@@ -298,6 +307,10 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "not_equal": _truth("Equal", "Not"),
     "rms_norm": _rms_norm,
     "rsqrt": _rsqrt,
+    "scatter_last": _scatter("none"),
+    "scatter_max": _scatter("max"),
+    "scatter_min": _scatter("min"),
+    "scatter_sum": _scatter("add"),
     "silu": _silu,
     "softmax": _softmax,
     "square": _square,

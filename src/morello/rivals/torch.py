@@ -14,6 +14,7 @@ from torch.nn import functional
 from morello.base.errors import GraphError
 from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
+from morello.ir.primitives.scattering import KINDS
 from morello.rivals.functions import (
     ARITHMETIC,
     COMPARISONS,
@@ -181,6 +182,21 @@ def _take(table: Any, ids: Any) -> Any:
     return table[torch.where(ids < 0, ids + len(table), ids).clamp(0, len(table) - 1).long()]
 
 
+def _scatter(kind: str) -> Callable[..., Any]:
+    """Rows of no number are combined with one more row, which is left out."""
+
+    def scatter(table: Any, ids: Any, rows: Any) -> Any:
+        places = torch.where((ids >= 0) & (ids < len(table)), ids, len(table)).long()
+        longer = torch.cat([table, table[:1]])
+        if kind == "last":
+            return longer.index_copy(0, places, rows)[:-1]
+        if kind == "sum":
+            return longer.index_add(0, places, rows)[:-1]
+        return longer.index_reduce(0, places, rows, f"a{kind}")[:-1]
+
+    return scatter
+
+
 _SAME = (
     "abs", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p", "log2",
     "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh",
@@ -223,6 +239,7 @@ _FUNCTIONS: Functions = {
     "softplus": functional.softplus,
     "sum": _sum,
     "sum_pool": _sum_pool,
+    **{f"scatter_{kind}": _scatter(kind) for kind in KINDS},
     "take": _take,
     "transpose": _transpose,
     "where": lambda condition, a, b: torch.where(condition != 0, a, b),

@@ -9,6 +9,7 @@ from morello.graph.operators.movement import (
     Gather,
     Pad,
     Reshape,
+    Scatter,
     Slice,
     Transpose,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Reduce",
     "Reshape",
     "RmsNorm",
+    "Scatter",
     "Slice",
     "Softmax",
     "Transpose",

@@ -11,10 +11,11 @@ from math import prod
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
-from morello.frontends.copies import take
+from morello.frontends.copies import scatter_last, scatter_max, scatter_min, scatter_sum, take
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
 from morello.ir.primitives.gathering import rows_of
+from morello.ir.primitives.scattering import combined
 
 
 @dataclass(frozen=True)
@@ -195,3 +196,42 @@ class Gather(Operator):
         if not all(isinstance(each, Value) for each in inputs):
             raise SpecError("no kernel takes rows of a number, or one known row", "slice it")
         return take(*inputs)
+
+
+@dataclass(frozen=True)
+class Scatter(Operator):
+    """A matrix with rows combined with those of their numbers: by sum, max or min, or the last.
+
+    The inputs are the matrix, a vector of numbers, and a row for each of them: out[v, d] is
+    x[v, d] and all rows[e, d] of ids[e] = v combined. A row whose number is below 0, or that of
+    no row, is left out.
+    """
+
+    kind: str
+
+    heavy = True
+    keeps_units = True
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        x, ids, rows = inputs
+        if self.kind not in _SCATTERED or ids.dtype.kind not in "iu":
+            raise GraphError(f"{self} takes no rows numbered by {ids}.")
+        if (x.rank, ids.rank) != (2, 1) or rows != TensorType((*ids.shape, x.shape[1]), x.dtype):
+            raise GraphError(f"{self} of {rows}, numbered by {ids}, into {x}.")
+        return x
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return combined(self.kind, *inputs)
+
+    def value(self, *inputs: Value) -> Value:
+        if not all(isinstance(each, Value) for each in inputs):
+            raise SpecError("no kernel combines rows with a number", "give arrays")
+        return _SCATTERED[self.kind](*inputs)
+
+
+_SCATTERED = {
+    "last": scatter_last,
+    "max": scatter_max,
+    "min": scatter_min,
+    "sum": scatter_sum,
+}

@@ -34,7 +34,7 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
-from morello.importers.taking import taken_along
+from morello.importers.taking import from_start, taken_along
 
 
 @translates("Transpose")
@@ -263,8 +263,7 @@ def one_hot(call: OnnxCall) -> Node:
     if numbers.dtype != INT64 or not 0 < depth <= MOST_FOLDED:
         raise LeftError(f"its indices are {numbers.type}")
     axis = call.axis(-1, rank)
-    low = function("add", numbers, number(depth, numbers))
-    numbers = op(Where(), function("less", numbers, number(0, numbers)), low, numbers)
+    numbers = from_start(numbers, depth)
     sizes = [*numbers.shape]
     sizes.insert(axis, 1)
     every = np.arange(depth).reshape([depth if d == axis else 1 for d in range(rank)])

@@ -26,6 +26,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     reductions,
     resizing,
     rotary,
+    writing,
 )
 from morello.importers.onnx.call import (
     KNOWN,

@@ -50,6 +50,7 @@ from morello.ir.primitives.products import (
 from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
 from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
 from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
+from morello.ir.primitives.scattering import SCATTERS, scatter
 from morello.ir.primitives.softmax import (
     COMPLETE,
     DENOMINATOR,
@@ -70,7 +71,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
-        TAKE, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
+        TAKE, *SCATTERS.values(), ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -110,6 +111,7 @@ __all__ = [
     "PIXELS",
     "PRIMITIVES",
     "QUANTIZED_MATMUL",
+    "SCATTERS",
     "SINGLE",
     "SOFTMAX",
     "SOFTMAX_PARTS",
@@ -138,6 +140,7 @@ __all__ = [
     "quantized_matmul",
     "reduce",
     "scan",
+    "scatter",
     "softmax",
     "take",
     "windows_of",

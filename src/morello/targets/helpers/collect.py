@@ -12,6 +12,7 @@ from morello.targets.helpers.quantized import quantized_helpers
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import run_helpers
 from morello.targets.helpers.scans import SCANS
+from morello.targets.helpers.scattering import SCATTERING
 from morello.targets.helpers.shuffles import every_second_helpers, odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
@@ -30,7 +31,7 @@ def helpers_for(
     isa: str, vector_bytes: Sequence[int], features: frozenset[str]
 ) -> Mapping[str, str]:
     """Every helper of an instruction set, for registers of these sizes."""
-    helpers: dict[str, str] = {**ROWS, **SCANS}
+    helpers: dict[str, str] = {**ROWS, **SCANS, **SCATTERING}
     for bytes_ in (*vector_bytes, 4):
         helpers |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
     for dtype in INTEGERS:

@@ -42,6 +42,7 @@ from morello.targets.kernels.products import (
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
 from morello.targets.kernels.scans import scans
+from morello.targets.kernels.scattering import scatters
 from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
@@ -134,6 +135,7 @@ def standard_kernels(
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
     kernels += scans()
+    kernels += scatters()
     kernels += _packed(widest, features, bf16_product)
     kernels += _quantized(widest, features, l3_bytes)
     return tuple(kernels)

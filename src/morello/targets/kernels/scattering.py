@@ -1,0 +1,64 @@
+"""Kernels that combine rows with those of a table that their numbers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.dtype import F32, I32, I64, DType
+from morello.ir.primitives.gathering import COLUMNS, ROWS
+from morello.ir.primitives.scattering import GIVEN, KINDS, combined
+from morello.targets.kernels.conditions import unit_sizes
+from morello.targets.kernels.gathering import LINE, ROW
+from morello.targets.target import Column, Condition, LeafKernel
+
+COPIED = 2.0
+"""The cycles of each cache line of the table, which is copied in order."""
+
+
+def scatters() -> tuple[LeafKernel, ...]:
+    """Of f32 and i32."""
+    return tuple(
+        _scatter(kind, dtype, index)
+        for kind in KINDS
+        for dtype in (F32, I32)
+        for index in (I32, I64)
+    )
+
+
+def _scatter(kind: str, dtype: DType, index: DType) -> LeafKernel:
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=s.operation.dims)
+        for operand in (0, 2, 3):
+            name = s.operation.operands[operand].name
+            position, _ = s.operation.places[operand, COLUMNS]
+            beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+            yield Condition(beside, f"the elements of a row of {name} must lie next to each other")
+        for operand in range(4):
+            name = s.operation.operands[operand].name
+            even = ~s.placements.paneled(s.codes[operand])
+            yield Condition(even, f"{name} must not lie in panels")
+
+    def cost(s: Batch) -> Column:
+        lines = -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
+        cycles: Column = lines * COPIED * s.size(ROWS) + (ROW + 2 * LINE * lines) * s.size(GIVEN)
+        return cycles
+
+    name = f"scatter_{kind}_{dtype}_{index}"
+    return LeafKernel(
+        name, f"Scatter{kind.capitalize()}", (dtype, index, dtype, dtype), (None,) * 4,
+        f"{name}(&{{out}}, &{{table}}, &{{ids}}, &{{rows}}, {{v}}, {{e}}, {{d}}, {{out_v}}, "
+        f"{{table_v}}, {{ids_e}}, {{rows_e}});",
+        _semantics(kind, dtype), applies, cost, anywhere=(0, 1, 2, 3), group="copies",
+    )  # fmt: skip
+
+
+def _semantics(kind: str, dtype: DType) -> Callable[..., Any]:
+    def semantics(table: Any, ids: Any, rows: Any) -> Any:
+        result = combined(kind, np.asarray(table), np.asarray(ids), np.asarray(rows))
+        return result if dtype.is_float else result.astype(dtype.np)
+
+    return semantics
