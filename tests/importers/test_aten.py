@@ -379,6 +379,34 @@ def index(x: Any) -> Any:
     return (x[1] * 2).abs().long().clamp(max=3)
 
 
+ORDERED = {
+    "sorted": lambda x: torch.sort(x),
+    "equal ones": lambda x: torch.sort(torch.round(x), stable=True),
+    "the largest first": lambda x: torch.sort(torch.round(x), dim=0, descending=True, stable=True),
+    "order of columns": lambda x: x.argsort(0),
+    "with infinities": lambda x: torch.where(x > 0.5, -torch.inf, x).msort().exp(),
+    "integers": lambda x: torch.sort(index(x).clamp(0, 3), stable=True),
+    "orders divided": lambda x: (x.argsort(-1) // 3, (x.argsort(-1) - 4) % 3, (x > 0).int() % 2),
+    "every integer": lambda x: (
+        (torch.arange(-500, 500) + index(x)[0] * 0).clamp(-500, 500) // 7,
+        torch.div(torch.arange(-500, 500) + x.argmax() * 0, 9, rounding_mode="floor"),
+    ),
+    "orders compared": lambda x: (x.argsort(-1) > x.argmax(-1, keepdim=True)).int(),
+}
+
+
+@pytest.mark.parametrize("program", ORDERED.values(), ids=list(ORDERED))
+def test_few_elements_are_ordered(program: Any) -> None:
+    compared(program, random(*BATCH))
+
+
+def test_integers_that_may_be_large_are_divided_by_torch() -> None:
+    numbers = torch.randint(0, 2**40, (8,))
+    assert [*imported(lambda i: i // 3, numbers).left] == ["floor_divide"]
+    assert [*imported(lambda x: x.argmax(-1) % x.argmin(-1), random(*BATCH)).left] == ["remainder"]
+    assert [*imported(lambda i: i.sort(), numbers).left] == ["sort"]
+
+
 COMBINED = {
     "rows added": lambda x: x.index_add(0, index(x), x.t().repeat(1, 2), alpha=0.5),
     "rows of halves": lambda x: (

@@ -1,4 +1,4 @@
-"""ATen operations that choose elements, or say which are chosen: topk, one_hot, histc."""
+"""ATen operations that choose or order elements, or say which are chosen."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import ArgReduce, Cast, Where
+from morello.graph.patterns.matching import is_float
 from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.ranges import narrowed
+from morello.importers.scattering import combined_elements
 from morello.importers.taking import taken_along
+
+MOST_SORTED = 1 << 16
+"""The most pairs of elements that are compared to sort them."""
 
 MOST_CHOSEN = 8
 """The most elements that are chosen one after the other."""
@@ -45,6 +51,41 @@ def largest(call: AtenCall) -> tuple[Node, ...]:
     return taken_along(x, chosen, axis), chosen
 
 
+def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
+    """sort, argsort and msort of few elements: each at the place that comparisons with all say.
+
+    Equal ones keep their order. NaN is larger than all, as in torch.
+    """
+    x, axis, rank = call.x, 0 if call.name == "msort" else call.axis(), call.x.type.rank
+    compared = x if is_float(x.dtype) else narrowed(x)
+    if compared is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
+        raise call.refuse(f"of {x.type}")
+    count = x.shape[axis]
+    if is_float(x.dtype):
+        compared = call.build.cast(compared, np.dtype(np.float32))
+        number = call.map("equal", compared, compared)
+        compared = call.apply(Where(), number, compared, call.build.number(np.inf, compared.dtype))
+    shape = x.shape
+    own = call.reshape(compared, (*shape[:axis], count, 1, *shape[axis + 1 :]))
+    others = call.reshape(compared, (*shape[:axis], 1, count, *shape[axis + 1 :]))
+    first = np.tri(count, k=-1, dtype=bool).reshape(count, count, *(1,) * (rank - axis - 1))
+    before, same = ("greater", "greater_equal") if call["descending"] else ("less", "less_equal")
+    earlier = call.apply(
+        Where(),
+        call.build.constant(first),
+        call.map(same, others, own),
+        call.map(before, others, own),
+    )
+    place = call.reduce("sum", call.build.cast(earlier, np.dtype(np.float32)), (axis + 1,))
+    places = call.build.cast(place, INT32)
+    every = call.broadcast(counted(call, count, axis, rank), shape)
+    order = combined_elements("last", every, places, every, axis)
+    if call.name == "argsort":
+        return order
+    values = taken_along(x, order, axis)
+    return values if call.name == "msort" else (values, order)
+
+
 def one_hot(call: AtenCall) -> Node:
     """1 where a number is that of the place along a new last dimension, 0 elsewhere."""
     x, count = call.x, call.type.shape[-1]
@@ -63,4 +104,9 @@ def histogram(call: AtenCall) -> Node:
     return call.reduce("sum", call.cast(equal), (0,))
 
 
-CHOOSING: dict[str, Handler] = {"histc": histogram, "one_hot": one_hot, "topk": largest}
+CHOOSING: dict[str, Handler] = {
+    **dict.fromkeys(("argsort", "msort", "sort"), in_order),
+    "histc": histogram,
+    "one_hot": one_hot,
+    "topk": largest,
+}

@@ -7,6 +7,7 @@ import numpy as np
 from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.importers.aten_calls import AtenCall, Handler, promoted
+from morello.importers.ranges import known_range, narrowed
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -37,11 +38,17 @@ LOGICAL = {
 }  # fmt: skip
 
 
+MOST_DIVIDED = 1 << 20
+"""The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
+
+
 def unary(call: AtenCall) -> Node:
     return call.map(UNARY[call.name], call.cast(call.x))
 
 
 def binary(call: AtenCall) -> Node:
+    if call["rounding_mode"] == "floor":
+        return floor_division(call)
     if call["rounding_mode"]:
         raise call.refuse("with rounding")
     return _combined(call, BINARY[call.name], call["self"], call["other"])
@@ -54,6 +61,29 @@ def _combined(call: AtenCall, name: str, a: object, b: object) -> Node:
     if call.type.dtype == bool:
         raise call.refuse("of bool")
     return call.map(name, left, right)
+
+
+def floor_division(call: AtenCall) -> Node:
+    """floor_divide and remainder of integers that are known to be small, by a known number.
+
+    Half of 1 is added in f32, which keeps the quotient from an integer that it must not reach.
+    """
+    x, by = call["self"], call["other"]
+    divisor = known_range(by) if isinstance(by, Node) else (by, by)
+    within = known_range(x) if isinstance(x, Node) else None
+    whole = isinstance(x, Node) and call.type.dtype == x.dtype
+    if within is None or divisor is None or not whole or max(map(abs, within)) > MOST_DIVIDED:
+        raise call.refuse("of integers that are not known to be small")
+    number = divisor[0]
+    if divisor[1] != number or not isinstance(number, int) or not 0 < number <= MOST_DIVIDED:
+        raise call.refuse("by numbers that are not known, or below 1,")
+    narrow = narrowed(x)
+    assert narrow is not None
+    half = call.map("add", call.build.cast(narrow, np.dtype(np.float32)), 0.5)
+    quotient = call.build.cast(call.map("floor", call.map("divide", half, number)), narrow.dtype)
+    if call.name == "remainder":
+        quotient = call.map("subtract", narrow, call.map("multiply", quotient, number))
+    return call.broadcast(quotient, call.type.shape)
 
 
 def sum_or_difference(call: AtenCall) -> Node:
@@ -69,7 +99,19 @@ def sum_or_difference(call: AtenCall) -> Node:
 
 def comparison(call: AtenCall) -> Node:
     operands = promoted(call, call["self"], call["other"])
-    return call.map(COMPARISONS[call.name], *operands)
+    return call.map(COMPARISONS[call.name], *_in_32_bits(operands))
+
+
+def _in_32_bits(operands: list[Node | float]) -> list[Node | float]:
+    """Operands of 64 bits in 32, if all of them are known to be small."""
+    narrow: list[Node | float] = []
+    for each in operands:
+        small = narrowed(each) if isinstance(each, Node) else each
+        if small is None or (isinstance(small, int) and abs(small) > np.iinfo(np.int32).max):
+            return operands
+        narrow.append(small)
+    wide = any(isinstance(each, Node) and each.dtype == np.int64 for each in operands)
+    return narrow if wide else operands
 
 
 def logical(call: AtenCall) -> Node:
@@ -225,6 +267,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(UNARY, unary),
     **dict.fromkeys(BINARY, binary),
     **dict.fromkeys(("add", "sub", "subtract", "rsub"), sum_or_difference),
+    **dict.fromkeys(("floor_divide", "remainder"), floor_division),
     **dict.fromkeys(COMPARISONS, comparison),
     **dict.fromkeys(LOGICAL, logical),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),

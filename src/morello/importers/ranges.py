@@ -1,0 +1,106 @@
+"""Between which numbers integers lie, so far as the operations that make them tell.
+
+Kernels compute with integers of 32 bits, and frameworks number everything in 64: what is known to
+be small is computed in 32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import (
+    ArgReduce,
+    Cast,
+    Concat,
+    Constant,
+    Gather,
+    Iota,
+    Map,
+    Reduce,
+    Scatter,
+    Where,
+)
+from morello.graph.patterns.matching import in_dtype
+from morello.graph.views import VIEWS
+from morello.importers.taking import NUMBERS
+
+Range = tuple[int, int]
+"""The least and the greatest number that may occur."""
+
+_DEEPEST = 8
+"""How many operations are looked through."""
+
+
+def known_range(node: Node, depth: int = _DEEPEST) -> Range | None:
+    """Between which numbers a node's integers lie, at most those of its dtype; None for floats."""
+    kind, operator = node.dtype, node.operator
+    if kind.kind not in "iub" or not node.type.size:
+        return None
+    if isinstance(operator, Constant):
+        return int(operator.array.min()), int(operator.array.max())
+    if isinstance(operator, ArgReduce):
+        return 0, node.inputs[0].shape[operator.axis] - 1
+    if isinstance(operator, Iota):
+        return 0, max(node.type.shape[operator.axis] - 1, 0)
+    low, high = (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    found = _computed(node, depth) if depth else None
+    return found if found is not None and low <= found[0] and found[1] <= high else (low, high)
+
+
+def _computed(node: Node, depth: int) -> Range | None:
+    """The range that follows from those of the inputs."""
+    operator, inputs = node.operator, node.inputs
+    if isinstance(operator, Gather):
+        inputs = inputs[:1]
+    elif isinstance(operator, Where):
+        inputs = inputs[1:]
+    elif isinstance(operator, Scatter) and operator.kind != "sum":
+        inputs = (inputs[0], inputs[2])
+    given = [known_range(each, depth - 1) for each in inputs]
+    ranges = [each for each in given if each is not None]
+    if not ranges or len(ranges) < len(given):
+        return None
+    lows, highs = zip(*ranges, strict=True)
+    chosen = isinstance(operator, (Cast, Concat, Gather, Scatter, Where, *VIEWS))
+    extreme = isinstance(operator, Reduce) and operator.kind in ("max", "min")
+    if (chosen and getattr(operator, "kind", "") != "sum") or extreme:
+        return min(lows), max(highs)
+    return _mapped(operator.name, ranges) if isinstance(operator, Map) else None
+
+
+def _mapped(name: str, ranges: list[Range]) -> Range | None:
+    """The range of a function of numbers in these."""
+    if len(ranges) == 1:
+        low, high = ranges[0]
+        return (-high, -low) if name == "neg" else None
+    if len(ranges) > 2:
+        return None
+    (a, b), (c, d) = ranges
+    match name:
+        case "add":
+            return a + c, b + d
+        case "subtract":
+            return a - d, b - c
+        case "multiply":
+            products = a * c, a * d, b * c, b * d
+            return min(products), max(products)
+        case "maximum":
+            return max(a, c), max(b, d)
+        case "minimum":
+            return min(a, c), min(b, d)
+    return None
+
+
+def narrowed(node: Node) -> Node | None:
+    """The same integers, or truths, in 32 bits; None if some may need more."""
+    if node.dtype.kind not in "iub":
+        return None
+    if node.dtype.itemsize < 4 or node.dtype == NUMBERS:
+        return in_dtype(node, NUMBERS)
+    within, limits = known_range(node), np.iinfo(NUMBERS)
+    if within is None or within[0] < limits.min or within[1] > limits.max:
+        return None
+    if isinstance(node.operator, Cast) and node.inputs[0].dtype == NUMBERS:
+        return node.inputs[0]
+    return in_dtype(node, NUMBERS)
