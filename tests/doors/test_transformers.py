@@ -62,7 +62,7 @@ def test_bert_with_a_mask() -> None:
 
 
 def test_a_mixture_of_experts() -> None:
-    """Which experts are asked is known by kernels; torch sorts by expert, and asks them."""
+    """Which experts are asked, and in which order, is known by kernels; torch asks them."""
     size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
     config = transformers.MixtralConfig(**size, num_local_experts=4, num_experts_per_tok=2)
     model = transformers.MixtralModel(config).eval()
@@ -70,8 +70,7 @@ def test_a_mixture_of_experts() -> None:
     expected = model(ids, use_cache=False)
     result = torch.compile(model, backend=door.backend, options=OPTIONS)(ids, use_cache=False)
     torch.testing.assert_close(result[0], expected[0], rtol=1e-4, atol=1e-5)
-    products = ["grouped_mm_fallback"] * 2
-    assert foreign() == ["floor_divide", *products, "sort", "sort.1"]
+    assert foreign() == ["grouped_mm_fallback"] * 2
 
 
 def test_text_is_generated_with_a_cache_that_is_written() -> None:

@@ -23,7 +23,8 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
     "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike", "ConvTranspose",
-    "CumSum", "DequantizeLinear", "Dropout", "Einsum", "Identity", "MaxPool", "Mod", "OneHot",
+    "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GridSample", "Identity", "MaxPool",
+    "Mod", "OneHot",
     "Pad", "Pow", "QLinearMatMul", "QuantizeLinear", "Range", "Resize", "ScatterElements",
     "ScatterND", "Slice",
 }  # fmt: skip

@@ -57,12 +57,13 @@ def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
     Equal ones keep their order. NaN is larger than all, as in torch.
     """
     x, axis, rank = call.x, 0 if call.name == "msort" else call.axis(), call.x.type.rank
-    compared = x if is_float(x.dtype) else narrowed(x)
-    if compared is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
+    given = x if is_float(x.dtype) else narrowed(x)
+    if given is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
         raise call.refuse(f"of {x.type}")
     count = x.shape[axis]
+    compared = given
     if is_float(x.dtype):
-        compared = call.build.cast(compared, np.dtype(np.float32))
+        compared = call.build.cast(given, np.dtype(np.float32))
         number = call.map("equal", compared, compared)
         compared = call.apply(Where(), number, compared, call.build.number(np.inf, compared.dtype))
     shape = x.shape
@@ -82,7 +83,7 @@ def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
     order = combined_elements("last", every, places, every, axis)
     if call.name == "argsort":
         return order
-    values = taken_along(x, order, axis)
+    values = taken_along(given, order, axis)
     return values if call.name == "msort" else (values, order)
 
 

@@ -16,6 +16,7 @@ from morello.importers.resampling import (
     linear,
     resampled,
 )
+from morello.importers.sampling import sampled
 
 _SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 """The names of the factors, by the number of dimensions."""
@@ -67,7 +68,17 @@ def interpolated(call: AtenCall) -> Node:
     return resampled(call.x, weights)
 
 
+def grid_sample(call: AtenCall) -> Node:
+    """Of images, linearly, with zeros or the nearest pixels outside."""
+    paddings = {0: "zeros", 1: "border"}
+    mode, padding = call["interpolation_mode"], paddings.get(call["padding_mode"])
+    if mode != 0 or padding is None or call.type.dtype == np.float64:
+        raise call.refuse("but for linear mode, and zeros or the border outside,")
+    return sampled(call.x, call["grid"], padding, bool(call["align_corners"]))
+
+
 RESIZING: dict[str, Handler] = {
+    **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), grid_sample),
     **{f"upsample_nearest{d}d": partial(nearest, shift=0.0) for d in (1, 2, 3)},
     **{f"_upsample_nearest_exact{d}d": partial(nearest, shift=0.5) for d in (1, 2, 3)},
     **dict.fromkeys(

@@ -8,8 +8,16 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node
-from morello.importers.onnx.call import MOST_FOLDED, LeftError, OnnxCall, position, translates
+from morello.importers.onnx.call import (
+    FLOATS,
+    MOST_FOLDED,
+    LeftError,
+    OnnxCall,
+    position,
+    translates,
+)
 from morello.importers.resampling import chosen, cubic, interpolation, linear, resampled
+from morello.importers.sampling import sampled
 
 
 @dataclass(frozen=True)
@@ -126,3 +134,19 @@ def _keeping(policy: str, scales: dict[int, float]) -> dict[int, float]:
     if policy not in choices:
         raise LeftError(f"its keep_aspect_ratio_policy is {policy}")
     return dict.fromkeys(scales, choices[policy](scales.values()))
+
+
+@translates("GridSample")
+def grid_sample(call: OnnxCall) -> Node:
+    """Linear, with zeros or the nearest pixels outside of the image."""
+    x, grid = call[0], call[1]
+    mode, padding = call.text("mode", "linear"), call.text("padding_mode", "zeros")
+    if mode not in ("linear", "bilinear") or padding not in ("zeros", "border"):
+        raise LeftError(f"its mode is {mode}, and {padding} are outside")
+    call.floating()
+    if x.dtype == np.float64 or grid.dtype not in FLOATS or 0 in (*x.shape, *grid.shape):
+        raise LeftError(f"it is of {x.type} at {grid.type}")
+    d = x.type.rank - 2
+    if d < 1 or grid.type.rank != d + 2 or (grid.shape[0], grid.shape[-1]) != (x.shape[0], d):
+        raise GraphError(f"{grid.type} are no places in {x.type}.")
+    return sampled(x, grid, padding, bool(call.attribute("align_corners", 0)))
