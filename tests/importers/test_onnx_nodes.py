@@ -23,10 +23,9 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
     "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike", "ConvTranspose",
-    "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GridSample", "Identity", "MaxPool",
-    "Mod", "OneHot",
-    "Pad", "Pow", "QLinearMatMul", "QuantizeLinear", "Range", "Resize", "ScatterElements",
-    "ScatterND", "Slice",
+    "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GRU", "GridSample", "Identity", "LSTM",
+    "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul", "QuantizeLinear", "RNN", "Range",
+    "Resize", "ScatterElements", "ScatterND", "Slice",
 }  # fmt: skip
 """The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
 
@@ -120,3 +119,32 @@ def test_a_node_that_does_not_fit_is_an_error() -> None:
     )
     with pytest.raises(GraphError, match=r"MatMul: .*8 is not 4"):
         import_model(model)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers_run_in_both_directions(kind: str) -> None:
+    """With biases and first states, as ONNX Runtime has them."""
+    runtime = pytest.importorskip("onnxruntime")
+    random, make = np.random.default_rng(0), onnx.helper
+    states, gates = ("h", "c")[: 2 if kind == "LSTM" else 1], {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    shapes = {"x": (5, 2, 3), "w": (2, 4 * gates, 3), "r": (2, 4 * gates, 4), "b": (2, 8 * gates)}
+    shapes |= {f"{name}0": (2, 2, 4) for name in states}
+    arrays = {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()}
+    names = ["x", "w", "r", "b", "", *(f"{name}0" for name in states)]
+    outputs = {"y": (5, 2, 2, 4), **dict.fromkeys(states, (2, 2, 4))}
+    node = make.make_node(kind, names, [*outputs], direction="bidirectional", hidden_size=4)
+    infos = [
+        [make.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in each.items()]
+        for each in (shapes, outputs)
+    ]
+    model = make.make_model(
+        make.make_graph([node], "layer", *infos),
+        opset_imports=[make.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    expected = runtime.InferenceSession(model.SerializeToString()).run(None, arrays)
+    program = imported(model, [*arrays.values()])
+    assert whole(program)
+    results = evaluate(program.graph, [*arrays.values()])
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, 1e-4, 1e-5)

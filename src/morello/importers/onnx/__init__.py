@@ -2,8 +2,8 @@
 
 `files` reads models, `program` makes a graph of one, `call` is what the translations of its
 operators are given, and the other modules have these: `elementwise`, `movement`, `products`,
-`reductions`, `resizing`, `quantized`, `rotary`, `writing`, and `contributed` (of the domain
-com.microsoft).
+`recurrent`, `reductions`, `resizing`, `quantized`, `rotary`, `writing`, and `contributed` (of the
+domain com.microsoft).
 """
 
 from morello.importers.onnx.files import read_model

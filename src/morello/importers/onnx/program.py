@@ -23,6 +23,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     movement,
     products,
     quantized,
+    recurrent,
     reductions,
     resizing,
     rotary,

@@ -1,0 +1,122 @@
+"""Recurrent layers, whose steps are written out one after the other.
+
+All steps share the product of the inputs; each has one of its state. The gates of a step lie one
+after the other along the rows of the weights, in an order that the framework says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Concat, Dot, Slice
+from morello.graph.patterns.matching import constant, mapped, reshaped
+
+MOST_STEPS = 128
+"""The most steps, of all directions, that are written out."""
+
+Step = Callable[[Node, tuple[Node, ...]], tuple[Node, ...]]
+"""From the input's part of the gates [b, g*h] and the state [b, h] to the next state."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of one direction: of inputs [g*h, i] and of the state [g*h, h], and their biases [g*h]."""
+
+    inputs: Node
+    state: Node
+    input_bias: Node
+    state_bias: Node
+
+    @property
+    def hidden(self) -> int:
+        return self.state.shape[1]
+
+
+def lstm(weights: Weights, order: str) -> Step:
+    """The state is (h, c): c' = f c + i tanh(g), h' = o tanh(c'); the gates are i, f, g and o."""
+
+    def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
+        h, c = state
+        gates = mapped("add", given, _state_product(weights, h))
+        i, f, g, o = (_gate(gates, order.index(name), weights.hidden) for name in "ifgo")
+        kept = mapped("multiply", mapped("sigmoid", f), c)
+        added = mapped("multiply", mapped("sigmoid", i), mapped("tanh", g))
+        c = mapped("add", kept, added)
+        return mapped("multiply", mapped("sigmoid", o), mapped("tanh", c)), c
+
+    return step
+
+
+def gru(weights: Weights, order: str, resets_product: bool) -> Step:
+    """h' = (1 - z) n + z h; the gates are r, z and n = tanh(x + r (R h + b)).
+
+    Unless r is applied to the product (`resets_product`), n is tanh(x + R (r h) + b).
+    """
+    hidden, first = weights.hidden, order.index("n")
+
+    def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
+        (h,) = state
+        product = _state_product(weights, h)
+        gates = mapped("add", given, product)
+        r, z = (mapped("sigmoid", _gate(gates, order.index(name), hidden)) for name in "rz")
+        if resets_product:
+            new = mapped("multiply", r, _gate(product, first, hidden))
+        else:
+            rows = apply(
+                Slice((first * hidden, 0), ((first + 1) * hidden, hidden), (1, 1)), weights.state
+            )
+            bias = apply(
+                Slice((first * hidden,), ((first + 1) * hidden,), (1,)), weights.state_bias
+            )
+            new = _linear(mapped("multiply", r, h), rows, bias)
+        n = mapped("tanh", mapped("add", _gate(given, first, hidden), new))
+        rest = mapped("subtract", constant(1, z.dtype), z)
+        return (mapped("add", mapped("multiply", rest, n), mapped("multiply", z, h)),)
+
+    return step
+
+
+def rnn(weights: Weights, function: str) -> Step:
+    """h' = f(x + R h + b)."""
+
+    def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
+        return (mapped(function, mapped("add", given, _state_product(weights, state[0]))),)
+
+    return step
+
+
+def unrolled(
+    x: Node, weights: Weights, step: Step, state: tuple[Node, ...], backwards: bool
+) -> tuple[Node, tuple[Node, ...]]:
+    """The outputs [t, b, h] of all steps of inputs [t, b, i], and the last state."""
+    count, batch, _ = x.shape
+    width = weights.inputs.shape[0]
+    given = _linear(x, weights.inputs, weights.input_bias)
+    outputs: list[Node] = []
+    for t in reversed(range(count)) if backwards else range(count):
+        row = apply(Slice((t, 0, 0), (t + 1, batch, width), (1, 1, 1)), given)
+        state = step(reshaped(row, (batch, width)), state)
+        outputs.append(reshaped(state[0], (1, batch, weights.hidden)))
+    in_order = outputs[::-1] if backwards else outputs
+    return joined(in_order, 0), state
+
+
+def joined(nodes: Sequence[Node], axis: int) -> Node:
+    """Tensors one after the other along an axis; one alone is itself."""
+    return nodes[0] if len(nodes) == 1 else apply(Concat(axis), *nodes)
+
+
+def _state_product(weights: Weights, h: Node) -> Node:
+    return _linear(h, weights.state, weights.state_bias)
+
+
+def _linear(x: Node, weights: Node, bias: Node) -> Node:
+    return mapped("add", apply(Dot((), ((x.type.rank - 1, 1),)), x, weights), bias)
+
+
+def _gate(gates: Node, number: int, hidden: int) -> Node:
+    """One of the gates [b, g*h]."""
+    low, high = number * hidden, (number + 1) * hidden
+    return apply(Slice((0, low), (gates.shape[0], high), (1, 1)), gates)
