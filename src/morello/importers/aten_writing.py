@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,10 +114,10 @@ def combined(call: AtenCall) -> Node:
     rows = call.cast(call["src"] if call["source"] is None else call["source"])
     if call["alpha"] not in (None, 1):
         rows = call.map("multiply", rows, call["alpha"])
-    if call.name.startswith("index"):
-        index, into = call.reshape(index, (index.type.size,)), combined_rows
-    else:
-        into = combined_elements
+    by_rows = call.name.startswith("index")
+    into: Callable[[str, Node, Node, Node, int], Node]
+    into = combined_rows if by_rows else combined_elements
+    index = call.reshape(index, (index.type.size,)) if by_rows else index
     if not alone and reduction != "mean":
         return into(kind, x, index, rows, axis)
     counts = into("sum", call.full(0, x.shape), index, call.full(1, rows.shape), axis)

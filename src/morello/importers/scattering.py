@@ -68,8 +68,8 @@ def combined_elements(kind: str, x: Node, index: Node, elements: Node, axis: int
         return combined_rows(kind, x, vector, elements, axis)
     numbers = in_dtype(index, NUMBERS)
     numbers = _if_within(numbers, x.shape[axis], in_one_dimension(numbers, x.shape, axis))
-    flat = [reshaped(each, (each.type.size,)) for each in (x, numbers, elements)]
-    return reshaped(combined_rows(kind, *flat, 0), x.shape)
+    x_row, places, row = (reshaped(e, (e.type.size,)) for e in (x, numbers, elements))
+    return reshaped(combined_rows(kind, x_row, places, row, 0), x.shape)
 
 
 def combined_at(kind: str, x: Node, places: Sequence[Node], rows: Node) -> Node:
