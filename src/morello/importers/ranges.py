@@ -44,8 +44,12 @@ def known_range(node: Node, depth: int = _DEEPEST) -> Range | None:
     if isinstance(operator, Iota):
         return 0, max(node.type.shape[operator.axis] - 1, 0)
     low, high = (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
-    found = _computed(node, depth) if depth else None
-    return found if found is not None and low <= found[0] and found[1] <= high else (low, high)
+    computed = _computed(node, depth) if depth else None
+    return (
+        computed
+        if computed is not None and low <= computed[0] and computed[1] <= high
+        else (low, high)
+    )
 
 
 def _computed(node: Node, depth: int) -> Range | None:

@@ -77,10 +77,10 @@ def _coordinates(x: Node, size: int, corners: bool) -> Node:
 
 def _neighbours(x: Node) -> list[tuple[Node, Node]]:
     """The two pixels around a place along a dimension, and their shares."""
-    one = constant(1, _FLOATS)
+    whole = constant(1, _FLOATS)
     low = mapped("floor", x)
     above = mapped("subtract", x, low)
-    return [(low, mapped("subtract", one, above)), (mapped("add", low, one), above)]
+    return [(low, mapped("subtract", whole, above)), (mapped("add", low, whole), above)]
 
 
 def _inside(share: Node, place: Node, size: int, padding: str) -> Node:
