@@ -74,7 +74,7 @@ def test_a_model_is_one_call_of_kernels() -> None:
     assert "gelu(f32[8,32] @" in str(door.report())
 
 
-class GraphNetwork(nn.Module):
+class GraphNetwork(nn.Module):  # type: ignore[misc, name-defined]
     """Attention of nodes to those that edges [2, e] come from, and means of their neighbours."""
 
     def __init__(self) -> None:
