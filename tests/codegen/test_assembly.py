@@ -92,6 +92,16 @@ def test_scalars_are_loaded_again_where_all_registers_hold_sums(tmp_path: Path) 
     check_that_nothing_spills(tile.solve().impl, tmp_path)
 
 
+def test_loads_of_several_steps_wait_for_the_sums_before_them(tmp_path: Path) -> None:
+    """24 sums, and two registers of each of three rows of b."""
+    tile = morello.schedule("f32[12,48] @ f32[48,64]", target="avx512").to_accumulate()
+    for operand in "abc":
+        tile = tile.move(operand, "L2").move(operand, "L1")
+    tile = tile.tile(n=32).move("c", "registers", vector=16).split(k=3)
+    tile = tile.move("b", "registers", vector=16).tile(m=1)
+    check_that_nothing_spills(tile.solve().impl, tmp_path)
+
+
 def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
     """The inner loop of most multiply-adds has all that it needs in registers."""
     source, assembly = directory / "kernel.c", directory / "kernel.s"

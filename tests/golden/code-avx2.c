@@ -25,22 +25,22 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
             b_reg0[0][1] = load_f32x8(&b[n0 + 64 * k0 + 8]);
             c_reg0[0][0] += a[64 * m0 + k0] * b_reg0[0][0];
             c_reg0[0][1] += a[64 * m0 + k0] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
             c_reg0[1][0] += a[64 * m0 + k0 + 64] * b_reg0[0][0];
             c_reg0[1][1] += a[64 * m0 + k0 + 64] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
             c_reg0[2][0] += a[64 * m0 + k0 + 128] * b_reg0[0][0];
             c_reg0[2][1] += a[64 * m0 + k0 + 128] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
             c_reg0[3][0] += a[64 * m0 + k0 + 192] * b_reg0[0][0];
             c_reg0[3][1] += a[64 * m0 + k0 + 192] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
             c_reg0[4][0] += a[64 * m0 + k0 + 256] * b_reg0[0][0];
             c_reg0[4][1] += a[64 * m0 + k0 + 256] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
             c_reg0[5][0] += a[64 * m0 + k0 + 320] * b_reg0[0][0];
             c_reg0[5][1] += a[64 * m0 + k0 + 320] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
           }
         }
         store_f32x8(&c[64 * m0 + n0], c_reg0[0][0]);
@@ -83,16 +83,16 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
               b_reg0[0][1] = load_f32x8(&b[n0 + n1 + 64 * k1 + 8]);
               c_reg0[0][0] += a[k1 + 3840] * b_reg0[0][0];
               c_reg0[0][1] += a[k1 + 3840] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
               c_reg0[1][0] += a[k1 + 3904] * b_reg0[0][0];
               c_reg0[1][1] += a[k1 + 3904] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
               c_reg0[2][0] += a[k1 + 3968] * b_reg0[0][0];
               c_reg0[2][1] += a[k1 + 3968] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
               c_reg0[3][0] += a[k1 + 4032] * b_reg0[0][0];
               c_reg0[3][1] += a[k1 + 4032] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
             }
           }
         }
@@ -132,31 +132,31 @@ void kernel_2(const float *restrict a, const float *restrict b, float *restrict 
         f32x8 c_reg0[1][1];
         c_reg0[0][0] = (f32x8){0};
         c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
-        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
         store_f32x8(&c[11 * m0], c_reg0[0][0]);
       }
     }
@@ -290,22 +290,22 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
                 b_reg0[0][1] = load_f32x8(&b_L1_0[n0 + 32 * k0 + 8]);
                 c_reg0[0][0] += a_L1_0[64 * m0 + k0] * b_reg0[0][0];
                 c_reg0[0][1] += a_L1_0[64 * m0 + k0] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
                 c_reg0[1][0] += a_L1_0[64 * m0 + k0 + 64] * b_reg0[0][0];
                 c_reg0[1][1] += a_L1_0[64 * m0 + k0 + 64] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
                 c_reg0[2][0] += a_L1_0[64 * m0 + k0 + 128] * b_reg0[0][0];
                 c_reg0[2][1] += a_L1_0[64 * m0 + k0 + 128] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
                 c_reg0[3][0] += a_L1_0[64 * m0 + k0 + 192] * b_reg0[0][0];
                 c_reg0[3][1] += a_L1_0[64 * m0 + k0 + 192] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+                __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
                 c_reg0[4][0] += a_L1_0[64 * m0 + k0 + 256] * b_reg0[0][0];
                 c_reg0[4][1] += a_L1_0[64 * m0 + k0 + 256] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+                __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
                 c_reg0[5][0] += a_L1_0[64 * m0 + k0 + 320] * b_reg0[0][0];
                 c_reg0[5][1] += a_L1_0[64 * m0 + k0 + 320] * b_reg0[0][1];
-                __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+                __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
               }
             }
             store_f32x8(&c[32 * m0 + n0], c_reg0[0][0]);
@@ -342,16 +342,16 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
               b_reg0[0][1] = load_f32x8(&b_L1_0[n0 + 32 * k0 + 8]);
               c_reg0[0][0] += a_L1_0[k0 + 768] * b_reg0[0][0];
               c_reg0[0][1] += a_L1_0[k0 + 768] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
               c_reg0[1][0] += a_L1_0[k0 + 832] * b_reg0[0][0];
               c_reg0[1][1] += a_L1_0[k0 + 832] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
               c_reg0[2][0] += a_L1_0[k0 + 896] * b_reg0[0][0];
               c_reg0[2][1] += a_L1_0[k0 + 896] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
               c_reg0[3][0] += a_L1_0[k0 + 960] * b_reg0[0][0];
               c_reg0[3][1] += a_L1_0[k0 + 960] * b_reg0[0][1];
-              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
             }
           }
           store_f32x8(&c[n0 + 384], c_reg0[0][0]);
@@ -477,16 +477,16 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
                 b_reg0[1][0] = load_f32x8(&b_L1_0[8 * k0 + 128]);
                 c_reg0[0][0] += a[16 * m0 + k0] * b_reg0[0][0];
                 c_reg0[0][1] += a[16 * m0 + k0] * b_reg0[1][0];
-                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
                 c_reg0[1][0] += a[16 * m0 + k0 + 16] * b_reg0[0][0];
                 c_reg0[1][1] += a[16 * m0 + k0 + 16] * b_reg0[1][0];
-                __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
                 c_reg0[2][0] += a[16 * m0 + k0 + 32] * b_reg0[0][0];
                 c_reg0[2][1] += a[16 * m0 + k0 + 32] * b_reg0[1][0];
-                __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
                 c_reg0[3][0] += a[16 * m0 + k0 + 48] * b_reg0[0][0];
                 c_reg0[3][1] += a[16 * m0 + k0 + 48] * b_reg0[1][0];
-                __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+                __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
               }
             }
             {
@@ -583,22 +583,22 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
             b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
             c_reg0[0][0] += out_L1_0[16 * m0 + k0] * b_reg0[0][0];
             c_reg0[0][1] += out_L1_0[16 * m0 + k0] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
             c_reg0[1][0] += out_L1_0[16 * m0 + k0 + 16] * b_reg0[0][0];
             c_reg0[1][1] += out_L1_0[16 * m0 + k0 + 16] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
             c_reg0[2][0] += out_L1_0[16 * m0 + k0 + 32] * b_reg0[0][0];
             c_reg0[2][1] += out_L1_0[16 * m0 + k0 + 32] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
             c_reg0[3][0] += out_L1_0[16 * m0 + k0 + 48] * b_reg0[0][0];
             c_reg0[3][1] += out_L1_0[16 * m0 + k0 + 48] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
             c_reg0[4][0] += out_L1_0[16 * m0 + k0 + 64] * b_reg0[0][0];
             c_reg0[4][1] += out_L1_0[16 * m0 + k0 + 64] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
             c_reg0[5][0] += out_L1_0[16 * m0 + k0 + 80] * b_reg0[0][0];
             c_reg0[5][1] += out_L1_0[16 * m0 + k0 + 80] * b_reg0[0][1];
-            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
           }
         }
         store_f32x8(&out[16 * m0], c_reg0[0][0]);
@@ -633,16 +633,16 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
           b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
           c_reg0[0][0] += out_L1_0[k0 + 192] * b_reg0[0][0];
           c_reg0[0][1] += out_L1_0[k0 + 192] * b_reg0[0][1];
-          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
           c_reg0[1][0] += out_L1_0[k0 + 208] * b_reg0[0][0];
           c_reg0[1][1] += out_L1_0[k0 + 208] * b_reg0[0][1];
-          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
           c_reg0[2][0] += out_L1_0[k0 + 224] * b_reg0[0][0];
           c_reg0[2][1] += out_L1_0[k0 + 224] * b_reg0[0][1];
-          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
           c_reg0[3][0] += out_L1_0[k0 + 240] * b_reg0[0][0];
           c_reg0[3][1] += out_L1_0[k0 + 240] * b_reg0[0][1];
-          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+          __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
         }
       }
       store_f32x8(&out[192], c_reg0[0][0]);
@@ -942,21 +942,21 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
                   f32x4 c_reg0[1][1];
                   c_reg0[0][0] = load_f32x4(&out[4 * y0 + 16 * n0]);
                   c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 72 * n0];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 72 * n0 + 9];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 72 * n0 + 18];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 72 * n0 + 27];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[4][0] * filter[3 * p0 + q0 + 72 * n0 + 36];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[5][0] * filter[3 * p0 + q0 + 72 * n0 + 45];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[6][0] * filter[3 * p0 + q0 + 72 * n0 + 54];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   c_reg0[0][0] += a_reg0[7][0] * filter[3 * p0 + q0 + 72 * n0 + 63];
-                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
                   store_f32x4(&out[4 * y0 + 16 * n0], c_reg0[0][0]);
                 }
               }

@@ -170,7 +170,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         filters=FILTERS if timed else (),
         l2_bytes=streaming_bytes(machine, 64) * passes(machine, 64),
         l3_bytes=machine.l3_bytes,
-        bf16_product=machine.bf16_product,
+        bf16_product=machine.bf16_product, in_order=True,
     )  # fmt: skip
     target = Target(
         "avx512",
