@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ from morello.graph.operators import (
 )
 from morello.graph.operators.elementwise import COMPARISONS, NUMPY
 from morello.measure.bounds import Peak
+from morello.native.build import build
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -110,6 +112,29 @@ def test_the_library_is_found_again_without_its_c(
         patched.setattr("morello.models.compiling.by_rule", None)
         again = converted(layer(), tmp_path, shapes={"x": (4, 16)})
     assert [path.read_bytes() for path in again.files] == before
+
+
+def test_a_long_library_is_compiled_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
+    monkeypatch.setattr("morello.onnx.library.available_threads", lambda: 2)
+    monkeypatch.setattr("morello.onnx.library.PART_SIZE", 1)
+    monkeypatch.setattr("morello.codegen.source.STACK_BYTES", 0)  # so that they have a workspace
+    texts, parts = [], []
+
+    def noted(text: str, **options: Any) -> Path:
+        texts.append(text)
+        parts.append(options["parts"])
+        return build(text, **options)
+
+    monkeypatch.setattr("morello.onnx.library.build", noted)
+    conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    assert parts == [2]
+    assert texts[0].count("= workspace_of_kernels;") > 0
+    functions = ctypes.CDLL(str(conversion.library))
+    assert hasattr(functions, "RegisterCustomOps")
+    assert not hasattr(functions, "kernel_0")  # another library may have one, too
 
 
 def test_other_shapes_and_other_libraries_are_refused(tmp_path: Path) -> None:

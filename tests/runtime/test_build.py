@@ -39,6 +39,32 @@ def test_built_once(compiler: Compiler, tmp_path: Path, monkeypatch: pytest.Monk
     assert build(ANSWER, compiler=compiler, cache=cache) == path
 
 
+IN_PARTS = """
+extern int hidden(void) __attribute__((visibility("hidden")));
+#if !defined MORELLO_PART || MORELLO_PART == 1
+int hidden(void) { return 42; }
+#endif
+#if !defined MORELLO_PART || MORELLO_PART == 0
+int answer(void) { return hidden(); }
+#endif
+"""
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_parts_are_linked(compiler: Compiler, tmp_path: Path, parts: int) -> None:
+    path = build(IN_PARTS, compiler=compiler, cache=tmp_path, parts=parts)
+    assert ctypes.CDLL(str(path)).answer() == 42
+    assert path.with_suffix(".c").read_text() == IN_PARTS
+    assert leftovers(tmp_path) == {".c", ".so"}
+
+
+def test_an_error_in_a_part(compiler: Compiler, tmp_path: Path) -> None:
+    wrong = IN_PARTS.replace("return 42", "return no_such_name")
+    with pytest.raises(BuildError, match="no_such_name"):
+        build(wrong, compiler=compiler, cache=tmp_path, parts=2)
+    assert leftovers(tmp_path) == {".c"}
+
+
 def test_what_changes_the_object_changes_its_name(compiler: Compiler, tmp_path: Path) -> None:
     path = build(ANSWER, compiler=compiler, cache=tmp_path)
     assert build(ANSWER + "\n", compiler=compiler, cache=tmp_path) != path

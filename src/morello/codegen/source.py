@@ -43,14 +43,15 @@ class Source:
 class Unit:
     """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
-    `parameters` are the C types that its function's parameters point to, by name, and `regions`
-    the functions of its parallel loops. If there are any, its function is `{name}_on`. `borrowed`
-    are the bytes that the file's workspace must have for it.
+    `prototype` is that of its function, `parameters` are the C types that its parameters point to,
+    by name, and `regions` the functions of its parallel loops. If there are any, its function is
+    `{name}_on`. `borrowed` are the bytes that the file's workspace must have for it.
     """
 
     includes: Sequence[str]
     helpers: Mapping[str, str]
     code: Sequence[str]
+    prototype: str
     parameters: Mapping[str, str]
     items: int
     regions: tuple[str, ...]
@@ -132,8 +133,8 @@ def unit(
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     return Unit(
-        includes, helpers, code, parameters, items, tuple(region.name for region in regions),
-        program.workspace if borrows else 0,
+        includes, helpers, code, prototype, parameters, items,
+        tuple(region.name for region in regions), program.workspace if borrows else 0,
     )  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def file_workspace(units: Iterable[Unit], name: str) -> list[str]:
     one begins, which finds workspaces of its own evicted.
     """
     size = max((each.borrowed for each in units), default=0)
-    return [f"static _Thread_local _Alignas(64) unsigned char {name}[{size}];"] if size else []
+    return [f"_Thread_local _Alignas(64) unsigned char {name}[{size}];"] if size else []
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from morello.base import debug
@@ -12,7 +14,7 @@ from morello.base.errors import BuildError
 from morello.native.cache import default_cache, is_whole, open_cache, publish, unwritable
 from morello.native.compile import key_of, run_compiler
 from morello.native.headers import precompiled_headers
-from morello.native.toolchain import Compiler, base_flags
+from morello.native.toolchain import Compiler, base_flags, without_linking
 from morello.native.workspace import Workspace, workspace
 
 PATIENCE_S = 600.0
@@ -26,13 +28,17 @@ def build(
     flags: tuple[str, ...] = (),
     cache: Path | None = None,
     patience_s: float = PATIENCE_S,
+    parts: int = 1,
 ) -> Path:
     """Compiles the C text `source` to a shared object, or takes it from the cache.
 
     The source stays beside it, under the same name with `.c`. A damaged object is built
-    again. Safe to call from any number of processes at once. Raises `BuildError` if the
-    compilation fails, or the cache cannot be written, or others may write to it, and
-    `CompilerTimeoutError` if it takes longer than `patience_s`.
+    again. With several `parts`, the source is compiled as often, all at once, each time with
+    another number from 0 on as the macro MORELLO_PART, and the objects are linked.
+
+    Safe to call from any number of processes at once. Raises `BuildError` if the compilation
+    fails, or the cache cannot be written, or others may write to it, and `CompilerTimeoutError`
+    if a compiler takes longer than `patience_s`.
     """
     # Absolute, as a bare file name would be looked for among the system's libraries.
     cache = (default_cache() if cache is None else cache).absolute()
@@ -48,10 +54,21 @@ def build(
         with workspace(cache) as room:
             text, compiled = room.path / "kernel.c", room.path / "kernel.so"
             text.write_text(source, encoding="utf-8")
-            command = [*compiler.command, *flags, text.name, "-o", compiled.name]
+            command = [*compiler.command, *flags, text.name]
             began = time.perf_counter()
             headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
-            problem = _compile(command, compiled, headers, room, compiler, patience_s)
+            compiling = partial(
+                _compile, headers=headers, room=room, compiler=compiler, patience_s=patience_s
+            )
+            if parts == 1:
+                problem = compiling(command, compiled)
+            else:
+                command = [*compiler.command, *without_linking(flags), "-c", text.name]
+                objects = [room.path / f"part{number}.o" for number in range(parts)]
+                problem = _compile_all(command, objects, compiling)
+                linking = [*compiler.command, *flags, *(each.name for each in objects)]
+                linking += ["-o", compiled.name]
+                problem = problem or run_compiler(linking, compiled, room, compiler, patience_s)
             if debug.shows("c"):
                 seconds = time.perf_counter() - began
                 debug.show("c", f"{kept}: {shlex.join(command)}, {seconds:.2f} s")
@@ -65,6 +82,18 @@ def build(
     return library
 
 
+def _compile_all(
+    command: list[str], objects: list[Path], compiling: Callable[[list[str], Path], str | None]
+) -> str | None:
+    """Compile the parts of a source to these objects, at once; returns as `compiling` does."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
+    commands = [[*command, f"-DMORELLO_PART={number}"] for number in range(len(objects))]
+    with ThreadPoolExecutor(len(objects)) as threads:
+        problems = [*threads.map(compiling, commands, objects)]
+    return next(filter(None, problems), None)
+
+
 def _compile(
     command: list[str],
     output: Path,
@@ -74,6 +103,7 @@ def _compile(
     patience_s: float,
 ) -> str | None:
     """As `run_compiler`, with precompiled headers; without them if the compiler refuses them."""
+    command = [*command, "-o", output.name]
     if headers is not None:
         including = [*command, "-include-pch", str(headers)]
         if run_compiler(including, output, room, compiler, patience_s) is None:

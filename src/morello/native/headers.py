@@ -11,7 +11,7 @@ from pathlib import Path
 
 from morello.native.cache import is_whole, publish
 from morello.native.compile import key_of, run_compiler
-from morello.native.toolchain import Compiler
+from morello.native.toolchain import Compiler, without_linking
 from morello.native.workspace import Workspace
 
 INTRINSICS = "#include <immintrin.h>\n"
@@ -38,8 +38,7 @@ def precompiled_headers(
     if not is_whole(compiled):  # clang does not mind the seal, which follows what it reads
         _write_once(header, INTRINSICS, room)
         new = room.path / compiled.name
-        options = [flag for flag in flags if flag not in ("-shared", "-nostdlib")]
-        command = [*compiler.command, *options, "-x", "c-header", str(header)]
+        command = [*compiler.command, *without_linking(flags), "-x", "c-header", str(header)]
         if run_compiler([*command, "-o", new.name], new, room, compiler, patience_s):
             return None
         publish(new, compiled)

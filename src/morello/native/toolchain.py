@@ -11,7 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -40,6 +40,9 @@ _COMMON_FLAGS = (
     "-g0",
     "-w",
 )
+
+_DARWIN = ("-undefined", "dynamic_lookup")
+"""Flags with which what an object needs of its process may be unknown when it is linked."""
 
 # Zig spells architecture levels its own way, and without `-mcpu` it takes the host's.
 _ZIG_CPUS = {
@@ -96,7 +99,7 @@ def base_flags(compiler: Compiler) -> tuple[str, ...]:
     """The flags every shared object is built with, whatever its architecture."""
     linking: tuple[str, ...] = ()
     if sys.platform == "darwin":
-        linking = ("-undefined", "dynamic_lookup")
+        linking = _DARWIN
     elif compiler.kind == "zig":
         # Zig would build its own libc, once per CPU at 3 s each. What a kernel or the
         # trampoline needs of libc is already in the process that loads it.
@@ -104,6 +107,11 @@ def base_flags(compiler: Compiler) -> tuple[str, ...]:
     if compiler.kind == "zig":
         linking += ("-fno-sanitize=undefined",)
     return _COMMON_FLAGS + linking
+
+
+def without_linking(flags: Sequence[str]) -> list[str]:
+    """The flags of a shared object without those that say how it is linked."""
+    return [flag for flag in flags if flag not in ("-shared", "-nostdlib", *_DARWIN)]
 
 
 def arch_flags(compiler: Compiler, arch: str) -> tuple[str, ...]:

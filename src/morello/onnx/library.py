@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import morello.models
@@ -23,11 +24,14 @@ from morello.native.cache import default_cache, hash_of, is_whole
 from morello.native.toolchain import arch_flags
 from morello.questions import question
 from morello.runtime.argument import CACHE_LINE
-from morello.runtime.threads import CLAIMS
+from morello.runtime.threads import CLAIMS, available_threads
 from morello.tables import texts
 
 _WORKSPACE = "workspace_of_kernels"
 """The name of the memory that kernels work in, one after the other."""
+
+PART_SIZE = 100_000
+"""The characters of C for which it pays to start a compiler: it takes half a second for them."""
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -163,11 +167,16 @@ def _built(ops: Sequence[CustomOp], ending: Sequence[str], cache: Path | None = 
     """The shared object of operators and of their kernels, with this ending."""
     first = ops[0].segment.kernels[0]
     flags = arch_flags(first.compiler, first.impl.target.arch)
-    return build(source(ops, ending), compiler=first.compiler, flags=flags, cache=cache)
+    whole, parts = source(ops, ending, available_threads())
+    return build(whole, compiler=first.compiler, flags=flags, cache=cache, parts=parts)
 
 
-def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
-    """The C of operators and of their kernels, with this ending."""
+def source(ops: Sequence[CustomOp], ending: Sequence[str], most: int) -> tuple[str, int]:
+    """The C of operators and of their kernels, with this ending, and how many parts it has.
+
+    It is a file that can be compiled as a whole, or at once in parts, at `most` as many as these
+    (see `build`). Its kernels have one workspace, and are hidden from other libraries.
+    """
     names = _kernel_names(ops)
     units: list[Unit] = []
     for kernel, name in names.items():
@@ -177,15 +186,29 @@ def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
     helpers = {name: text for each in units for name, text in each.helpers.items()}
     shared = dict.fromkeys(part for each in units for part in each.shared)
     workspace = file_workspace(units, _WORKSPACE)
-    code = [line for each in units for line in (*each.code, "")]
+    declared = [*(f"extern {line}" for line in workspace), *(f"{u.prototype};" for u in units)]
+    codes = ["\n".join((*each.code, "")) for each in units]
+    ends = [*accumulate(map(len, codes))]
+    parts = min(most, 1 + ends[-1] // PART_SIZE)
+    code: list[str] = []
+    for begin, lines in zip([0, *ends], codes, strict=False):
+        code += _in_part(begin * parts // ends[-1], [lines])
     includes = dict.fromkeys(line for each in units for line in each.includes)
     runner = Path(morello.models.__file__).with_name("runner.c").read_text(encoding="utf-8")
-    return joined([
+    hidden = ["#pragma GCC visibility push(hidden)", *declared, "#pragma GCC visibility pop", ""]
+    host = [*workspace, runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN]
+    whole = joined([
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
         *needs(target), *includes, "",
-        *compiled_for(target, [*shared, *helpers.values(), "", *workspace, *code]),
-        runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
+        *compiled_for(target, [*shared, *helpers.values(), "", *hidden, *code]),
+        *_in_part(0, [*host, *_tables(ops, names), *ending]),
     ])  # fmt: skip
+    return whole, parts
+
+
+def _in_part(number: int, lines: Sequence[str]) -> list[str]:
+    """C that only one part has, if the file is compiled in parts."""
+    return [f"#if !defined MORELLO_PART || MORELLO_PART == {number}", *lines, "#endif"]
 
 
 def _kernel_names(ops: Sequence[CustomOp]) -> dict[Kernel, str]:
