@@ -62,9 +62,9 @@ class Kernel(CompiledKernel):
     `max_error`, the largest error found by verification, relative to the largest output (None
     if it was not verified).
 
-    It can be pickled if `find_target` knows its target. The pickle has its schedule, which is
-    compiled again, or taken from the kernel cache, where it is unpickled; it is not searched for
-    or verified again. Unpickling raises `TargetError` on a machine that cannot run it.
+    It can be pickled if `find_target` knows its target. The pickle has its schedule and its C,
+    which is compiled again, or taken from the kernel cache, where it is unpickled; it is not
+    searched for or verified again. Unpickling raises `TargetError` on a machine that cannot run it.
     """
 
     __slots__ = ("compiler", "max_error", "program", "statistics", "threads")
@@ -118,8 +118,10 @@ class Kernel(CompiledKernel):
         from morello.targets.catalog import find_target
 
         find_target(self.impl.target.name)  # raises for a target that cannot be unpickled
-        recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
-        return _unpickled, recipe
+        schedule = saved.save(self.impl)
+        return _unpickled, (
+            schedule, self.source, self.compiler, self.statistics, self.max_error,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<morello.Kernel {self.spec.expression} for {self.impl.target.name}>"
@@ -127,11 +129,17 @@ class Kernel(CompiledKernel):
 
 def compiled(impl: Impl, statistics: SearchStatistics | None, compiler: Compiler) -> Kernel:
     """The kernel of a program, not verified; raises `BuildError` and `SpecError`."""
-    from morello.measure.load import load, source_of
+    from morello.measure.load import source_of
 
-    source = source_of(impl)
+    return _loaded(Written(impl, source_of(impl)), statistics, compiler)
+
+
+def _loaded(program: Written, statistics: SearchStatistics | None, compiler: Compiler) -> Kernel:
+    from morello.measure.load import load
+
+    impl, source = program.impl, program.source
     kernel = load(Kernel, impl, source, compiler)
-    kernel.program = Written(impl, source)
+    kernel.program = program
     kernel.compiler, kernel.statistics = compiler, statistics
     kernel.threads = impl.target.cores if source.parallel else 1
     kernel.max_error = None
@@ -140,6 +148,7 @@ def compiled(impl: Impl, statistics: SearchStatistics | None, compiler: Compiler
 
 def _unpickled(
     schedule: dict[str, Any],
+    source: Source,
     compiler: Compiler,
     statistics: SearchStatistics | None,
     max_error: float | None,
@@ -150,6 +159,6 @@ def _unpickled(
 
     impl = saved.load(schedule)
     check_runs_here(impl.target)
-    kernel = compiled(impl, statistics, compiler)
+    kernel = _loaded(Written(impl, source), statistics, compiler)
     kernel.max_error = max_error
     return kernel

@@ -7,6 +7,7 @@ not; and all channels of a pixel of a convolution's result are made of the same 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
@@ -19,7 +20,7 @@ from morello.ir.operation import Operation
 from morello.ir.primitives.convolutions import is_depthwise
 from morello.ir.spec import Spec, goal
 from morello.ir.turned import turned
-from morello.models.in_place import Relocation, Run, in_place
+from morello.models.in_place import Calls, Relocation, Run, in_place
 from morello.models.schedule import Stage, StoredCall
 from morello.rewrites.conv import is_padded
 from morello.runtime.argument import CACHE_LINE, row_major_strides
@@ -44,7 +45,7 @@ def channels_last(stage: Stage) -> Stage:
     An image that is needed after the stage, or whose elements a kernel reads in an order that is
     none of pixels, stays as it is.
     """
-    calls = stage.calls
+    calls = Calls(stage.calls)
     for node in _images(stage):
         count, channels, *size = node.shape
         pixels = prod(size)
@@ -52,10 +53,8 @@ def channels_last(stage: Stage) -> Stage:
         if count > 1:
             runs.insert(0, Run(count, channels * pixels, channels * pixels))
         move = Relocation(node, node, 0, tuple(runs))
-        try:
-            calls = tuple(move.call(call) for call in calls)
-        except SpecError:
-            continue
+        with suppress(SpecError):
+            calls.move(move)
     return replace(stage, calls=tuple(map(_in_order, calls)))
 
 

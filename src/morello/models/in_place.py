@@ -6,7 +6,8 @@ that output. What else reads such a part reads it there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from morello.base.errors import SpecError
@@ -25,29 +26,65 @@ def in_place(stage: Stage) -> Stage:
     A copy is left if it reads what is stored elsewhere, or is needed by itself after the stage.
     So is one whose elements would be apart, except in runs of a cache line or more.
     """
-    calls, number = stage.calls, 0
-    while number < len(calls):
-        fewer = _without(calls, number, stage.outputs) if calls[number].copies else None
-        if fewer is None:
-            number += 1
-        else:
-            calls = fewer
-    return replace(stage, calls=calls)
+    calls = Calls(stage.calls)
+    for number, call in enumerate(stage.calls):
+        if call.copies:
+            _leave_out(calls, number, stage.outputs)
+    return replace(stage, calls=tuple(calls))
 
 
-def _without(
-    calls: Sequence[StoredCall], number: int, kept: Sequence[Node]
-) -> tuple[StoredCall, ...] | None:
-    """The calls without a copy, if what it reads can be written to its place instead."""
-    source = calls[number].inputs[0].base
-    rest = [*calls[:number], *calls[number + 1 :]]
-    move = Relocation.of(calls[number])
-    if move is None or source in kept or all(call.output.base is not source for call in rest):
-        return None
-    try:
-        return tuple(move.call(call) for call in rest)
-    except SpecError:
-        return None
+def _leave_out(calls: Calls, number: int, kept: Sequence[Node]) -> None:
+    """Take out a copy, if what it reads can be written to its place instead."""
+    copy = calls[number]
+    source, move = copy.inputs[0].base, Relocation.of(copy)
+    written = any(calls[n].output.base is source for n in calls.near(source) if n != number)
+    if move is None or source in kept or not written:
+        return
+    with suppress(SpecError):
+        calls.move(move, without=number)
+
+
+class Calls:
+    """Calls of a stage by their numbers, some of which may be left out; in order, if iterated."""
+
+    def __init__(self, calls: Sequence[StoredCall]) -> None:
+        self._calls = dict(enumerate(calls))
+        self._near: dict[Node, set[int]] = {}
+        for number in self._calls:
+            self._found(number)
+
+    def __getitem__(self, number: int) -> StoredCall:
+        return self._calls[number]
+
+    def __iter__(self) -> Iterator[StoredCall]:
+        return iter(self._calls.values())
+
+    def near(self, node: Node) -> set[int]:
+        """The numbers of those that read or write a node."""
+        return self._near.get(node, set())
+
+    def move(self, move: Relocation, without: int | None = None) -> None:
+        """Have all calls find the elements where they are moved to, and leave one out.
+
+        Raises `SpecError`, with all as it was, if a call cannot find them there.
+        """
+        numbers = self.near(move.source) - {without}
+        moved = {number: move.call(self._calls[number]) for number in numbers}
+        if without is not None:
+            self._lost(without)
+            del self._calls[without]
+        for number, call in moved.items():
+            self._lost(number)
+            self._calls[number] = call
+            self._found(number)
+
+    def _found(self, number: int) -> None:
+        for view in (*self._calls[number].inputs, self._calls[number].output):
+            self._near.setdefault(view.base, set()).add(number)
+
+    def _lost(self, number: int) -> None:
+        for view in (*self._calls[number].inputs, self._calls[number].output):
+            self._near[view.base].discard(number)
 
 
 @dataclass(frozen=True)
@@ -98,8 +135,6 @@ class Relocation:
     def call(self, call: StoredCall) -> StoredCall:
         """A call that finds the elements there; raises `SpecError` if none does."""
         views = *call.inputs, call.output
-        if all(view.base is not self.source for view in views):
-            return call
         *inputs, output = map(self._view, views)
         if (*inputs, output) == views:
             return call
