@@ -91,18 +91,20 @@ def stored(x: Bounded, dtype: DType) -> Bounded:
     """
     if not dtype.is_float:
         return _truncated(x, dtype)
-    nearest = x.value.astype(dtype.np).astype(np.float64)
     if x.error is None:
-        return Bounded(nearest)
-    limits = ml_dtypes.finfo(dtype.np)  # type: ignore[no-untyped-call]
-    spacing = np.maximum(
-        epsilon(dtype) * (np.abs(x.value) + x.error), float(limits.smallest_subnormal)
-    )
-    exact = x.error == 0
-    value = np.where(exact, nearest, x.value)
+        return Bounded(_nearest(x.value, dtype))
+    limits, size = ml_dtypes.finfo(dtype.np), np.abs(x.value)  # type: ignore[no-untyped-call]
+    spacing = np.maximum(epsilon(dtype) * (size + x.error), float(limits.smallest_subnormal))
     error = x.error + spacing / 2
-    beyond = np.abs(x.value) + error > float(limits.max)
-    return Bounded(value, np.where(exact, 0.0, np.where(beyond, np.inf, error)))
+    error = np.where(size + error > float(limits.max), np.inf, error)
+    exact = x.error == 0
+    if not exact.any():
+        return Bounded(x.value, error)
+    return Bounded(np.where(exact, _nearest(x.value, dtype), x.value), np.where(exact, 0.0, error))
+
+
+def _nearest(value: Array, dtype: DType) -> Array:
+    return value.astype(dtype.np).astype(np.float64)
 
 
 def _truncated(x: Bounded, dtype: DType) -> Bounded:
