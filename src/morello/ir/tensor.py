@@ -91,6 +91,8 @@ def canonical(shape: tuple[int, ...], placement: Placement) -> Placement:
     if placement.ideal or placement.vector or placement.layout.odd_even:
         return placement
     layout = placement.layout
+    if layout.panel is None and 1 not in shape:
+        return placement
     extents = list(layout.extents(shape))
     physical = list(layout.physical)
     if layout.panel is not None and shape[layout.panel[0]] <= layout.panel[1]:

@@ -35,25 +35,26 @@ def arena(calls: Sequence[StoredCall], nodes: Sequence[Node]) -> Arena:
 
     Nodes that are needed at the same time do not overlap.
     """
-    lifetimes = [_lifetime(node, calls) for node in nodes]
+    lifetimes = _lifetimes(calls)
     placed: list[tuple[_Lifetime, int]] = []
-    for lifetime in sorted(lifetimes, key=lambda each: -_size(each.node)):
-        offset = 0
+    for node in sorted(nodes, key=lambda node: -_size(node)):
+        lifetime, offset = lifetimes[node], 0
         for other, begin in sorted(placed, key=lambda pair: pair[1]):
-            if lifetime.overlaps(other) and offset + _size(lifetime.node) > begin:
+            if lifetime.overlaps(other) and offset + _size(node) > begin:
                 offset = max(offset, begin + _size(other.node))
         placed.append((lifetime, offset))
     end = max((offset + _size(each.node) for each, offset in placed), default=0)
     return Arena(end, {each.node: offset for each, offset in placed})
 
 
-def _lifetime(node: Node, calls: Sequence[StoredCall]) -> _Lifetime:
-    uses = [
-        number
-        for number, call in enumerate(calls)
-        if any(view.base is node for view in (*call.inputs, call.output))
-    ]
-    return _Lifetime(node, uses[0], uses[-1])
+def _lifetimes(calls: Sequence[StoredCall]) -> dict[Node, _Lifetime]:
+    first: dict[Node, int] = {}
+    last: dict[Node, int] = {}
+    for number, call in enumerate(calls):
+        for view in (*call.inputs, call.output):
+            first.setdefault(view.base, number)
+            last[view.base] = number
+    return {node: _Lifetime(node, begin, last[node]) for node, begin in first.items()}
 
 
 def _size(node: Node) -> int:
