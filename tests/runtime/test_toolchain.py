@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import BuildError, TargetError
+from morello.codegen.instructions import compiled_for
 from morello.native.build import build
-from morello.native.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.toolchain import FLAGGED, Compiler, arch_flags, find_compiler
+from morello.targets.catalog import native
 
 ON_X86 = platform.machine() == "x86_64"
 
@@ -170,6 +172,26 @@ def test_architectures_mean_what_they_say(compiler: Compiler) -> None:
         if "AVX512F" not in features:
             lines.append("#ifdef __AVX512F__\n#error it has AVX-512\n#endif")
         build("\n".join(lines), compiler=compiler, flags=arch_flags(compiler, arch))
+
+
+@pytest.mark.skipif(not ON_X86 or not shutil.which("objdump"), reason="reads x86-64 code")
+@pytest.mark.parametrize("compiler", usable_compilers(), ids=lambda c: c.kind)
+def test_flags_of_this_machine_say_what_attributes_would(
+    compiler: Compiler, tmp_path: Path
+) -> None:
+    machine = native()
+    function = (
+        "void kernel(const float *a, float *b) { for (int i = 0; i < 99; ++i) b[i] += a[i]; }"
+    )
+    text = "\n".join(compiled_for(machine, [function]))
+    flags = arch_flags(compiler, "native")
+    codes = []
+    for some in (flags, tuple(flag for flag in flags if flag != f"-D{FLAGGED}")):
+        path = build(text, compiler=compiler, flags=some, cache=tmp_path)
+        code = subprocess.run(["objdump", "-d", path.name], cwd=tmp_path, stdout=subprocess.PIPE)
+        codes.append(code.stdout.replace(path.name.encode(), b""))
+    assert codes[0] == codes[1]
+    assert b"mm" in codes[0]
 
 
 @pytest.mark.skipif(not ON_X86 or not shutil.which("objdump"), reason="reads x86-64 code")

@@ -81,6 +81,10 @@ class Compiler:
         return self.name
 
 
+FLAGGED = "MORELLO_NATIVE"
+"""The macro that is defined if flags say that code may use all instructions of this machine."""
+
+
 def find_compiler(requested: str | None = None) -> Compiler:
     """The best C compiler here: `requested`, else `$CC`, clang >= 17, the zig wheel, gcc.
 
@@ -127,14 +131,15 @@ def arch_flags(compiler: Compiler, arch: str) -> tuple[str, ...]:
     # Left to itself, clang splits 64-byte vectors in two for x86-64-v4 and Intel servers.
     wide = arch == "x86-64-v4" or (arch == "native" and x86_host)
     width = ("-mprefer-vector-width=512",) if wide else ()
+    more = (*width, f"-D{FLAGGED}") if arch == "native" else width
     if compiler.kind == "zig":
-        return (f"-mcpu={_ZIG_CPUS[arch]}", *width)
+        return (f"-mcpu={_ZIG_CPUS[arch]}", *more)
     march = _MARCH[arch]
     if march is None:
         return ()
     # `-march=native` came to clang on Apple silicon late, `-mcpu=native` was always there.
     spelling = "-mcpu" if arch == "native" and not x86_host else "-march"
-    return (f"{spelling}={march}", *width)
+    return (f"{spelling}={march}", *more)
 
 
 def _demand(command: str, source: str) -> Compiler:
