@@ -16,11 +16,13 @@ from morello.rewrites import Tile
 from morello.search import budget as module
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget
+from morello.search.graph import spec_and_decisions
 from morello.search.incumbent import Incumbent
-from morello.search.parts import COARSE, COARSEST, FUSED, Parts
+from morello.search.parts import COARSE, COARSEST, FUSED, Parts, in_parts
+from morello.search.prepacking import with_layouts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
-from morello.search.session import in_parts, search
+from morello.search.session import search
 from morello.space.space import coarse_sizes
 from morello.space.steps import cut_points
 from morello.targets import find_target
@@ -51,7 +53,7 @@ def agreed(found: Incumbent, goal: Spec) -> None:
 @pytest.mark.parametrize("expression", [*SMALL, CHAIN])
 def test_plain_programs_cost_no_less_than_the_cheapest(expression: str) -> None:
     goal = parse(expression)
-    plain = Parts(goal, AVX2).plain(SHORT.start())
+    plain = Parts((goal,), AVX2).plain(SHORT.start())
     agreed(plain, goal)
     assert plain.gap == inf
     if expression != CHAIN:
@@ -60,7 +62,7 @@ def test_plain_programs_cost_no_less_than_the_cheapest(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", SMALL)
 def test_with_time_enough_a_small_composition_is_proven(expression: str) -> None:
-    goal, parts = parse(expression), Parts(parse(expression), AVX2)
+    goal, parts = parse(expression), Parts((parse(expression),), AVX2)
     best = parts.best(UNTIMED.start())
     agreed(best, goal)
     if len(cut_points(goal.operation)) <= FUSED:
@@ -79,13 +81,13 @@ def test_the_best_split_is_chosen() -> None:
         return min(whole, *ways, inf)
 
     goal = parse(CHAIN)
-    parts = Parts(goal, AVX2)
+    parts = Parts((goal,), AVX2)
     best = parts.best(UNTIMED.start())
     agreed(best, goal)
     assert best.cost <= cheapest(goal) * (1 + 1e-9)
     assert best.gap == inf  # a buffer in a cache may be cheaper
     pieces = [spec for spec in parts.cuts if len(cut_points(spec.operation)) <= FUSED]
-    assert {*parts.found} == {*pieces} and goal not in pieces
+    assert {*parts.found} == {*pieces, goal} and goal not in pieces
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_the_best_split_is_chosen() -> None:
 )
 def test_a_batch_is_a_loop_over_the_best_of_its_part(batch: str, part: str) -> None:
     goal = parse(batch)
-    parts, one = Parts(goal, AVX2), Parts(parse(part), AVX2)
+    parts, one = Parts((goal,), AVX2), Parts((parse(part),), AVX2)
     plain = parts.plain(SHORT.start())
     agreed(plain, goal)
     assert isinstance(plain.decisions[0], Tile)
@@ -109,25 +111,60 @@ def test_a_batch_is_a_loop_over_the_best_of_its_part(batch: str, part: str) -> N
 
 
 @pytest.mark.parametrize(
-    "expression", ["f32[6,4] @ f32[4,8]", "softmax(f32[3,4,5])", "f32[1,4,8] @ f32[1,8,4]"]
-)
+    "expression",
+    [
+        "f32[6,4] @ f32[4,8]", "softmax(f32[3,4,5])", "f32[1,4,8] @ f32[1,8,4]",
+        "conv(f32[1,3,3,16], f32[2,2,1,16], groups=16, layout=NHWC)",
+    ],
+)  # fmt: skip
 def test_only_products_of_a_batch_are_looped_over(expression: str) -> None:
     goal = parse(expression)
-    parts = Parts(goal, AVX2)
+    parts = Parts((goal,), AVX2)
     parts.plain(SHORT.start())
     assert {*parts.found} == {goal}
 
 
+def test_channels_that_are_apart_are_a_batch() -> None:
+    goal = parse("conv(f32[1,16,3,3], f32[16,1,2,2], groups=16)")
+    assert isinstance(Parts((goal,), AVX2).plain(SHORT.start()).decisions[0], Tile)
+
+
+@pytest.mark.parametrize(
+    ("expression", "number"),
+    [
+        ("f32[6,16] @ f32[16,8]", 0),
+        ("f32[6,16] @ transpose(f32[8,16])", 1),
+        ("conv(f32[1,3,6,6], f32[8,3,3,3])", 2),
+        ("conv(f32[1,3,6,6], f32[9,3,3,3])", 0),
+    ],
+)
+def test_parts_have_weights_that_kernels_read_as_they_are(expression: str, number: int) -> None:
+    goal = tuple(with_layouts(parse(expression), AVX2))
+    early = Parts(goal, AVX2).soon(SHORT.start())
+    spec, decisions = spec_and_decisions(goal, early.decisions)
+    assert spec == goal[number]
+    assert reconstruct(spec, AVX2, decisions).cost == pytest.approx(early.cost)
+
+
+@pytest.mark.parametrize("expression", SMALL)
+def test_soon_there_is_a_program_of_few_sizes_of_the_whole(expression: str) -> None:
+    goal = parse(expression)
+    parts, watch = Parts((goal,), AVX2), UNTIMED.start()
+    plain, soon = parts.plain(watch).cost, parts.soon(watch)
+    agreed(soon, goal)
+    assert search(goal, AVX2).cost <= soon.cost * (1 + 1e-9) <= plain * (1 + 1e-8)
+
+
 def test_a_plain_program_is_searched_once() -> None:
     goal = parse(SMALL[2])
-    parts = Parts(goal, AVX2)
+    parts = Parts((goal,), AVX2)
     plain, again = parts.plain(SHORT.start()), parts.plain(SHORT.start())
     assert (again.cost, again.decisions, again.specs) == (plain.cost, plain.decisions, plain.specs)
 
 
 def test_equal_pieces_are_searched_once() -> None:
     goal = parse(EQUAL)
-    parts = Parts(goal, AVX2)
+    parts = Parts((goal,), AVX2)
     agreed(parts.plain(SHORT.start()), goal)
     assert [spec.expression for spec in parts.found] == ["f32[8,8] @ f32[8,8]"]
 
@@ -135,7 +172,7 @@ def test_equal_pieces_are_searched_once() -> None:
 @pytest.mark.parametrize("expression", SMALL)
 def test_a_search_that_begins_with_a_program_finds_the_same_optimum(expression: str) -> None:
     goal = parse(expression)
-    plain, space = Parts(goal, AVX2).plain(SHORT.start()), PrunedSpace([(goal,)], AVX2)
+    plain, space = Parts((goal,), AVX2).plain(SHORT.start()), PrunedSpace([(goal,)], AVX2)
     begun = BestFirst(space.space, space.bound(), UNTIMED.start())
     begun.improve(plain.cost, plain.decisions)
     (found,), cheapest = begun.run(), optimum(goal, AVX2).cost
@@ -158,7 +195,7 @@ def test_few_sizes_have_fewer_specs_and_costlier_programs(expression: str) -> No
     goal = parse(expression)
     costs, counts = [], []
     for ratio in (COARSEST, COARSE, None):
-        sizes = None if ratio is None else coarse_sizes(goal, AVX2, ratio)
+        sizes = None if ratio is None else coarse_sizes((goal,), AVX2, ratio)
         space = PrunedSpace([(goal,)], AVX2, sizes=sizes)
         (found,) = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
         agreed(found, goal)

@@ -14,7 +14,7 @@ from morello.request.choosing import goals_of, spec_table
 from morello.request.constants import as_given, without_constants
 from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Request
-from morello.search.session import in_parts
+from morello.search.parts import in_parts
 from morello.search.together import search_together
 from morello.space.space import Space, goal_sizes
 

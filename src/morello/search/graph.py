@@ -60,9 +60,9 @@ def spec_and_decisions(
     return goal[first.number], tuple(others)
 
 
-def of_first(goal: Goal, decisions: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
-    """The decisions of a program of a goal that is one of its first Spec."""
-    return tuple(decisions) if len(goal) == 1 else (TakeSpec(0), *decisions)
+def of_spec(goal: Goal, number: int, decisions: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
+    """The decisions of a program of a goal that is one of the Spec of a number."""
+    return tuple(decisions) if len(goal) == 1 else (TakeSpec(number), *decisions)
 
 
 class Nodes(NamedTuple):

@@ -23,17 +23,26 @@ from morello.rewrites.rewrite import Step, apply
 from morello.search.best_first import BestFirst
 from morello.search.budget import BudgetError, Watch
 from morello.search.deepening import narrow
+from morello.search.graph import of_spec
 from morello.search.incumbent import Incumbent, tell_best
+from morello.search.prepacking import weights_of
 from morello.search.pruned_space import PrunedSpace
-from morello.space.space import coarse_sizes, goal_sizes
+from morello.space.space import Goal, coarse_sizes, goal_sizes
 from morello.space.steps import cut_points
 from morello.targets.target import Target
 
 FUSED = 2
 """The most cuts of a piece: it is searched as a whole, too."""
 
+MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
+"""The most cuts, with and without sums of products, and the most of these, of a composition that
+is searched as a whole: its bound takes far longer where there are products."""
+
 COARSEST, COARSE = 16, 4
 """The ratios of sizes: by the first, there is a program soonest, by the second a better one."""
+
+SOON = 0.5
+"""The share of the time for programs of few sizes, if there are others as well."""
 
 Program = tuple[float, tuple[Rewrite, ...]]
 """A program as its cost and its decisions in pre-order."""
@@ -54,13 +63,15 @@ class _Cut:
 
 
 class Parts:
-    """The pieces of a goal, and the cheapest program of each that is found so far.
+    """The pieces of a Spec of a goal, and the cheapest program of each that is found so far.
 
-    `cuts` has the ways to cut Specs, of those that were asked for; what cannot be cut has none.
+    Of Specs that differ in the layouts of weights, it is one that kernels read as it is. `cuts` has
+    the ways to cut Specs, of those that were asked for; what cannot be cut has none.
     """
 
-    def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target = goal, target
+    def __init__(self, goal: Goal, target: Target) -> None:
+        self._goal, self._number = goal, _easiest(goal)
+        self.spec, self.target = goal[self._number], target
         self.cuts: dict[Spec, list[_Cut]] = {}
         self.found: dict[Spec, Program] = {}
         self._lower = 0.0
@@ -71,14 +82,21 @@ class Parts:
 
         The first programs of these, whatever the time. Once they are found, this takes no time.
         """
-        for spec in dict.fromkeys(self._plain(self.goal)):
+        for spec in dict.fromkeys(self._plain(self.spec)):
             if spec not in self.found:
                 self._find(spec, watch)
         return self._best()
 
-    def best(self, watch: Watch) -> Incumbent:
-        """As `plain`, and then of all pieces and of ever more sizes, as there is time."""
+    def soon(self, watch: Watch) -> Incumbent:
+        """As `plain`, and then of the Spec as a whole, of few sizes, if there is time."""
         self.plain(watch)
+        if not in_parts(self.spec.operation):
+            self._improve([self.spec], COARSEST, watch)
+        return self._best()
+
+    def best(self, watch: Watch) -> Incumbent:
+        """As `soon`, and then of all pieces and of ever more sizes, as there is time."""
+        self.soon(watch.part(SOON))
         plain = [*self.found]
         whole = [spec for spec in self._specs() if _is_piece(spec) and not self._batched(spec)]
         pieces = sorted(whole, key=_cut_count)
@@ -111,7 +129,7 @@ class Parts:
 
     def _specs(self) -> Iterable[Spec]:
         """The goal, and all Specs that cuts leave, of these as well."""
-        todo, specs = [self.goal], dict[Spec, None]()
+        todo, specs = [self.spec], dict[Spec, None]()
         while todo:
             spec = todo.pop()
             if spec not in specs:
@@ -126,7 +144,7 @@ class Parts:
 
     def _find(self, spec: Spec, watch: Watch) -> None:
         """Find a program of a piece: the first of a search, or when the time is used up, any."""
-        sizes = coarse_sizes(spec, self.target, COARSEST)
+        sizes = coarse_sizes((spec,), self.target, COARSEST)
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         bound = pruned.bound(watch.untimed())
         (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first=watch).run()
@@ -142,11 +160,11 @@ class Parts:
         sizes = (
             goal_sizes([(spec,)], self.target)
             if ratio is None
-            else coarse_sizes(spec, self.target, ratio)
+            else coarse_sizes((spec,), self.target, ratio)
         )
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         (incumbent,) = BestFirst(pruned.space, pruned.bound(watch), watch).run()
-        if ratio is None and spec == self.goal:
+        if ratio is None and self._goal == (spec,):  # others may have cheaper programs
             self._lower = incumbent.lower
         self._keep(spec, incumbent)
 
@@ -173,15 +191,38 @@ class Parts:
                 best[spec] = min(ways, key=_cost)
             return best[spec]
 
-        cost, decisions = solve(self.goal)
+        cost, decisions = solve(self.spec)
         return Incumbent(
-            cost, decisions, self._lower,
+            cost, of_spec(self._goal, self._number, decisions), self._lower,
             specs=sum(each.specs for each in self._searched),
             rewrites=sum(each.rewrites for each in self._searched),
             entries=sum(each.entries for each in self._searched),
             tried=sum(each.tried for each in self._searched),
             bounded=sum(each.bounded for each in self._searched),
         )  # fmt: skip
+
+
+def _easiest(goal: Goal) -> int:
+    """The number of the first Spec in which neighbours in the memory of weights are not summed.
+
+    0 if there is none.
+    """
+    for number, spec in enumerate(goal):
+        summed = [
+            set(reduced).intersection(spec.operation.axes[each][layout.order[-1]].names)
+            for each, reduced in weights_of(spec.operation).items()
+            if (layout := spec.placements[each].layout).order
+        ]
+        if not any(summed):
+            return number
+    return 0
+
+
+def in_parts(operation: Operation) -> bool:
+    """Whether a composition is searched part by part if there is a time limit."""
+    products = sum(component.operation.is_product for component in operation.components)
+    most_cuts = MOST_CUTS if products else MOST_CUTS_WITHOUT
+    return len(cut_points(operation)) > most_cuts or products > MOST_PRODUCTS
 
 
 def _cuts(spec: Spec, target: Target) -> list[_Cut]:
@@ -201,17 +242,30 @@ def _cuts(spec: Spec, target: Target) -> list[_Cut]:
 
 
 def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
-    """The loops over the batches of a Spec: dimensions of all operands of all its products."""
-    operation = spec.operation
+    """The loops over the batches of a Spec: dimensions of all operands of all its products.
+
+    Where neighbours in memory lie along one, kernels compute them together: it is no batch.
+    """
+    operation, together = spec.operation, _fastest_dims(spec)
     products = [
         {name for operand_axis in axes for name in operand_axis.names}
         for axes in _product_operands(operation)
     ]
     for dim in operation.dims if products and not spec.parallel else ():
-        if spec.size(dim) > 1 and all(dim in names for names in products):
+        batched = all(dim in names for names in products) and dim not in together
+        if batched and spec.size(dim) > 1:
             rewrite = Tile(dim, 1)
             with suppress(RewriteError):  # if it is reduced, or panels lie along it
                 yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
+
+
+def _fastest_dims(spec: Spec) -> set[str]:
+    """The dimensions along which neighbours in memory lie, of any operand."""
+    orders = [placement.layout.order for placement in spec.placements]
+    last = (
+        axes[order[-1]] for axes, order in zip(spec.operation.axes, orders, strict=True) if order
+    )
+    return {name for fastest in last for name in fastest.names}
 
 
 def _product_operands(operation: Operation) -> Iterator[tuple[Axis, ...]]:

@@ -14,7 +14,6 @@ from morello.base.errors import SearchError
 from morello.base.memory import return_freed, uncollected
 from morello.base.status import tell
 from morello.ir.batch import Batch
-from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.boxes import BOXES
@@ -25,9 +24,9 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
-from morello.search.graph import SearchGraph, of_first, spec_and_decisions
+from morello.search.graph import SearchGraph, of_spec, spec_and_decisions
 from morello.search.incumbent import Incumbent, tell_best
-from morello.search.parts import Parts
+from morello.search.parts import Parts, in_parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
 from morello.search.rejected import Rejected, rejected
@@ -39,15 +38,13 @@ from morello.search.saved_traces import TRACE_FILE
 from morello.search.solved_graph import memoized_decisions
 from morello.space.panels import Panels
 from morello.space.space import Goal
-from morello.space.steps import cut_points
 from morello.targets.target import Target
 
 SOON = 0.1
-"""The share of the time after which a plain program is found if there is none so far."""
+"""The share of the time after which a plain program is sought if there is none so far."""
 
-MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
-"""The most cuts, with and without sums of products, and the most of these, of a composition that
-is searched as a whole: its bound takes far longer where there are products."""
+EARLY = 0.4
+"""The share of what is left after the bound for a program of few sizes, if there is none so far."""
 
 
 class Session:
@@ -229,17 +226,17 @@ class Session:
         """
         if everything:
             return exhaust(self._space.space, self._memo, watch)
-        parts, soon = Parts(self.goal, self.target), watch.part(SOON)
+        parts, soon = Parts(self._specs, self.target), watch.part(SOON)
         watched = watch.after(SOON, lambda: parts.plain(watch))
         tell(phase="bound")
         bound = self._bound(watched.part(BOUND))
         tell(phase="search")
         if bound is None:
-            incumbent = self._of_first(parts.best(watch))
+            incumbent = parts.best(watch)
         elif self._memo is not None:
             incumbent = deepen(self._space.space, bound, self._memo, watched)
             if incumbent.undecided or parts.found:
-                plain = self._of_first(parts.plain(watch))
+                plain = parts.plain(watch)
                 cheapest = min(incumbent, plain, key=lambda candidate: candidate.cost)
                 incumbent = replace(cheapest, lower=min(incumbent.lower, cheapest.cost))
             incumbent = replace(incumbent, bounded=bound.specs)
@@ -249,8 +246,8 @@ class Session:
             if not parts.found:
                 (incumbent,) = search.run(tell_best)
             if parts.found or incumbent.undecided:
-                plain = self._of_first(parts.plain(watch))
-                search.improve(plain.cost, plain.decisions)
+                early = parts.soon(watch.part(EARLY))
+                search.improve(early.cost, early.decisions)
                 (incumbent,) = search.run(tell_best)
         if incumbent.undecided:  # few sizes do not suffice
             space = self._space.of_spec(self.goal)
@@ -267,7 +264,7 @@ class Session:
         """
         if len(self._specs) == 1:
             return incumbent
-        return replace(incumbent, decisions=of_first(self._specs, incumbent.decisions), lower=0.0)
+        return replace(incumbent, decisions=of_spec(self._specs, 0, incumbent.decisions), lower=0.0)
 
     @property
     def _specs(self) -> Goal:
@@ -301,13 +298,6 @@ class Session:
         return SearchResult(
             self.goal, self.target, float(memoized.cost[boxes[0]]), decisions, statistics
         )
-
-
-def in_parts(operation: Operation) -> bool:
-    """Whether a composition is searched part by part if there is a time limit."""
-    products = sum(component.operation.is_product for component in operation.components)
-    most_cuts = MOST_CUTS if products else MOST_CUTS_WITHOUT
-    return len(cut_points(operation)) > most_cuts or products > MOST_PRODUCTS
 
 
 def search(

@@ -10,7 +10,7 @@ from morello.base.memory import return_freed, uncollected
 from morello.base.status import tell
 from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, Budget, BudgetError, Progress
-from morello.search.graph import of_first, spec_and_decisions
+from morello.search.graph import spec_and_decisions
 from morello.search.incumbent import tell_best
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
@@ -20,7 +20,10 @@ from morello.space.space import Goal
 from morello.targets.target import Target
 
 FIRST = 0.5
-"""The share of the time after the bound after which goals that have no program get a plain one."""
+"""The share of the time after the bound after which goals that have no program get an early one."""
+
+EARLY = 0.5
+"""The share of what is left for these."""
 
 
 @uncollected()
@@ -49,19 +52,19 @@ def search_together(
         tell(phase="search")
         search = BestFirst(space.space, bound, watch, watch.part(FIRST))
         incumbents = search.run(tell_best)
-        if any(each.undecided for each in incumbents) and not watch.over:
-            for number, goal in enumerate(goals):
-                if incumbents[number].undecided:
-                    plain = Parts(goal[0], target).plain(watch)
-                    search.improve(plain.cost, of_first(goal, plain.decisions), number)
+        undecided = [n for n, each in enumerate(incumbents) if each.undecided]
+        if undecided and not watch.over:
+            for number in undecided:
+                early = Parts(goals[number], target).soon(watch.part(EARLY / len(undecided)))
+                search.improve(early.cost, early.decisions, number)
             incumbents = search.run(tell_best)
     TRACE_FILE.write()
-    early = any(each.undecided for each in incumbents) and not watch.over
+    unproven = any(each.undecided for each in incumbents) and not watch.over
     seconds = time.perf_counter() - began
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):
         result = None
-        if incumbent.found and (not early or incumbent.gap <= budget.gap):
+        if incumbent.found and (not unproven or incumbent.gap <= budget.gap):
             spec, decisions = spec_and_decisions(goal, incumbent.decisions)
             statistics = incumbent.statistics(seconds).share(len(goals))
             result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
