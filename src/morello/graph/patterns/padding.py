@@ -14,26 +14,16 @@ from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import Rule, constant
 from morello.graph.rewriting import rewritten
 
-LARGEST = 0.25
-"""The most elements of padding that are stored, relative to those of images."""
-
 _SPATIAL = 2
 
 
 def stored_in_padding(graph: Graph) -> Graph:
     """The graph with its images stored in their padding, where what slides over them gains by it.
 
-    Convolutions in groups of several channels or filters do not, and depthwise ones only if the
-    padding, which is written anew in every call, is a small part of their images.
+    Graphs with convolutions in groups of several channels or filters do not.
     """
-    depthwise = [node for node in graph.nodes if _is_depthwise(node)]
     grouped = [n for n in graph.nodes if isinstance(n.operator, Conv) and n.operator.groups > 1]
-    if len(grouped) > len(depthwise):
-        return graph
-    wider = rewritten(graph, STORED_PADDING)
-    images = sum(prod(node.inputs[0].shape) for node in depthwise)
-    stored = sum(prod(node.inputs[0].shape) for node in wider.nodes if _is_depthwise(node))
-    return wider if stored <= (1 + LARGEST) * images else graph
+    return rewritten(graph, STORED_PADDING) if all(map(_is_depthwise, grouped)) else graph
 
 
 def _is_depthwise(node: Node) -> bool:
