@@ -17,6 +17,7 @@ from morello.codegen.statements import (
     Statement,
     bodies,
 )
+from morello.native.toolchain import FLAGGED
 
 MAX_LENGTH = 200
 
@@ -85,8 +86,8 @@ _FILE = """
 _LOCAL = """
     begin body count end environment item items line more piece pool run taken workspace
 """
-FILE_SCOPE = frozenset(_FILE.split())
-"""Identifiers at file scope that generated files and headers define for themselves."""
+FILE_SCOPE = frozenset((*_FILE.split(), FLAGGED))
+"""Identifiers at file scope that generated files and headers define for themselves, or flags."""
 
 OWN = FILE_SCOPE | frozenset(_LOCAL.split())
 """The same, and the parameters and local variables that have fixed names."""
