@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.clients import mobile_nets
 from benchmarks.clients.client import (
     Array,
     Client,
@@ -115,6 +116,11 @@ def light(name: str, threads: int) -> Contest:
         threads, partial(randomized, packaged(LIGHT.format(name))), {},
         partial(same_values, allowed=1e-4),
     )  # fmt: skip
+
+
+def mobile(model: Callable[[Path], Path], threads: int) -> Contest:
+    """A network for phones, with random weights."""
+    return contest(threads, model, {}, partial(same_values, allowed=1e-4))
 
 
 SCALE, VARIANCE = 1, 4
@@ -300,6 +306,14 @@ CLIENTS = (
             ("densenet121", "DenseNet-121"),
             ("inception_v1", "Inception v1"),
             ("inception_v2", "Inception v2"),
+        )
+    ),
+    *(
+        _client(name, f"{title}, 224x224", "onnx", partial(mobile, network))
+        for name, title, network in (
+            ("mobilenet_v2", "MobileNetV2", mobile_nets.mobilenet_v2),
+            ("mobilenet_v3", "MobileNetV3 small", mobile_nets.mobilenet_v3),
+            ("efficientnet_b0", "EfficientNet-B0", mobile_nets.efficientnet_b0),
         )
     ),
     _client(

@@ -41,8 +41,8 @@ is searched as a whole: its bound takes far longer where there are products."""
 COARSEST, COARSE = 16, 4
 """The ratios of sizes: by the first, there is a program soonest, by the second a better one."""
 
-SOON = 0.5
-"""The share of the time for programs of few sizes, if there are others as well."""
+WHOLE = 0.5
+"""The share of the time for the whole, of few sizes, if there is time for pieces as well."""
 
 Program = tuple[float, tuple[Rewrite, ...]]
 """A program as its cost and its decisions in pre-order."""
@@ -96,7 +96,7 @@ class Parts:
 
     def best(self, watch: Watch) -> Incumbent:
         """As `soon`, and then of all pieces and of ever more sizes, as there is time."""
-        self.soon(watch.part(SOON))
+        self.soon(watch.part(WHOLE))
         plain = [*self.found]
         whole = [spec for spec in self._specs() if _is_piece(spec) and not self._batched(spec)]
         pieces = sorted(whole, key=_cut_count)
