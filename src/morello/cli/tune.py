@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """What to tune for: an expression or a Spec, for so many seconds.
+    """An expression or a Spec to tune for, so many seconds long.
 
     A kernel of a model has calls, and as `goal` what was asked for, if its weights are prepacked.
     """
@@ -166,7 +166,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
-    """What to tune for: each Spec of a family, or the kernels of a model that take most time."""
+    """Each Spec of a family, or the kernels of a model that take most of its time."""
     if not arguments.expression.endswith(MODEL_SUFFIX):
         members = family(arguments.expression, arguments.sizes).expressions()
         return [_Task(text, arguments.seconds) for _, text in members]

@@ -21,7 +21,7 @@ _ALIGNED = "__attribute__((force_align_arg_pointer))"
 
 
 def aligned_stack(target: Target) -> list[str]:
-    """What comes before a function that may keep vectors on its stack.
+    """The attribute of a function that may keep vectors on its stack.
 
     Clang decides whether a function aligns its stack before it knows what there will be on it. A
     64-byte vector that it spills is across two cache lines then, for three of four callers.

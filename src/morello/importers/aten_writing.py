@@ -100,7 +100,7 @@ def scatter(call: AtenCall) -> Node:
 _KINDS = {None: "sum", "add": "sum", "amax": "max", "amin": "min", "mean": "sum", "sum": "sum"}
 """The kinds of `Scatter` by the names of torch's reductions."""
 _NEUTRAL = {"max": -np.inf, "min": np.inf, "sum": 0.0}
-"""What changes nothing that it is combined with."""
+"""The neutral element of each kind."""
 
 
 def combined(call: AtenCall) -> Node:

@@ -81,7 +81,7 @@ class Kernels:
 
 
 def _wanted(call: StoredCall) -> _Wanted:
-    """What to compile."""
+    """The goal of a call's kernel, and how it is to be compiled."""
     return call.spec, call.spec.names, "constant" if prepacked(call) else "plain"
 
 

@@ -18,7 +18,7 @@ GIVEN = "e"
 """The dimension of the rows that are given."""
 
 KINDS = ("last", "max", "min", "sum")
-"""What rows of one place become: the last of them, or their maximum, minimum or sum."""
+"""All rows of one place become the last of them, or their maximum, minimum or sum."""
 
 
 @cache
