@@ -12,6 +12,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Map, Pad, Slice, Where
+from morello.graph.patterns.matching import sliced
 from morello.importers.contractions import diagonal, einsum, reshaped, transposed
 from morello.importers.numpy_operands import Operand, as_node, flat, normal_axis, promoted
 
@@ -86,15 +87,9 @@ def _split(ary: Node, indices_or_sections: Any, axis: int = 0) -> list[Node]:
     numbers = np.array_split(np.arange(size), indices_or_sections)
     starts = [int(part[0]) if part.size else size for part in numbers]
     return [
-        _sliced(ary, axis, start, start + part.size)
+        sliced(ary, axis, start, start + part.size)
         for start, part in zip(starts, numbers, strict=True)
     ]
-
-
-def _sliced(a: Node, axis: int, start: int, stop: int) -> Node:
-    starts, stops = [0] * a.type.rank, [*a.shape]
-    starts[axis], stops[axis] = start, stop
-    return apply(Slice(tuple(starts), tuple(stops), (1,) * a.type.rank), a)
 
 
 def _repeat(a: Node, repeats: Any, axis: int | None = None) -> Node:
@@ -157,7 +152,7 @@ def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
     cut = -shift % size
     if not cut:
         return a
-    parts = [_sliced(a, axis, cut, size), _sliced(a, axis, 0, cut)]
+    parts = [sliced(a, axis, cut, size), sliced(a, axis, 0, cut)]
     return apply(Concat(axis), *parts)
 
 
@@ -167,7 +162,7 @@ def _diff(a: Node, n: int = 1, axis: int = -1) -> Node:
     axis = normal_axis(axis, a.type.rank)
     for _ in range(n):
         size = a.shape[axis]
-        parts = _sliced(a, axis, 1, size), _sliced(a, axis, 0, size - 1)
+        parts = sliced(a, axis, 1, size), sliced(a, axis, 0, size - 1)
         a = apply(Map("subtract"), *parts)
     return a
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Dot, Slice
-from morello.graph.patterns.matching import constant, mapped, reshaped
+from morello.graph.operators import Concat, Dot
+from morello.graph.patterns.matching import constant, mapped, reshaped, selected, sliced
 
 MOST_STEPS = 128
 """The most steps, of all directions, that are written out."""
@@ -64,11 +64,8 @@ def gru(weights: Weights, order: str, resets_product: bool) -> Step:
         if resets_product:
             new = mapped("multiply", r, _gate(product, first, hidden))
         else:
-            rows = apply(
-                Slice((first * hidden, 0), ((first + 1) * hidden, hidden), (1, 1)), weights.state
-            )
-            bias = apply(
-                Slice((first * hidden,), ((first + 1) * hidden,), (1,)), weights.state_bias
+            rows, bias = (
+                _gate(each, first, hidden, 0) for each in (weights.state, weights.state_bias)
             )
             new = _linear(mapped("multiply", r, h), rows, bias)
         n = mapped("tanh", mapped("add", _gate(given, first, hidden), new))
@@ -92,12 +89,10 @@ def unrolled(
 ) -> tuple[Node, tuple[Node, ...]]:
     """The outputs [t, b, h] of all steps of inputs [t, b, i], and the last state."""
     count, batch, _ = x.shape
-    width = weights.inputs.shape[0]
     given = _linear(x, weights.inputs, weights.input_bias)
     outputs: list[Node] = []
     for t in reversed(range(count)) if backwards else range(count):
-        row = apply(Slice((t, 0, 0), (t + 1, batch, width), (1, 1, 1)), given)
-        state = step(reshaped(row, (batch, width)), state)
+        state = step(selected(given, 0, t), state)
         outputs.append(reshaped(state[0], (1, batch, weights.hidden)))
     in_order = outputs[::-1] if backwards else outputs
     return joined(in_order, 0), state
@@ -116,7 +111,6 @@ def _linear(x: Node, weights: Node, bias: Node) -> Node:
     return mapped("add", apply(Dot((), ((x.type.rank - 1, 1),)), x, weights), bias)
 
 
-def _gate(gates: Node, number: int, hidden: int) -> Node:
-    """One of the gates [b, g*h]."""
-    low, high = number * hidden, (number + 1) * hidden
-    return apply(Slice((0, low), (gates.shape[0], high), (1, 1)), gates)
+def _gate(gates: Node, number: int, hidden: int, axis: int = 1) -> Node:
+    """One of the gates [b, g*h], or of what lies along another axis for each."""
+    return sliced(gates, axis, number * hidden, (number + 1) * hidden)

@@ -8,12 +8,13 @@ from math import prod
 import numpy as np
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Gather, Slice
+from morello.graph.operators import Gather
 from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     mapped,
     reshaped,
+    selected,
     transposed,
 )
 from morello.importers.taking import NUMBERS
@@ -34,7 +35,9 @@ def sampled(image: Node, grid: Node, padding: str, corners: bool) -> Node:
     numbers: list[list[Node]] = []
     for d, size in enumerate(sizes):
         column = len(sizes) - 1 - d
-        along = _coordinates(in_dtype(_column(grid, column), _FLOATS), size, corners)
+        along = _coordinates(
+            in_dtype(selected(grid, grid.type.rank - 1, column), _FLOATS), size, corners
+        )
         if padding == "border":
             along = _between(along, 0, size - 1)
         around = _neighbours(along)
@@ -58,14 +61,6 @@ def sampled(image: Node, grid: Node, padding: str, corners: bool) -> Node:
     assert total is not None
     back = (0, total.type.rank - 1, *range(1, total.type.rank - 1))
     return in_dtype(transposed(total, back), image.dtype)
-
-
-def _column(grid: Node, number: int) -> Node:
-    """One of the numbers of each place."""
-    shape = grid.shape[:-1]
-    steps = (1,) * grid.type.rank
-    part = apply(Slice((*(0,) * len(shape), number), (*shape, number + 1), steps), grid)
-    return reshaped(part, shape)
 
 
 def _coordinates(x: Node, size: int, corners: bool) -> Node:

@@ -20,8 +20,8 @@ from morello.graph.operators import (
     Map,
     Pooling,
     Reduce,
-    Slice,
 )
+from morello.graph.patterns.matching import selected
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
 from morello.importers.scattering import check_combined, combined_at
@@ -257,14 +257,7 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
     if vector < places.type.rank:
         places = transposed(places, (*apart, vector))
     places = reshaped(places, (*(places.shape[: len(apart)]), len(axes)))
-    shape = places.shape[:-1]
-    columns = [
-        reshaped(
-            apply(Slice((*(0,) * len(shape), d), (*shape, d + 1), (1,) * (len(shape) + 1)), places),
-            shape,
-        )
-        for d in range(len(axes))
-    ]
+    columns = [selected(places, len(apart), d) for d in range(len(axes))]
     numbered = tuple(d for d in range(updates.type.rank) if d not in window)
     rows = transposed(updates, (*numbered, *window))
     order = (*axes, *rest)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Cast, Constant, Map, Reshape, Transpose
+from morello.graph.operators import Broadcast, Cast, Constant, Map, Reshape, Slice, Transpose
 
 Rule = Callable[[Node], Node | None]
 """A function from a node to the one in its place, or to None if it does not apply."""
@@ -82,6 +82,19 @@ def in_shape(node: Node, shape: tuple[int, ...]) -> Node:
 def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
     """A node's elements in another shape."""
     return node if node.shape == shape else apply(Reshape(shape), node)
+
+
+def sliced(node: Node, axis: int, start: int, stop: int) -> Node:
+    """The elements of a node in a range along an axis."""
+    starts, stops = [0] * node.type.rank, [*node.shape]
+    starts[axis], stops[axis] = start, stop
+    return apply(Slice((*starts,), (*stops,), (1,) * node.type.rank), node)
+
+
+def selected(node: Node, axis: int, number: int) -> Node:
+    """The elements of a node at one place along an axis, which the result does not have."""
+    rest = (*node.shape[:axis], *node.shape[axis + 1 :])
+    return reshaped(sliced(node, axis, number, number + 1), rest)
 
 
 def transposed(node: Node, order: tuple[int, ...]) -> Node:

@@ -8,8 +8,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Slice
-from morello.importers.onnx.call import LeftError, OnnxCall, constant, op, reshaped, translates
+from morello.graph.patterns.matching import selected, sliced
+from morello.importers.onnx.call import LeftError, OnnxCall, constant, reshaped, translates
 from morello.importers.recurrent import (
     MOST_STEPS,
     Step,
@@ -44,14 +44,12 @@ def _recurrent(
     first = [call.get(5 + n) or zero for n in range(states)]
     outputs, lasts = [], []
     for d in range(directions):
-        bias = _of(biases, d)
-        halves = [
-            op(Slice((n * gates * hidden,), ((n + 1) * gates * hidden,), (1,)), bias)
-            for n in range(2)
-        ]
-        weights = Weights(_of(inputs, d), _of(recurrence, d), *halves)
+        bias = selected(biases, 0, d)
+        width = gates * hidden
+        halves = [sliced(bias, 0, n * width, (n + 1) * width) for n in range(2)]
+        weights = Weights(selected(inputs, 0, d), selected(recurrence, 0, d), *halves)
         backwards = d == 1 or call.text("direction", "forward") == "reverse"
-        start = tuple(_of(each, d) for each in first)
+        start = tuple(selected(each, 0, d) for each in first)
         every, state = unrolled(x, weights, step(weights), start, backwards)
         outputs.append(reshaped(every, (count, 1, batch, hidden)))
         lasts.append([reshaped(each, (1, batch, hidden)) for each in state])
@@ -72,14 +70,6 @@ def _check_left(call: OnnxCall, count: int, directions: int) -> None:
     odd = {"clip", "input_forget", "layout", "activation_alpha", "activation_beta"}
     if any(call.attributes.get(name) for name in odd) or call.get(7) is not None:
         raise LeftError("it has peepholes, bounds, or another layout")
-
-
-def _of(node: Node, direction: int) -> Node:
-    """The part of one direction."""
-    rest = node.shape[1:]
-    zeros, ones = (0,) * len(rest), (1,) * len(rest)
-    part = op(Slice((direction, *zeros), (direction + 1, *rest), (1, *ones)), node)
-    return reshaped(part, rest)
 
 
 @translates("LSTM")

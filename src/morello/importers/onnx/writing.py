@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Slice
-from morello.importers.onnx.call import LeftError, OnnxCall, op, reshaped, translates
+from morello.graph.patterns.matching import selected
+from morello.importers.onnx.call import LeftError, OnnxCall, translates
 from morello.importers.scattering import check_combined, combined_at, combined_elements
 from morello.importers.taking import from_start
 
@@ -47,9 +47,6 @@ def scatter_slices(call: OnnxCall) -> Node:
     *shape, count = index.shape
     if rows.shape != (*shape, *x.shape[count:]):
         raise GraphError(f"{rows.type} at {index.type} of {x.type}.")
-    places = []
-    for d in range(count):
-        starts, stops, steps = (0,) * len(shape), (*shape,), (1,) * index.type.rank
-        column = op(Slice((*starts, d), (*stops, d + 1), steps), index)
-        places.append(from_start(reshaped(column, shape), x.shape[d]))
+    columns = [selected(index, len(shape), d) for d in range(count)]
+    places = [from_start(column, x.shape[d]) for d, column in enumerate(columns)]
     return combined_at(kind, x, places, rows)
