@@ -54,21 +54,21 @@ def build(
         with workspace(cache) as room:
             text, compiled = room.path / "kernel.c", room.path / "kernel.so"
             text.write_text(source, encoding="utf-8")
-            command = [*compiler.command, *flags, text.name]
             began = time.perf_counter()
             headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
             compiling = partial(
                 _compile, headers=headers, room=room, compiler=compiler, patience_s=patience_s
             )
             if parts == 1:
+                command = [*compiler.command, *flags, text.name, "-o", compiled.name]
                 problem = compiling(command, compiled)
             else:
                 command = [*compiler.command, *without_linking(flags), "-c", text.name]
                 objects = [room.path / f"part{number}.o" for number in range(parts)]
                 problem = _compile_all(command, objects, compiling)
-                linking = [*compiler.command, *flags, *(each.name for each in objects)]
-                linking += ["-o", compiled.name]
-                problem = problem or run_compiler(linking, compiled, room, compiler, patience_s)
+                names = [each.name for each in objects]
+                command = [*compiler.command, *flags, *names, "-o", compiled.name]
+                problem = problem or run_compiler(command, compiled, room, compiler, patience_s)
             if debug.shows("c"):
                 seconds = time.perf_counter() - began
                 debug.show("c", f"{kept}: {shlex.join(command)}, {seconds:.2f} s")
@@ -88,7 +88,10 @@ def _compile_all(
     """Compile the parts of a source to these objects, at once; returns as `compiling` does."""
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
 
-    commands = [[*command, f"-DMORELLO_PART={number}"] for number in range(len(objects))]
+    commands = [
+        [*command, f"-DMORELLO_PART={number}", "-o", compiled.name]
+        for number, compiled in enumerate(objects)
+    ]
     with ThreadPoolExecutor(len(objects)) as threads:
         problems = [*threads.map(compiling, commands, objects)]
     return next(filter(None, problems), None)
@@ -103,7 +106,6 @@ def _compile(
     patience_s: float,
 ) -> str | None:
     """As `run_compiler`, with precompiled headers; without them if the compiler refuses them."""
-    command = [*command, "-o", output.name]
     if headers is not None:
         including = [*command, "-include-pch", str(headers)]
         if run_compiler(including, output, room, compiler, patience_s) is None:
