@@ -195,7 +195,7 @@ def test_few_sizes_have_fewer_specs_and_costlier_programs(expression: str) -> No
     goal = parse(expression)
     costs, counts = [], []
     for ratio in (COARSEST, COARSE, None):
-        sizes = None if ratio is None else coarse_sizes((goal,), AVX2, ratio)
+        sizes = None if ratio is None else coarse_sizes(goal, AVX2, ratio)
         space = PrunedSpace([(goal,)], AVX2, sizes=sizes)
         (found,) = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
         agreed(found, goal)

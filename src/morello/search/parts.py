@@ -76,6 +76,7 @@ class Parts:
         self.found: dict[Spec, Program] = {}
         self._lower = 0.0
         self._searched: list[Incumbent] = []
+        self._ended: set[tuple[Spec, int | None]] = set()
 
     def plain(self, watch: Watch) -> Incumbent:
         """One product of each batch, and what is between products, one after the other.
@@ -106,12 +107,14 @@ class Parts:
         return self._best()
 
     def _improve(self, specs: Sequence[Spec], ratio: int | None, watch: Watch) -> None:
-        """Search pieces one after the other, which share the time."""
-        for number, spec in enumerate(specs):
+        """Search pieces one after the other, which share the time; none twice for a ratio."""
+        left = [spec for spec in specs if (spec, ratio) not in self._ended]
+        for number, spec in enumerate(left):
             if watch.over:
                 break
             with suppress(BudgetError, MemoryError):
-                self._search(spec, ratio, watch.part(1 / (len(specs) - number)))
+                self._search(spec, ratio, watch.part(1 / (len(left) - number)))
+                self._ended.add((spec, ratio))
 
     def _plain(self, spec: Spec) -> Iterator[Spec]:
         """The pieces of a Spec that is cut where plain programs are."""
@@ -144,7 +147,7 @@ class Parts:
 
     def _find(self, spec: Spec, watch: Watch) -> None:
         """Find a program of a piece: the first of a search, or when the time is used up, any."""
-        sizes = coarse_sizes((spec,), self.target, COARSEST)
+        sizes = coarse_sizes(spec, self.target, COARSEST)
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         bound = pruned.bound(watch.untimed())
         (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first=watch).run()
@@ -160,7 +163,7 @@ class Parts:
         sizes = (
             goal_sizes([(spec,)], self.target)
             if ratio is None
-            else coarse_sizes((spec,), self.target, ratio)
+            else coarse_sizes(spec, self.target, ratio)
         )
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         (incumbent,) = BestFirst(pruned.space, pruned.bound(watch), watch).run()

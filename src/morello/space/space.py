@@ -127,9 +127,8 @@ def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
     return Sizes(sizes, Panels.of(*chain.from_iterable(goals)).widths, target.rows)
 
 
-def coarse_sizes(goal: Goal, target: Target, ratio: int) -> Sizes:
+def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
     """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
-    first = goal[0]
-    dtypes = {*first.dtypes, *(F32 for dtype in first.dtypes if dtype.is_float)}  # what sums are of
+    dtypes = {*goal.dtypes, *(F32 for dtype in goal.dtypes if dtype.is_float)}  # what sums are of
     vector = min(max(target.widths(dtype), default=1) for dtype in dtypes)
-    return CoarseSizes(first.sizes, vector, ratio, Panels.of(*goal).widths, target.rows)
+    return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths, target.rows)
