@@ -1,4 +1,4 @@
-"""What a label depends on besides the program: the build, the addresses, the process, the moment.
+"""The variance of measured times by its causes: build, addresses, process, and repetition.
 
     python -m study.labels CORPUS FOLDER [--programs 24] [--processes 3]
 

@@ -128,7 +128,7 @@ def _wastes_registers(call: StoredCall) -> bool:
 
 
 def _is_better_in_rows(primitive: Operation) -> bool:
-    """Whether it is a convolution in groups that reads rows: of several channels, or padded."""
+    """Whether it is a grouped convolution that is faster in NCHW: not depthwise, or padded."""
     return primitive.grouped and (is_padded(primitive) or not is_depthwise(primitive))
 
 

@@ -27,7 +27,7 @@ def stored_in_padding(graph: Graph) -> Graph:
 
 
 def _is_depthwise(node: Node) -> bool:
-    """Whether a node is a convolution of each channel by a filter of its own."""
+    """Whether a node is a depthwise convolution: a filter of its own for each channel."""
     conv = node.operator
     return (
         isinstance(conv, Conv) and node.inputs[1].shape[:2] == (conv.groups, 1) and conv.groups > 1

@@ -115,7 +115,7 @@ def channels_of(grouped: Operation) -> tuple[int, int]:
 
 
 def is_depthwise(operation: Operation) -> bool:
-    """Whether it is a convolution of each channel by a filter of its own."""
+    """Whether it is a depthwise convolution: a filter of its own for each channel."""
     return operation.grouped and channels_of(operation) == (1, 1)
 
 
