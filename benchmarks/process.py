@@ -1,4 +1,4 @@
-"""The process of a peer: starts it, lets it work, and stops it while others run."""
+"""Processes that are raced: each works while the others are stopped."""
 
 from __future__ import annotations
 
@@ -28,6 +28,24 @@ CALL_S, TRIAL_S = 600.0, 60.0
 """The time limit of an answer: for preparing, and in addition for each of TVM's trials."""
 
 
+class PausedWorker(Worker):
+    """A worker whose process is stopped while it runs no function.
+
+    Threads that wait by spinning, as OpenMP's do, would slow others.
+    """
+
+    def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
+        """The result of a function, as that of `Worker`."""
+        self.start()
+        os.kill(self.pid, signal.SIGCONT)
+        try:
+            return super().run(function, *arguments, seconds=seconds)
+        finally:
+            if self.alive:
+                with suppress(OSError):
+                    os.kill(self.pid, signal.SIGSTOP)
+
+
 class Process:
     """One peer; raises `UnavailableError` with the reason if it cannot do something."""
 
@@ -35,7 +53,7 @@ class Process:
         """Starts it, pinned to as many CPUs as it may use threads."""
         self.name = name
         self.limit = CALL_S + TRIAL_S * options.trials
-        self._worker = Worker(
+        self._worker = PausedWorker(
             environment=environment(os.environ, options.threads),
             log=logs / f"{name}-{options.threads}.log",
         )
@@ -46,17 +64,12 @@ class Process:
         except UnavailableError:
             self.end()
             raise
-        self._stop()
 
     def ask(self, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function of `benchmarks.worker`; the process runs only meanwhile."""
         if not self.alive:
             raise UnavailableError("its process has ended")
-        os.kill(self._worker.pid, signal.SIGCONT)
-        try:
-            return self._answer(function, *arguments, seconds=self.limit)
-        finally:
-            self._stop()
+        return self._answer(function, *arguments, seconds=self.limit)
 
     @property
     def alive(self) -> bool:
@@ -72,12 +85,6 @@ class Process:
             return self._worker.run(function, *arguments, seconds=seconds)
         except CrashError as error:
             raise UnavailableError(str(error).removesuffix(".")) from None
-
-    def _stop(self) -> None:
-        """Stop the process: threads that wait by spinning, as OpenMP's do, would slow others."""
-        if self.alive:
-            with suppress(OSError):
-                os.kill(self._worker.pid, signal.SIGSTOP)
 
 
 def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:

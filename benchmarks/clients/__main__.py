@@ -4,8 +4,9 @@ against other compilers of these that are installed: PyTorch's inductor, and Ope
     python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S]
         [--kernels] [--json PATH] [--markdown PATH]
 
-Each model is compiled in a process with an empty cache, then again in a second one, which also
-compares the results and times all in turns. With --kernels, it then times each kernel.
+Each model is compiled in a process with an empty cache, then again in a second one. Each of the
+others has a process as well. Their results are compared, and then they are timed in turns: the
+processes of the others are stopped meanwhile. With --kernels, each kernel is timed as well.
 """
 
 from __future__ import annotations

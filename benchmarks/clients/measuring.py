@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
-from typing import Any
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
 from benchmarks.clients.client import Client, Contest, Fast
-from benchmarks.process import environment, pinned
+from benchmarks.process import PausedWorker, environment, pinned
 from morello.base.workers import Worker
 from morello.models.reporting import ProgramReport
 
@@ -24,6 +25,10 @@ LIMIT_S = 1200.0
 """The most seconds that a process may take for a model."""
 
 LEAST_CALLS = 5
+TURN_S = 0.2
+"""The seconds of a turn."""
+
+OURS = "Morello"
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,11 @@ class Measured:
 def measured(client: Client, threads: int, seconds: float, *, kernels: bool = False) -> Measured:
     """Compile a client's model in two processes, and time it in the second one.
 
-    With `kernels`, each of its kernels is then timed for as long.
+    Each program that runs the model has a process of its own; they take turns until each has run
+    for so many `seconds`. With `kernels`, each of the kernels is then timed for as long.
     """
-    with tempfile.TemporaryDirectory(prefix="morello-clients-") as cache:
+    with ExitStack() as stack:
+        cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="morello-clients-"))
         variables = environment(os.environ, threads) | {
             "MORELLO_CACHE": cache,
             "MORELLO_TABLE": f"{cache}/programs.table",
@@ -82,59 +89,110 @@ def measured(client: Client, threads: int, seconds: float, *, kernels: bool = Fa
         }
         with Worker(environment=variables) as worker:
             first = worker.run(compile_seconds, client.name, threads, seconds=LIMIT_S)
-        with pinned(threads), Worker(environment=variables) as worker:
-            return worker.run(timed, client.name, threads, seconds, first, kernels, seconds=LIMIT_S)
 
+        def process(program: str) -> tuple[PausedWorker, Ready]:
+            worker = stack.enter_context(PausedWorker(environment=variables))
+            with pinned(threads):
+                worker.start()
+            return worker, worker.run(prepare, client.name, threads, program, seconds=LIMIT_S)
 
-def compile_seconds(name: str, threads: int) -> float:
-    """The time of compiling, up to the first result."""
-    _, seconds = _compiled(CLIENTS[name].contest(threads))
-    return seconds
-
-
-def _compiled(contest: Contest) -> tuple[Fast, float]:
-    """The compiled model, and the seconds that it took."""
-    begin = time.perf_counter()
-    fast = contest.compile()
-    return fast, time.perf_counter() - begin
-
-
-def timed(name: str, threads: int, seconds: float, first: float, kernels: bool) -> Measured:
-    """Compile, compare the results, and time all in turns, and then the kernels if asked."""
-    contest = CLIENTS[name].contest(threads)
-    expected = contest.theirs()
-    fast, second = _compiled(contest)
-    agreement = contest.agreement(expected, fast.call())
-    others, failed = rivals(contest, expected)
-    ours, theirs, *rest = _medians([fast.call, contest.theirs, *others.values()], seconds)
-    programs = [program.measured(seconds) if kernels else program for program in fast.programs()]
-    portable = tuple(replace(program, compiled=None) for program in programs)
+        ours, ready = process(OURS)
+        racers, failed = {OURS: ours, client.rival: process(client.rival)[0]}, {}
+        for name in ready.others:
+            worker, other = process(name)
+            if other.error:
+                failed[name] = other.error
+            else:
+                racers[name] = worker
+        turns = {name: partial(racer.run, turn, seconds=LIMIT_S) for name, racer in racers.items()}
+        times = medians(turns, seconds)
+        programs, left = ours.run(reports, seconds if kernels else 0.0, seconds=LIMIT_S)
     return Measured(
-        name, threads, first, second, ours, theirs, portable, fast.left, agreement,
-        dict(zip(others, rest, strict=True)), failed,
+        client.name, threads, first, ready.compile_s, times.pop(OURS), times.pop(client.rival),
+        programs, left, ready.agreement, times, failed,
     )  # fmt: skip
 
 
-def rivals(contest: Contest, expected: Any) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """The further programs that give the expected results, and why others do not."""
-    calls, failed = {}, {}
-    for name, make in contest.others.items():
-        try:
-            call = make()
-            contest.agreement(expected, call())
-        except Exception as error:  # whatever another compiler raises
-            failed[name] = (str(error) or type(error).__name__).splitlines()[0]
-        else:
-            calls[name] = call
-    return calls, failed
+def medians(turns: Mapping[str, Callable[[], list[float]]], seconds: float) -> dict[str, float]:
+    """The time of a call of each program, which take turns until each has run for so long."""
+    times: dict[str, list[float]] = {name: [] for name in turns}
+    while any(len(those) < LEAST_CALLS or sum(those) < seconds for those in times.values()):
+        for name, of_a_turn in turns.items():
+            times[name] += of_a_turn()
+    return {name: median(those) for name, those in times.items()}
 
 
-def _medians(calls: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
-    """The time of each call, which take turns until they have run for so long in the mean."""
-    times: list[list[float]] = [[] for _ in calls]
-    while len(times[0]) < LEAST_CALLS or sum(map(sum, times)) < len(calls) * seconds:
-        for call, those in zip(calls, times, strict=True):
-            begin = time.perf_counter()
-            call()
-            those.append(time.perf_counter() - begin)
-    return [median(those) for those in times]
+# ---- in the process of a program
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A program that can be timed: in how many seconds it was compiled, up to the first result.
+
+    `others` are the further programs that run the model. `error` is why this one does not run.
+    """
+
+    compile_s: float = 0.0
+    agreement: str = ""
+    others: tuple[str, ...] = ()
+    error: str = ""
+
+
+_ready: list[Fast] = []
+"""The program of this process, once it is prepared."""
+
+
+def compile_seconds(name: str, threads: int) -> float:
+    """The time of compiling a client's model, up to the first result."""
+    _, seconds = _compiled(CLIENTS[name].contest(threads).compile)
+    return seconds
+
+
+def prepare(name: str, threads: int, program: str) -> Ready:
+    """Compile a client's model as a program does, and compare the result with the framework's."""
+    client = CLIENTS[name]
+    contest = client.contest(threads)
+    if program == OURS:
+        return _compared(contest, contest.compile)
+    if program == client.rival:
+        return _compared(contest, lambda: Fast(contest.theirs, tuple, 0))
+    other = contest.others[program]
+    try:
+        return _compared(contest, lambda: Fast(other(), tuple, 0))
+    except Exception as error:  # whatever another compiler raises
+        return Ready(error=(str(error) or type(error).__name__).splitlines()[0])
+
+
+def _compared(contest: Contest, make: Callable[[], Fast]) -> Ready:
+    """Compile a program, and compare its result. Raises `AssertionError` if that is not right."""
+    expected = contest.theirs()
+    fast, seconds = _compiled(make)
+    agreement = contest.agreement(expected, fast.call())
+    _ready[:] = [fast]
+    return Ready(seconds, agreement, tuple(contest.others))
+
+
+def _compiled(make: Callable[[], Fast]) -> tuple[Fast, float]:
+    """The compiled model, and the seconds that it took."""
+    begin = time.perf_counter()
+    fast = make()
+    return fast, time.perf_counter() - begin
+
+
+def turn() -> list[float]:
+    """The seconds of each of several calls, after one that is not timed."""
+    (fast,) = _ready
+    fast.call()
+    times: list[float] = []
+    while sum(times) < TURN_S:
+        begin = time.perf_counter()
+        fast.call()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+def reports(seconds: float) -> tuple[tuple[ProgramReport, ...], int]:
+    """The programs of the model, each kernel timed for so many seconds, and the nodes left."""
+    (fast,) = _ready
+    programs = [each.measured(seconds) if seconds else each for each in fast.programs()]
+    return tuple(replace(program, compiled=None) for program in programs), fast.left

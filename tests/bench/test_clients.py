@@ -2,14 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.clients.__main__ import kernel_times, main, markdown, sentence, table
-from benchmarks.clients.client import Contest, Fast, same_directions, same_values
-from benchmarks.clients.measuring import CLIENTS, Measured, rivals
+from benchmarks.clients.client import Client, Contest, Fast, same_directions, same_values
+from benchmarks.clients.measuring import (
+    CLIENTS,
+    LEAST_CALLS,
+    OURS,
+    Measured,
+    medians,
+    prepare,
+)
 from morello.measure.bounds import Bound
 from morello.models.reporting import ProgramReport
 from morello.models.times import KernelReport
@@ -60,7 +68,7 @@ def test_the_ratio_is_to_the_fastest_of_all() -> None:
     assert markdown([result]).splitlines()[2].endswith("| 3 | OpenVINO 2.5 | 1.25 |")
 
 
-def test_programs_that_do_not_run_or_differ_are_left_out() -> None:
+def test_programs_that_do_not_run_or_differ_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Callable[[], Any]:
         raise ValueError("no compiler\nand a trace")
 
@@ -69,10 +77,29 @@ def test_programs_that_do_not_run_or_differ_are_left_out() -> None:
         return "same"
 
     others = {"same": lambda: lambda: 1, "other": lambda: lambda: 2, "broken": broken}
-    contest = Contest(lambda: 1, lambda: Fast(lambda: 1, tuple, 0), agreement, others)
-    calls, failed = rivals(contest, 1)
-    assert [*calls] == ["same"]
-    assert failed == {"other": "they differ", "broken": "no compiler"}
+    contest = Contest(lambda: 1, lambda: Fast(lambda: 2, tuple, 0), agreement, others)
+    monkeypatch.setitem(CLIENTS, "one", Client("one", "", "it", (), lambda threads: contest))
+    made = {name: prepare("one", 1, name) for name in ("it", *others)}
+    assert {name: ready.error for name, ready in made.items()} == {
+        "it": "", "same": "", "other": "they differ", "broken": "no compiler"
+    }  # fmt: skip
+    assert made["it"].agreement == "same"
+    assert made["it"].others == ("same", "other", "broken")
+    with pytest.raises(AssertionError, match="they differ"):
+        prepare("one", 1, OURS)
+
+
+def test_turns_last_until_each_program_has_run_for_long_enough() -> None:
+    calls = {"quick": [0.5, 0.3, 0.1], "slow": [2.0]}
+    order: list[str] = []
+
+    def turn(name: str) -> list[float]:
+        order.append(name)
+        return calls[name]
+
+    turns = {name: partial(turn, name) for name in calls}
+    assert medians(turns, 2.0) == {"quick": 0.3, "slow": 2.0}
+    assert order == ["quick", "slow"] * LEAST_CALLS
 
 
 def test_the_table_of_the_page_has_a_row_for_each_client() -> None:
