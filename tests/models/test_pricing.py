@@ -48,9 +48,11 @@ def test_a_program_is_cut_where_that_costs_least(
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MORELLO_TABLE", raising=False)
     searched: list[Spec] = []
+    budgets: set[float] = set()
 
     def counting(specs: Sequence[Spec], **options: Any) -> object:
         searched.extend(specs)
+        budgets.add(options["budget"])
         return compile_all(specs, **options)
 
     monkeypatch.setattr("morello.models.kernels.compile_all", counting)
@@ -82,6 +84,7 @@ def test_a_program_is_cut_where_that_costs_least(
     assert len({*searched}) == len(searched) == 1
     assert (again.cost, again.cost_at_first) == (program.cost, program.cost_at_first)
     assert {(group.cost, group.instead) for group in again.weighing.groups} == {fused}
+    assert budgets == {PATIENCE_S}  # another one would be another question
 
     by_rule = compiled(layers(), fuse_seconds=0)
     assert len(by_rule.partition.groups) == 4

@@ -52,8 +52,7 @@ def cheaper(
     Without a number of seconds, they are `SECONDS` if estimates expect to save enough, and else
     none. The kernels of the given groups were compiled already, and those of other ones are.
     """
-    pricing = _Pricing(kernels)
-    costs = pricing.known(partition, partition.groups)
+    costs = _known(kernels, partition, partition.groups)
     if len(partition.groups) < 2 or len(costs) < len(partition.groups):
         return partition, Weighing()
     try:
@@ -63,50 +62,59 @@ def cheaper(
     improvement = Improvement(partition, costs, line)
     if seconds is None and improvement.expected < LEAST_EXPECTED:
         return partition, Weighing(line)
-    pricing.end = time.monotonic() + (SECONDS if seconds is None else seconds)
+    pricing = _Pricing(kernels, SECONDS if seconds is None else seconds)
     cheapest = improvement.cheapest(pricing)
     return cheapest, Weighing(line, improvement.weighed)
 
 
 class _Pricing:
-    """What groups cost, as long as there is time to compile them."""
+    """What groups cost, as long as there is time to compile them.
 
-    def __init__(self, kernels: Kernels) -> None:
+    No search gets less than its budget for want of time: a later process, which asks for the chosen
+    kernels with that budget, would search again.
+    """
+
+    def __init__(self, kernels: Kernels, seconds: float) -> None:
+        """The time starts now."""
         self._kernels = kernels
-        self.end = time.monotonic()
+        self._budget = min(seconds, kernels.options["budget"])
+        self._end = time.monotonic() + seconds
 
     def __call__(self, wanted: Wanted) -> dict[Group, float]:
         """The costs of those for which there is time, the first ones, and of what is equal.
 
-        Groups of later partitions are compiled where a core would have nothing to do.
+        Groups of later partitions are compiled where a core would have nothing to do. Once less
+        than half of a search's budget is left, no more are compiled.
         """
-        left = self.end - time.monotonic()
-        if left <= 0:
+        left = self._end - time.monotonic()
+        if left < self._budget / 2:
             return {}
-        options, cores = self._kernels.options, available_threads()
-        budget = min(left, options["budget"])
-        searches = 2 if thread_count(options["threads"]) > 1 else 1
-        most = max(1, int(left * cores / (budget * searches)))
+        cores = available_threads()
+        searches = 2 if thread_count(self._kernels.options["threads"]) > 1 else 1
+        most = max(1, int(left * cores / (self._budget * searches)))
         chosen: list[StoredCall] = []
         for partition, groups in wanted:
             if len(chosen) < cores:
                 calls = _calls(partition)
                 chosen += [calls[group.output] for group in groups]
                 chosen = self._kernels.different(chosen)[:most]
-        self._kernels.compile(chosen, budget)
+        self._kernels.compile(chosen, self._budget)
         costs: dict[Group, float] = {}
         for partition, groups in wanted:
-            costs |= self.known(partition, groups)
+            costs |= _known(self._kernels, partition, groups)
         return costs
 
-    def known(self, partition: GraphPartition, groups: Sequence[Group]) -> dict[Group, float]:
-        """The costs of the groups of a partition that were compiled."""
-        calls = _calls(partition)
-        return {
-            group: self._kernels.cost([calls[group.output]])
-            for group in groups
-            if calls[group.output] in self._kernels
-        }
+
+def _known(
+    kernels: Kernels, partition: GraphPartition, groups: Sequence[Group]
+) -> dict[Group, float]:
+    """The costs of the groups of a partition that were compiled."""
+    calls = _calls(partition)
+    return {
+        group: kernels.cost([calls[group.output]])
+        for group in groups
+        if calls[group.output] in kernels
+    }
 
 
 def _calls(partition: GraphPartition) -> Mapping[Node, StoredCall]:
