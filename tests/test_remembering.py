@@ -306,7 +306,20 @@ def test_a_question_is_all_that_the_answer_depends_on(
     monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin")
     asked.append(question(GOAL, options))
-    (tmp_path / "bin").mkdir()  # where a compiler may be now
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "editor").touch()
+    assert question(GOAL, options) == asked[-1]
+    (tmp_path / "bin" / "clang-19").touch()
+    asked.append(question(GOAL, options))
+    (tmp_path / "another").write_text("another")
+    (tmp_path / "another").replace(tmp_path / "bin" / "clang-19")
+    asked.append(question(GOAL, options))
+    asked.append(question(GOAL, options | {"compiler": "wrapper gcc"}))
+    (tmp_path / "bin" / "wrapper").touch()
+    asked.append(question(GOAL, options | {"compiler": "wrapper gcc"}))
+    monkeypatch.setenv("CC", "my-compiler")
+    asked.append(question(GOAL, options))
+    (tmp_path / "bin" / "my-compiler").touch()
     asked.append(question(GOAL, options))
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "ziglang").mkdir()
@@ -318,7 +331,7 @@ def test_a_question_is_all_that_the_answer_depends_on(
     asked.append(question(GOAL, options))
     assert None not in asked and len({*asked}) == len(asked)
     monkeypatch.setattr(questions, "host_cpu", lambda: replace(cpu, cores=cpu.cores + 1))
-    (tmp_path / "another").mkdir()  # in a folder of packages
+    (tmp_path / "package").mkdir()  # in a folder of packages
     assert question(GOAL, options) == asked[-1]
 
 
@@ -328,6 +341,7 @@ def test_a_question_is_all_that_the_answer_depends_on(
 def test_what_is_not_remembered_is_no_question(options: dict[str, Any], table: Path) -> None:
     assert question(GOAL, {}) is not None
     assert question(GOAL, options) is None
+    assert question(GOAL, {"compiler": "a\0name"}) is None
     assert question(morello.schedule(GOAL), {}) is None
 
 

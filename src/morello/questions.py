@@ -20,6 +20,7 @@ from morello.base import debug
 from morello.base.files import config_folder
 from morello.base.stamps import code_stamps, stamps, stamps_in
 from morello.memo.program_table import ProgramTable
+from morello.native.toolchain import COMMANDS
 from morello.tables import OFF, texts
 from morello.tables import VARIABLE as TABLE
 from morello.targets.cpu import host_cpu
@@ -54,8 +55,8 @@ def question(what: object, options: Mapping[str, Any]) -> str | None:
         asked["threads"] = available_threads()
     try:
         parts = [json.dumps([text, USUAL | asked], sort_keys=True)]
-        parts += [*_machine(), *_toolchain(), _code()]
-    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        parts += [*_machine(), *_toolchain(str(asked.get("compiler") or "")), _code()]
+    except (OSError, RuntimeError, ValueError):  # no home directory; a name that no file can have
         return None
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
@@ -128,14 +129,29 @@ def _machine() -> Iterator[str]:
         yield from stamps_in(config_folder())
 
 
-def _toolchain() -> Iterator[str]:
-    """The variables and folders that compilers are looked up in, and the wheel that may have one.
-
-    The time of a folder changes when a compiler is installed there, or replaced.
+def _toolchain(requested: str) -> Iterator[str]:
+    """The variables, the compilers that are found by them or requested, and the wheel that may
+    have one.
     """
-    yield from (f"{name}={os.environ.get(name)}" for name in VARIABLES)
-    yield from stamps(os.environ.get("PATH", "").split(os.pathsep))
+    values = {name: os.environ.get(name, "") for name in VARIABLES}
+    yield from (f"{name}={value}" for name, value in values.items())
+    folders = values["PATH"].split(os.pathsep)
+    words = (*values["CC"].split(), *requested.split())
+    yield from _compilers(words, (*folders,), (*stamps(folders),))
     yield from stamps([os.path.join(folder, "ziglang") for folder in sys.path])
+
+
+@cache
+def _compilers(
+    words: tuple[str, ...], folders: tuple[str, ...], times: tuple[str, ...]
+) -> Sequence[str]:
+    """The stamps of compilers, and of what words of a command name, in these folders.
+
+    Other programs come and go in the same folders, which change by that. `times` are the folders'
+    own stamps, as long as which the answer holds.
+    """
+    names = (*words, *COMMANDS)
+    return [*stamps([os.path.join(folder, name) for name in names for folder in folders])]
 
 
 @cache

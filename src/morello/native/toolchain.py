@@ -23,6 +23,12 @@ Kind = Literal["clang", "gcc", "zig"]
 OLDEST_CLANG = 17
 NEWEST_CLANG = 23
 
+_CLANGS = ("clang", *(f"clang-{major}" for major in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)))
+_GCCS = ("gcc", "cc")
+
+COMMANDS = (*_CLANGS, *_GCCS)
+"""The names of compilers that are looked for, unless one is asked for."""
+
 REMEDY = "Run `pip install ziglang`, install clang 17 or newer or gcc, or set CC to a C compiler."
 
 # What every kernel is built with. Contraction and the two `no-` maths flags let the compiler
@@ -162,8 +168,7 @@ def _demand(command: str, source: str) -> Compiler:
 
 
 def _path_clang() -> Compiler | None:
-    versioned = [f"clang-{major}" for major in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)]
-    for name in ("clang", *versioned):
+    for name in _CLANGS:
         compiler = _identify((name,)) if shutil.which(name) else None
         if compiler and compiler.kind == "clang" and compiler.version >= (OLDEST_CLANG,):
             return compiler
@@ -171,7 +176,7 @@ def _path_clang() -> Compiler | None:
 
 
 def _path_gcc() -> Compiler | None:
-    for name in ("gcc", "cc"):
+    for name in _GCCS:
         if shutil.which(name) and (compiler := _identify((name,))):
             return compiler
     return None
