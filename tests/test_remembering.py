@@ -27,6 +27,7 @@ from morello.request.goal import goal_and_target
 from morello.runtime import threads
 from morello.runtime.verified import ENDING, mark_verified, verified_error
 from morello.tables import VARIABLE
+from morello.targets.calibration_path import default_path
 from morello.targets.cpu import host_cpu
 
 GOAL = "f32[8,24] @ f32[24,16]"
@@ -303,6 +304,15 @@ def test_a_question_is_all_that_the_answer_depends_on(
     asked.append(question(GOAL, options))
     calibration.write_text("{}")
     asked.append(question(GOAL, options))
+    monkeypatch.delenv("MORELLO_CALIBRATION")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    asked.append(question(GOAL, options))
+    own = default_path(host_cpu())
+    own.parent.mkdir()
+    own.touch()
+    asked.append(question(GOAL, options))
+    own.with_suffix(".peaks.json").touch()  # which bounds are made of, and no program
+    assert question(GOAL, options) == asked[-1]
     monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin")
     asked.append(question(GOAL, options))

@@ -10,19 +10,19 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Any
 
 from morello.base import debug
-from morello.base.files import config_folder
-from morello.base.stamps import code_stamps, stamps, stamps_in
+from morello.base.errors import TargetError
+from morello.base.stamps import code_stamps, stamps
 from morello.memo.program_table import ProgramTable
 from morello.native.toolchain import COMMANDS
 from morello.tables import OFF, texts
 from morello.tables import VARIABLE as TABLE
+from morello.targets.calibration_path import chosen_path
 from morello.targets.cpu import host_cpu
 
 VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
@@ -56,7 +56,7 @@ def question(what: object, options: Mapping[str, Any]) -> str | None:
     try:
         parts = [json.dumps([text, USUAL | asked], sort_keys=True)]
         parts += [*_machine(), *_toolchain(str(asked.get("compiler") or "")), _code()]
-    except (OSError, RuntimeError, ValueError):  # no home directory; a name that no file can have
+    except (OSError, TargetError, ValueError):  # no home directory; a name that no file can have
         return None
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
@@ -116,17 +116,15 @@ def _digest(text: str | None) -> str | None:
 
 
 def _machine() -> Iterator[str]:
-    """This CPU, and the files of what was measured on it.
+    """This CPU, and the file of the costs that were measured on it.
 
     How many of its cores the process may use is not asked for: threads are given as a number.
     """
     cpu = host_cpu()
     yield repr(replace(cpu, features=frozenset(), cores=0))
     yield from sorted(cpu.features)
-    named = os.environ.get("MORELLO_CALIBRATION", OFF)
-    yield from stamps([named] if named != OFF else [])
-    with suppress(FileNotFoundError):
-        yield from stamps_in(config_folder())
+    path = chosen_path(cpu)
+    yield from stamps([str(path)] if path else [])
 
 
 def _toolchain(requested: str) -> Iterator[str]:

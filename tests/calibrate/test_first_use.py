@@ -23,7 +23,8 @@ from morello.measure.calibrate.fit import Sample
 from morello.measure.calibrate.probing import better, probes
 from morello.measure.calibrate.shipped import PROBES
 from morello.targets import catalog
-from morello.targets.calibration import VARIABLE, default_path, load
+from morello.targets.calibration import load
+from morello.targets.calibration_path import VARIABLE, default_path
 from morello.targets.costs import coefficients
 from morello.targets.machines import ALDER_LAKE, SKYLAKE, SKYLAKE_X, ZEN1, Machine
 from morello.targets.x86 import AVX2, avx2, avx512

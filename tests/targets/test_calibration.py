@@ -16,11 +16,11 @@ from morello.targets.calibration import (
     Calibration,
     applied,
     calibrated,
-    default_path,
     hertz_of,
     load,
     save,
 )
+from morello.targets.calibration_path import VARIABLE, default_path
 from morello.targets.costs import coefficients
 from morello.targets.cpu import HostCPU, host_cpu
 from morello.targets.x86 import AVX2
@@ -31,7 +31,7 @@ MEASURED = Calibration(CPU.name, 4e9, {"memory.per_line": 3.5, "kernels.loads": 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv(calibration.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     return tmp_path
 
@@ -60,13 +60,13 @@ def test_the_variable_turns_it_off_or_names_another(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(MEASURED, default_path(CPU))
-    monkeypatch.setenv(calibration.VARIABLE, "off")
+    monkeypatch.setenv(VARIABLE, "off")
     assert calibrated(AVX2, CPU) is AVX2
     other = Calibration(CPU.name, 4e9, {"fork": 123.0})
     save(other, home / "other.json")
-    monkeypatch.setenv(calibration.VARIABLE, str(home / "other.json"))
+    monkeypatch.setenv(VARIABLE, str(home / "other.json"))
     assert calibrated(AVX2, CPU) == applied(AVX2, other)
-    monkeypatch.setenv(calibration.VARIABLE, str(home / "missing.json"))
+    monkeypatch.setenv(VARIABLE, str(home / "missing.json"))
     with pytest.raises(TargetError, match=r"missing\.json cannot be read"):
         calibrated(AVX2, CPU)
 

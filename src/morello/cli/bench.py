@@ -54,7 +54,8 @@ from morello.rivals.process import RivalProcess
 from morello.rivals.racing import PACKAGES, check_result, rival_names
 from morello.runtime.packing import random_inputs, random_outputs
 from morello.runtime.threads import thread_count
-from morello.targets.calibration import chosen_path, load
+from morello.targets.calibration import load
+from morello.targets.calibration_path import chosen_path
 from morello.targets.cpu import host_cpu
 
 if TYPE_CHECKING:

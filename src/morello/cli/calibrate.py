@@ -25,7 +25,8 @@ from morello.measure.calibrate.fit import FitQuality
 from morello.measure.calibrate.run import CalibrationOutcome, calibrate
 from morello.native.toolchain import find_compiler
 from morello.status_line import StatusLine
-from morello.targets.calibration import VARIABLE, default_path, save
+from morello.targets.calibration import save
+from morello.targets.calibration_path import VARIABLE, default_path
 from morello.targets.catalog import native, uncalibrated
 from morello.targets.costs import FOLLOWS
 from morello.targets.cpu import host_cpu

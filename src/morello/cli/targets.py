@@ -11,7 +11,8 @@ from morello.cli.arguments import add_json
 from morello.cli.output import amount, print_json
 from morello.ir.dtype import DTYPES
 from morello.targets import PORTABLE, TARGETS, find_target
-from morello.targets.calibration import chosen_path, load
+from morello.targets.calibration import load
+from morello.targets.calibration_path import chosen_path
 from morello.targets.catalog import host_machine, runs_here
 from morello.targets.costs import coefficients
 from morello.targets.cpu import host_cpu

@@ -20,7 +20,7 @@ from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
 from morello.request import Ranking
-from morello.targets.calibration import chosen_path
+from morello.targets.calibration_path import chosen_path
 from morello.targets.catalog import recorded
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.cpu import host_cpu

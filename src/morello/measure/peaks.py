@@ -26,7 +26,7 @@ from morello.measure.stopwatch import Stopwatch
 from morello.native.build import build
 from morello.native.toolchain import arch_flags, find_compiler
 from morello.runtime.argument import Array, aligned_bytes
-from morello.targets.calibration import VARIABLE, default_path
+from morello.targets.calibration_path import VARIABLE, default_path
 from morello.targets.catalog import uncalibrated
 from morello.targets.cpu import host_cpu
 

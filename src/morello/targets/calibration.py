@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -12,14 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from morello.base.errors import TargetError
-from morello.base.files import config_folder, make_folder, write_text
+from morello.base.files import make_folder, write_text
+from morello.targets.calibration_path import OFF, VARIABLE, chosen_path
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
 
 VERSION = 1
-VARIABLE = "MORELLO_CALIBRATION"
-OFF = "off"
 MOST = 1e15
 
 NOMINAL_HERTZ = 4e9
@@ -44,34 +41,6 @@ class Calibration:
 def applied(target: Target, calibration: Calibration) -> Target:
     """The target with these costs; raises `TargetError` for one that it does not have."""
     return with_coefficients(target, calibration.coefficients)
-
-
-def default_path(cpu: HostCPU) -> Path:
-    """Where the calibration of a CPU is kept: a file for each model.
-
-    In `$XDG_CONFIG_HOME/morello`, else `~/.config/morello`. Raises `TargetError` if that takes
-    a home directory and there is none.
-    """
-    name = re.sub(r"[^a-z0-9]+", "-", cpu.name.lower()).strip("-")
-    try:
-        return config_folder() / f"{name}.json"
-    except RuntimeError:
-        raise TargetError(
-            "~/.config is in no known home directory; set XDG_CONFIG_HOME, "
-            f"or {VARIABLE} to a file or to {OFF!r}."
-        ) from None
-
-
-def chosen_path(cpu: HostCPU) -> Path | None:
-    """The file that `$MORELLO_CALIBRATION` names, else that of this CPU, if there is one.
-
-    Also None if the variable is "off". Raises `TargetError` as `default_path` does.
-    """
-    named = os.environ.get(VARIABLE, "")
-    if named:
-        return None if named == OFF else Path(named)
-    path = default_path(cpu)
-    return path if path.exists() else None
 
 
 def calibrated(target: Target, cpu: HostCPU) -> Target:

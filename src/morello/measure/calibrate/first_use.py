@@ -19,7 +19,8 @@ from morello.base.errors import BuildError, FileError
 from morello.base.files import check_writable, make_folder
 from morello.measure.calibrate.shipped import probes_of
 from morello.native.toolchain import find_compiler
-from morello.targets.calibration import VARIABLE, default_path, save
+from morello.targets.calibration import save
+from morello.targets.calibration_path import VARIABLE, default_path
 from morello.targets.catalog import find_target, host_machine, native, uncalibrated
 from morello.targets.cpu import HostCPU, host_cpu
 from morello.targets.target import Target
