@@ -13,7 +13,7 @@ import pytest
 
 from morello.cli import calibrate as command
 from morello.cli.parser import main
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.measure.calibrate import programs as searched
 from morello.measure.calibrate import run as runs
 from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, ProbeGoal

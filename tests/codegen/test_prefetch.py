@@ -18,8 +18,8 @@ from morello.codegen.statements import For, Prefetch, walk
 from morello.codegen.views import MemoryView, buffer_view
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
-from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import panels, row_major
+from morello.ir.tensor import LINE_BYTES
 from morello.rewrites import Split
 from morello.targets import find_target
 

@@ -112,139 +112,57 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
 // f32[7,13] @ f32[13,11]
 __attribute__((force_align_arg_pointer))
 void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
-  {
-    f32x8 b_reg0[13][1];
-    b_reg0[0][0] = load_f32x8(&b[0]);
-    b_reg0[1][0] = load_f32x8(&b[11]);
-    b_reg0[2][0] = load_f32x8(&b[22]);
-    b_reg0[3][0] = load_f32x8(&b[33]);
-    b_reg0[4][0] = load_f32x8(&b[44]);
-    b_reg0[5][0] = load_f32x8(&b[55]);
-    b_reg0[6][0] = load_f32x8(&b[66]);
-    b_reg0[7][0] = load_f32x8(&b[77]);
-    b_reg0[8][0] = load_f32x8(&b[88]);
-    b_reg0[9][0] = load_f32x8(&b[99]);
-    b_reg0[10][0] = load_f32x8(&b[110]);
-    b_reg0[11][0] = load_f32x8(&b[121]);
-    b_reg0[12][0] = load_f32x8(&b[132]);
-    for (long m0 = 0; m0 < 7; ++m0) {
-      {
-        f32x8 c_reg0[1][1];
-        c_reg0[0][0] = (f32x8){0};
-        c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
-        __asm__ volatile("" : "+v"(c_reg0[0][0]));
-        store_f32x8(&c[11 * m0], c_reg0[0][0]);
+  for (long n0 = 0; n0 < 11; n0 += 8) {
+    if (n0 > 3) n0 = 3;
+    {
+      f32x8 b_reg0[13][1];
+      b_reg0[0][0] = load_f32x8(&b[n0]);
+      b_reg0[1][0] = load_f32x8(&b[n0 + 11]);
+      b_reg0[2][0] = load_f32x8(&b[n0 + 22]);
+      b_reg0[3][0] = load_f32x8(&b[n0 + 33]);
+      b_reg0[4][0] = load_f32x8(&b[n0 + 44]);
+      b_reg0[5][0] = load_f32x8(&b[n0 + 55]);
+      b_reg0[6][0] = load_f32x8(&b[n0 + 66]);
+      b_reg0[7][0] = load_f32x8(&b[n0 + 77]);
+      b_reg0[8][0] = load_f32x8(&b[n0 + 88]);
+      b_reg0[9][0] = load_f32x8(&b[n0 + 99]);
+      b_reg0[10][0] = load_f32x8(&b[n0 + 110]);
+      b_reg0[11][0] = load_f32x8(&b[n0 + 121]);
+      b_reg0[12][0] = load_f32x8(&b[n0 + 132]);
+      for (long m0 = 0; m0 < 7; ++m0) {
+        {
+          f32x8 c_reg0[1][1];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]));
+          store_f32x8(&c[n0 + 11 * m0], c_reg0[0][0]);
+        }
       }
     }
-  }
-  {
-    float c_reg0[4][3];
-    c_reg0[0][0] = 0;
-    c_reg0[0][1] = 0;
-    c_reg0[0][2] = 0;
-    c_reg0[1][0] = 0;
-    c_reg0[1][1] = 0;
-    c_reg0[1][2] = 0;
-    c_reg0[2][0] = 0;
-    c_reg0[2][1] = 0;
-    c_reg0[2][2] = 0;
-    c_reg0[3][0] = 0;
-    c_reg0[3][1] = 0;
-    c_reg0[3][2] = 0;
-    for (long k0 = 0; k0 < 13; ++k0) {
-      {
-        float b_reg0[1][3];
-        b_reg0[0][0] = b[11 * k0 + 8];
-        b_reg0[0][1] = b[11 * k0 + 9];
-        b_reg0[0][2] = b[11 * k0 + 10];
-        c_reg0[0][0] += a[k0] * b_reg0[0][0];
-        c_reg0[0][1] += a[k0] * b_reg0[0][1];
-        c_reg0[0][2] += a[k0] * b_reg0[0][2];
-        c_reg0[1][0] += a[k0 + 13] * b_reg0[0][0];
-        c_reg0[1][1] += a[k0 + 13] * b_reg0[0][1];
-        c_reg0[1][2] += a[k0 + 13] * b_reg0[0][2];
-        c_reg0[2][0] += a[k0 + 26] * b_reg0[0][0];
-        c_reg0[2][1] += a[k0 + 26] * b_reg0[0][1];
-        c_reg0[2][2] += a[k0 + 26] * b_reg0[0][2];
-        c_reg0[3][0] += a[k0 + 39] * b_reg0[0][0];
-        c_reg0[3][1] += a[k0 + 39] * b_reg0[0][1];
-        c_reg0[3][2] += a[k0 + 39] * b_reg0[0][2];
-      }
-    }
-    c[8] = c_reg0[0][0];
-    c[9] = c_reg0[0][1];
-    c[10] = c_reg0[0][2];
-    c[19] = c_reg0[1][0];
-    c[20] = c_reg0[1][1];
-    c[21] = c_reg0[1][2];
-    c[30] = c_reg0[2][0];
-    c[31] = c_reg0[2][1];
-    c[32] = c_reg0[2][2];
-    c[41] = c_reg0[3][0];
-    c[42] = c_reg0[3][1];
-    c[43] = c_reg0[3][2];
-  }
-  {
-    float c_reg0[3][3];
-    c_reg0[0][0] = 0;
-    c_reg0[0][1] = 0;
-    c_reg0[0][2] = 0;
-    c_reg0[1][0] = 0;
-    c_reg0[1][1] = 0;
-    c_reg0[1][2] = 0;
-    c_reg0[2][0] = 0;
-    c_reg0[2][1] = 0;
-    c_reg0[2][2] = 0;
-    for (long k0 = 0; k0 < 13; ++k0) {
-      {
-        float a_reg0[3][1];
-        a_reg0[0][0] = a[k0 + 52];
-        a_reg0[1][0] = a[k0 + 65];
-        a_reg0[2][0] = a[k0 + 78];
-        c_reg0[0][0] += a_reg0[0][0] * b[11 * k0 + 8];
-        c_reg0[1][0] += a_reg0[1][0] * b[11 * k0 + 8];
-        c_reg0[2][0] += a_reg0[2][0] * b[11 * k0 + 8];
-        c_reg0[0][1] += a_reg0[0][0] * b[11 * k0 + 9];
-        c_reg0[1][1] += a_reg0[1][0] * b[11 * k0 + 9];
-        c_reg0[2][1] += a_reg0[2][0] * b[11 * k0 + 9];
-        c_reg0[0][2] += a_reg0[0][0] * b[11 * k0 + 10];
-        c_reg0[1][2] += a_reg0[1][0] * b[11 * k0 + 10];
-        c_reg0[2][2] += a_reg0[2][0] * b[11 * k0 + 10];
-      }
-    }
-    c[52] = c_reg0[0][0];
-    c[53] = c_reg0[0][1];
-    c[54] = c_reg0[0][2];
-    c[63] = c_reg0[1][0];
-    c[64] = c_reg0[1][1];
-    c[65] = c_reg0[1][2];
-    c[74] = c_reg0[2][0];
-    c[75] = c_reg0[2][1];
-    c[76] = c_reg0[2][2];
   }
 }
 
@@ -896,7 +814,7 @@ void kernel_28(const float *restrict src, float *restrict dst) {
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
 __attribute__((force_align_arg_pointer))
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2752];
+  _Alignas(64) unsigned char workspace[2688];
   {
     float *const restrict dst_L2_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
     for (long j0 = 0; j0 < 8; ++j0) {
@@ -908,61 +826,63 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
     }
     for (long j0 = 0; j0 < 8; ++j0) {
       for (long k0 = 0; k0 < 7; ++k0) {
-        store_f32x4(&dst_L2_0[81 * j0 + 9 * k0 + 10], load_f32x4(&image[49 * j0 + 7 * k0]));
-        for (long l0 = 0; l0 < 3; ++l0) {
-          dst_L2_0[81 * j0 + 9 * k0 + l0 + 14] = image[49 * j0 + 7 * k0 + l0 + 4];
+        for (long l0 = 0; l0 < 7; l0 += 4) {
+          if (l0 > 3) l0 = 3;
+          store_f32x4(&dst_L2_0[81 * j0 + 9 * k0 + l0 + 10], load_f32x4(&image[49 * j0 + 7 * k0 + l0]));
         }
       }
     }
     for (long y0 = 0; y0 < 4; ++y0) {
-      for (long j0 = 0; j0 < 8; ++j0) {
-        store_f32x4(&out[4 * y0 + 16 * j0], (f32x4){0});
-      }
-      for (long p0 = 0; p0 < 3; ++p0) {
-        for (long q0 = 0; q0 < 3; ++q0) {
-          {
-            float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[8,4]{1,0} */
-            for (long i0 = 0; i0 < 8; ++i0) {
-              for (long j0 = 0; j0 < 4; ++j0) {
-                a_L1_0[4 * i0 + j0] = dst_L2_0[18 * y0 + 9 * p0 + q0 + 81 * i0 + 2 * j0];
-              }
-            }
-            {
-              f32x4 a_reg0[8][1];
-              a_reg0[0][0] = load_f32x4(&a_L1_0[0]);
-              a_reg0[1][0] = load_f32x4(&a_L1_0[4]);
-              a_reg0[2][0] = load_f32x4(&a_L1_0[8]);
-              a_reg0[3][0] = load_f32x4(&a_L1_0[12]);
-              a_reg0[4][0] = load_f32x4(&a_L1_0[16]);
-              a_reg0[5][0] = load_f32x4(&a_L1_0[20]);
-              a_reg0[6][0] = load_f32x4(&a_L1_0[24]);
-              a_reg0[7][0] = load_f32x4(&a_L1_0[28]);
-              for (long n0 = 0; n0 < 8; ++n0) {
+      {
+        f32x4 out_reg0[1][8][1][1];
+        out_reg0[0][0][0][0] = (f32x4){0};
+        out_reg0[0][1][0][0] = (f32x4){0};
+        out_reg0[0][2][0][0] = (f32x4){0};
+        out_reg0[0][3][0][0] = (f32x4){0};
+        out_reg0[0][4][0][0] = (f32x4){0};
+        out_reg0[0][5][0][0] = (f32x4){0};
+        out_reg0[0][6][0][0] = (f32x4){0};
+        out_reg0[0][7][0][0] = (f32x4){0};
+        for (long c0 = 0; c0 < 8; ++c0) {
+          for (long p0 = 0; p0 < 3; ++p0) {
+            for (long q0 = 0; q0 < 3; ++q0) {
+              {
+                float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[1,4]{1,0} */
+                for (long j0 = 0; j0 < 4; ++j0) {
+                  a_L1_0[j0] = dst_L2_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2 * j0];
+                }
                 {
-                  f32x4 c_reg0[1][1];
-                  c_reg0[0][0] = load_f32x4(&out[4 * y0 + 16 * n0]);
-                  c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 72 * n0];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 72 * n0 + 9];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 72 * n0 + 18];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 72 * n0 + 27];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[4][0] * filter[3 * p0 + q0 + 72 * n0 + 36];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[5][0] * filter[3 * p0 + q0 + 72 * n0 + 45];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[6][0] * filter[3 * p0 + q0 + 72 * n0 + 54];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[7][0] * filter[3 * p0 + q0 + 72 * n0 + 63];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  store_f32x4(&out[4 * y0 + 16 * n0], c_reg0[0][0]);
+                  f32x4 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x4(&a_L1_0[0]);
+                  out_reg0[0][0][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+                  __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]));
+                  out_reg0[0][1][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+                  __asm__ volatile("" : "+v"(out_reg0[0][1][0][0]));
+                  out_reg0[0][2][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+                  __asm__ volatile("" : "+v"(out_reg0[0][2][0][0]));
+                  out_reg0[0][3][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+                  __asm__ volatile("" : "+v"(out_reg0[0][3][0][0]));
+                  out_reg0[0][4][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 288];
+                  __asm__ volatile("" : "+v"(out_reg0[0][4][0][0]));
+                  out_reg0[0][5][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 360];
+                  __asm__ volatile("" : "+v"(out_reg0[0][5][0][0]));
+                  out_reg0[0][6][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 432];
+                  __asm__ volatile("" : "+v"(out_reg0[0][6][0][0]));
+                  out_reg0[0][7][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 504];
+                  __asm__ volatile("" : "+v"(out_reg0[0][7][0][0]));
                 }
               }
             }
           }
         }
+        store_f32x4(&out[4 * y0], out_reg0[0][0][0][0]);
+        store_f32x4(&out[4 * y0 + 16], out_reg0[0][1][0][0]);
+        store_f32x4(&out[4 * y0 + 32], out_reg0[0][2][0][0]);
+        store_f32x4(&out[4 * y0 + 48], out_reg0[0][3][0][0]);
+        store_f32x4(&out[4 * y0 + 64], out_reg0[0][4][0][0]);
+        store_f32x4(&out[4 * y0 + 80], out_reg0[0][5][0][0]);
+        store_f32x4(&out[4 * y0 + 96], out_reg0[0][6][0][0]);
+        store_f32x4(&out[4 * y0 + 112], out_reg0[0][7][0][0]);
       }
     }
   }

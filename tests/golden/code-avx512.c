@@ -64,77 +64,186 @@ void kernel_0(const float *restrict a, const float *restrict b, float *restrict 
 // f32[64,64] @ f32[64,64]
 __attribute__((force_align_arg_pointer))
 void kernel_1(const float *restrict a, const float *restrict b, float *restrict c) {
-  for (long m0 = 0; m0 < 64; m0 += 32) {
-    for (long m1 = 0; m1 < 32; m1 += 8) {
-      for (long n0 = 0; n0 < 64; n0 += 32) {
-        {
-          f32x16 c_reg0[8][2];
-          c_reg0[0][0] = (f32x16){0};
-          c_reg0[0][1] = (f32x16){0};
-          c_reg0[1][0] = (f32x16){0};
-          c_reg0[1][1] = (f32x16){0};
-          c_reg0[2][0] = (f32x16){0};
-          c_reg0[2][1] = (f32x16){0};
-          c_reg0[3][0] = (f32x16){0};
-          c_reg0[3][1] = (f32x16){0};
-          c_reg0[4][0] = (f32x16){0};
-          c_reg0[4][1] = (f32x16){0};
-          c_reg0[5][0] = (f32x16){0};
-          c_reg0[5][1] = (f32x16){0};
-          c_reg0[6][0] = (f32x16){0};
-          c_reg0[6][1] = (f32x16){0};
-          c_reg0[7][0] = (f32x16){0};
-          c_reg0[7][1] = (f32x16){0};
-          #pragma GCC unroll 4
-          for (long k0 = 0; k0 < 64; ++k0) {
-            {
-              f32x16 b_reg0[1][2];
-              b_reg0[0][0] = load_f32x16(&b[n0 + 64 * k0]);
-              b_reg0[0][1] = load_f32x16(&b[n0 + 64 * k0 + 16]);
-              c_reg0[0][0] += a[64 * m0 + 64 * m1 + k0] * b_reg0[0][0];
-              c_reg0[0][1] += a[64 * m0 + 64 * m1 + k0] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-              c_reg0[1][0] += a[64 * m0 + 64 * m1 + k0 + 64] * b_reg0[0][0];
-              c_reg0[1][1] += a[64 * m0 + 64 * m1 + k0 + 64] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
-              c_reg0[2][0] += a[64 * m0 + 64 * m1 + k0 + 128] * b_reg0[0][0];
-              c_reg0[2][1] += a[64 * m0 + 64 * m1 + k0 + 128] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
-              c_reg0[3][0] += a[64 * m0 + 64 * m1 + k0 + 192] * b_reg0[0][0];
-              c_reg0[3][1] += a[64 * m0 + 64 * m1 + k0 + 192] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
-              c_reg0[4][0] += a[64 * m0 + 64 * m1 + k0 + 256] * b_reg0[0][0];
-              c_reg0[4][1] += a[64 * m0 + 64 * m1 + k0 + 256] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
-              c_reg0[5][0] += a[64 * m0 + 64 * m1 + k0 + 320] * b_reg0[0][0];
-              c_reg0[5][1] += a[64 * m0 + 64 * m1 + k0 + 320] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
-              c_reg0[6][0] += a[64 * m0 + 64 * m1 + k0 + 384] * b_reg0[0][0];
-              c_reg0[6][1] += a[64 * m0 + 64 * m1 + k0 + 384] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
-              c_reg0[7][0] += a[64 * m0 + 64 * m1 + k0 + 448] * b_reg0[0][0];
-              c_reg0[7][1] += a[64 * m0 + 64 * m1 + k0 + 448] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
-            }
+  for (long m0 = 0; m0 < 56; m0 += 14) {
+    for (long n0 = 0; n0 < 64; n0 += 32) {
+      {
+        f32x16 c_reg0[14][2];
+        c_reg0[0][0] = (f32x16){0};
+        c_reg0[0][1] = (f32x16){0};
+        c_reg0[1][0] = (f32x16){0};
+        c_reg0[1][1] = (f32x16){0};
+        c_reg0[2][0] = (f32x16){0};
+        c_reg0[2][1] = (f32x16){0};
+        c_reg0[3][0] = (f32x16){0};
+        c_reg0[3][1] = (f32x16){0};
+        c_reg0[4][0] = (f32x16){0};
+        c_reg0[4][1] = (f32x16){0};
+        c_reg0[5][0] = (f32x16){0};
+        c_reg0[5][1] = (f32x16){0};
+        c_reg0[6][0] = (f32x16){0};
+        c_reg0[6][1] = (f32x16){0};
+        c_reg0[7][0] = (f32x16){0};
+        c_reg0[7][1] = (f32x16){0};
+        c_reg0[8][0] = (f32x16){0};
+        c_reg0[8][1] = (f32x16){0};
+        c_reg0[9][0] = (f32x16){0};
+        c_reg0[9][1] = (f32x16){0};
+        c_reg0[10][0] = (f32x16){0};
+        c_reg0[10][1] = (f32x16){0};
+        c_reg0[11][0] = (f32x16){0};
+        c_reg0[11][1] = (f32x16){0};
+        c_reg0[12][0] = (f32x16){0};
+        c_reg0[12][1] = (f32x16){0};
+        c_reg0[13][0] = (f32x16){0};
+        c_reg0[13][1] = (f32x16){0};
+        #pragma GCC unroll 4
+        for (long k0 = 0; k0 < 64; ++k0) {
+          {
+            f32x16 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x16(&b[n0 + 64 * k0]);
+            b_reg0[0][1] = load_f32x16(&b[n0 + 64 * k0 + 16]);
+            c_reg0[0][0] += a[64 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[64 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+            c_reg0[1][0] += a[64 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[1][1] += a[64 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+            c_reg0[2][0] += a[64 * m0 + k0 + 128] * b_reg0[0][0];
+            c_reg0[2][1] += a[64 * m0 + k0 + 128] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+            c_reg0[3][0] += a[64 * m0 + k0 + 192] * b_reg0[0][0];
+            c_reg0[3][1] += a[64 * m0 + k0 + 192] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
+            c_reg0[4][0] += a[64 * m0 + k0 + 256] * b_reg0[0][0];
+            c_reg0[4][1] += a[64 * m0 + k0 + 256] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
+            c_reg0[5][0] += a[64 * m0 + k0 + 320] * b_reg0[0][0];
+            c_reg0[5][1] += a[64 * m0 + k0 + 320] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
+            c_reg0[6][0] += a[64 * m0 + k0 + 384] * b_reg0[0][0];
+            c_reg0[6][1] += a[64 * m0 + k0 + 384] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
+            c_reg0[7][0] += a[64 * m0 + k0 + 448] * b_reg0[0][0];
+            c_reg0[7][1] += a[64 * m0 + k0 + 448] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
+            c_reg0[8][0] += a[64 * m0 + k0 + 512] * b_reg0[0][0];
+            c_reg0[8][1] += a[64 * m0 + k0 + 512] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[8][0]), "+v"(c_reg0[8][1]));
+            c_reg0[9][0] += a[64 * m0 + k0 + 576] * b_reg0[0][0];
+            c_reg0[9][1] += a[64 * m0 + k0 + 576] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[9][0]), "+v"(c_reg0[9][1]));
+            c_reg0[10][0] += a[64 * m0 + k0 + 640] * b_reg0[0][0];
+            c_reg0[10][1] += a[64 * m0 + k0 + 640] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[10][0]), "+v"(c_reg0[10][1]));
+            c_reg0[11][0] += a[64 * m0 + k0 + 704] * b_reg0[0][0];
+            c_reg0[11][1] += a[64 * m0 + k0 + 704] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[11][0]), "+v"(c_reg0[11][1]));
+            c_reg0[12][0] += a[64 * m0 + k0 + 768] * b_reg0[0][0];
+            c_reg0[12][1] += a[64 * m0 + k0 + 768] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[12][0]), "+v"(c_reg0[12][1]));
+            c_reg0[13][0] += a[64 * m0 + k0 + 832] * b_reg0[0][0];
+            c_reg0[13][1] += a[64 * m0 + k0 + 832] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[13][0]), "+v"(c_reg0[13][1]));
           }
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0], c_reg0[0][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 16], c_reg0[0][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 64], c_reg0[1][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 80], c_reg0[1][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 128], c_reg0[2][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 144], c_reg0[2][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 192], c_reg0[3][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 208], c_reg0[3][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 256], c_reg0[4][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 272], c_reg0[4][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 320], c_reg0[5][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 336], c_reg0[5][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 384], c_reg0[6][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 400], c_reg0[6][1]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 448], c_reg0[7][0]);
-          store_f32x16(&c[64 * m0 + 64 * m1 + n0 + 464], c_reg0[7][1]);
+        }
+        store_f32x16(&c[64 * m0 + n0], c_reg0[0][0]);
+        store_f32x16(&c[64 * m0 + n0 + 16], c_reg0[0][1]);
+        store_f32x16(&c[64 * m0 + n0 + 64], c_reg0[1][0]);
+        store_f32x16(&c[64 * m0 + n0 + 80], c_reg0[1][1]);
+        store_f32x16(&c[64 * m0 + n0 + 128], c_reg0[2][0]);
+        store_f32x16(&c[64 * m0 + n0 + 144], c_reg0[2][1]);
+        store_f32x16(&c[64 * m0 + n0 + 192], c_reg0[3][0]);
+        store_f32x16(&c[64 * m0 + n0 + 208], c_reg0[3][1]);
+        store_f32x16(&c[64 * m0 + n0 + 256], c_reg0[4][0]);
+        store_f32x16(&c[64 * m0 + n0 + 272], c_reg0[4][1]);
+        store_f32x16(&c[64 * m0 + n0 + 320], c_reg0[5][0]);
+        store_f32x16(&c[64 * m0 + n0 + 336], c_reg0[5][1]);
+        store_f32x16(&c[64 * m0 + n0 + 384], c_reg0[6][0]);
+        store_f32x16(&c[64 * m0 + n0 + 400], c_reg0[6][1]);
+        store_f32x16(&c[64 * m0 + n0 + 448], c_reg0[7][0]);
+        store_f32x16(&c[64 * m0 + n0 + 464], c_reg0[7][1]);
+        store_f32x16(&c[64 * m0 + n0 + 512], c_reg0[8][0]);
+        store_f32x16(&c[64 * m0 + n0 + 528], c_reg0[8][1]);
+        store_f32x16(&c[64 * m0 + n0 + 576], c_reg0[9][0]);
+        store_f32x16(&c[64 * m0 + n0 + 592], c_reg0[9][1]);
+        store_f32x16(&c[64 * m0 + n0 + 640], c_reg0[10][0]);
+        store_f32x16(&c[64 * m0 + n0 + 656], c_reg0[10][1]);
+        store_f32x16(&c[64 * m0 + n0 + 704], c_reg0[11][0]);
+        store_f32x16(&c[64 * m0 + n0 + 720], c_reg0[11][1]);
+        store_f32x16(&c[64 * m0 + n0 + 768], c_reg0[12][0]);
+        store_f32x16(&c[64 * m0 + n0 + 784], c_reg0[12][1]);
+        store_f32x16(&c[64 * m0 + n0 + 832], c_reg0[13][0]);
+        store_f32x16(&c[64 * m0 + n0 + 848], c_reg0[13][1]);
+      }
+    }
+  }
+  for (long n0 = 0; n0 < 64; n0 += 32) {
+    {
+      f32x16 c_reg0[8][2];
+      c_reg0[0][0] = (f32x16){0};
+      c_reg0[0][1] = (f32x16){0};
+      c_reg0[1][0] = (f32x16){0};
+      c_reg0[1][1] = (f32x16){0};
+      c_reg0[2][0] = (f32x16){0};
+      c_reg0[2][1] = (f32x16){0};
+      c_reg0[3][0] = (f32x16){0};
+      c_reg0[3][1] = (f32x16){0};
+      c_reg0[4][0] = (f32x16){0};
+      c_reg0[4][1] = (f32x16){0};
+      c_reg0[5][0] = (f32x16){0};
+      c_reg0[5][1] = (f32x16){0};
+      c_reg0[6][0] = (f32x16){0};
+      c_reg0[6][1] = (f32x16){0};
+      c_reg0[7][0] = (f32x16){0};
+      c_reg0[7][1] = (f32x16){0};
+      #pragma GCC unroll 4
+      for (long k0 = 0; k0 < 64; ++k0) {
+        {
+          f32x16 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x16(&b[n0 + 64 * k0]);
+          b_reg0[0][1] = load_f32x16(&b[n0 + 64 * k0 + 16]);
+          c_reg0[0][0] += a[k0 + 3584] * b_reg0[0][0];
+          c_reg0[0][1] += a[k0 + 3584] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+          c_reg0[1][0] += a[k0 + 3648] * b_reg0[0][0];
+          c_reg0[1][1] += a[k0 + 3648] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+          c_reg0[2][0] += a[k0 + 3712] * b_reg0[0][0];
+          c_reg0[2][1] += a[k0 + 3712] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+          c_reg0[3][0] += a[k0 + 3776] * b_reg0[0][0];
+          c_reg0[3][1] += a[k0 + 3776] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
+          c_reg0[4][0] += a[k0 + 3840] * b_reg0[0][0];
+          c_reg0[4][1] += a[k0 + 3840] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
+          c_reg0[5][0] += a[k0 + 3904] * b_reg0[0][0];
+          c_reg0[5][1] += a[k0 + 3904] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
+          c_reg0[6][0] += a[k0 + 3968] * b_reg0[0][0];
+          c_reg0[6][1] += a[k0 + 3968] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
+          c_reg0[7][0] += a[k0 + 4032] * b_reg0[0][0];
+          c_reg0[7][1] += a[k0 + 4032] * b_reg0[0][1];
+          __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
         }
       }
+      store_f32x16(&c[n0 + 3584], c_reg0[0][0]);
+      store_f32x16(&c[n0 + 3600], c_reg0[0][1]);
+      store_f32x16(&c[n0 + 3648], c_reg0[1][0]);
+      store_f32x16(&c[n0 + 3664], c_reg0[1][1]);
+      store_f32x16(&c[n0 + 3712], c_reg0[2][0]);
+      store_f32x16(&c[n0 + 3728], c_reg0[2][1]);
+      store_f32x16(&c[n0 + 3776], c_reg0[3][0]);
+      store_f32x16(&c[n0 + 3792], c_reg0[3][1]);
+      store_f32x16(&c[n0 + 3840], c_reg0[4][0]);
+      store_f32x16(&c[n0 + 3856], c_reg0[4][1]);
+      store_f32x16(&c[n0 + 3904], c_reg0[5][0]);
+      store_f32x16(&c[n0 + 3920], c_reg0[5][1]);
+      store_f32x16(&c[n0 + 3968], c_reg0[6][0]);
+      store_f32x16(&c[n0 + 3984], c_reg0[6][1]);
+      store_f32x16(&c[n0 + 4032], c_reg0[7][0]);
+      store_f32x16(&c[n0 + 4048], c_reg0[7][1]);
     }
   }
 }
@@ -539,11 +648,11 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
         }
       }
     }
-    for (long m0 = 0; m0 < 256; m0 += 16) {
-      for (long m1 = 0; m1 < 16; m1 += 8) {
+    for (long m0 = 0; m0 < 256; m0 += 64) {
+      for (long m1 = 0; m1 < 56; m1 += 14) {
         for (long n0 = 0; n0 < 256; n0 += 32) {
           {
-            f32x16 c_reg0[8][2];
+            f32x16 c_reg0[14][2];
             c_reg0[0][0] = (f32x16){0};
             c_reg0[0][1] = (f32x16){0};
             c_reg0[1][0] = (f32x16){0};
@@ -560,42 +669,66 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
             c_reg0[6][1] = (f32x16){0};
             c_reg0[7][0] = (f32x16){0};
             c_reg0[7][1] = (f32x16){0};
-            for (long k0 = 0; k0 < 256; k0 += 16) {
+            c_reg0[8][0] = (f32x16){0};
+            c_reg0[8][1] = (f32x16){0};
+            c_reg0[9][0] = (f32x16){0};
+            c_reg0[9][1] = (f32x16){0};
+            c_reg0[10][0] = (f32x16){0};
+            c_reg0[10][1] = (f32x16){0};
+            c_reg0[11][0] = (f32x16){0};
+            c_reg0[11][1] = (f32x16){0};
+            c_reg0[12][0] = (f32x16){0};
+            c_reg0[12][1] = (f32x16){0};
+            c_reg0[13][0] = (f32x16){0};
+            c_reg0[13][1] = (f32x16){0};
+            #pragma GCC unroll 4
+            for (long k0 = 0; k0 < 256; ++k0) {
               {
-                const long line = k0 / 16 + n0 / 32 * 16 + m1 / 8 * 128;
-                __builtin_prefetch(&c[256 * m0 + line % 256 * 16], 1, 3);
-              }
-              #pragma GCC unroll 4
-              for (long k1 = k0; k1 < k0 + 16; ++k1) {
-                {
-                  f32x16 b_reg0[1][2];
-                  b_reg0[0][0] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1]);
-                  b_reg0[0][1] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1 + 16]);
-                  c_reg0[0][0] += a[256 * m0 + 256 * m1 + k1] * b_reg0[0][0];
-                  c_reg0[0][1] += a[256 * m0 + 256 * m1 + k1] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-                  c_reg0[1][0] += a[256 * m0 + 256 * m1 + k1 + 256] * b_reg0[0][0];
-                  c_reg0[1][1] += a[256 * m0 + 256 * m1 + k1 + 256] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
-                  c_reg0[2][0] += a[256 * m0 + 256 * m1 + k1 + 512] * b_reg0[0][0];
-                  c_reg0[2][1] += a[256 * m0 + 256 * m1 + k1 + 512] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
-                  c_reg0[3][0] += a[256 * m0 + 256 * m1 + k1 + 768] * b_reg0[0][0];
-                  c_reg0[3][1] += a[256 * m0 + 256 * m1 + k1 + 768] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
-                  c_reg0[4][0] += a[256 * m0 + 256 * m1 + k1 + 1024] * b_reg0[0][0];
-                  c_reg0[4][1] += a[256 * m0 + 256 * m1 + k1 + 1024] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
-                  c_reg0[5][0] += a[256 * m0 + 256 * m1 + k1 + 1280] * b_reg0[0][0];
-                  c_reg0[5][1] += a[256 * m0 + 256 * m1 + k1 + 1280] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
-                  c_reg0[6][0] += a[256 * m0 + 256 * m1 + k1 + 1536] * b_reg0[0][0];
-                  c_reg0[6][1] += a[256 * m0 + 256 * m1 + k1 + 1536] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
-                  c_reg0[7][0] += a[256 * m0 + 256 * m1 + k1 + 1792] * b_reg0[0][0];
-                  c_reg0[7][1] += a[256 * m0 + 256 * m1 + k1 + 1792] * b_reg0[0][1];
-                  __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
-                }
+                f32x16 b_reg0[1][2];
+                b_reg0[0][0] = load_f32x16(&b_L2_0[256 * n0 + 32 * k0]);
+                b_reg0[0][1] = load_f32x16(&b_L2_0[256 * n0 + 32 * k0 + 16]);
+                c_reg0[0][0] += a[256 * m0 + 256 * m1 + k0] * b_reg0[0][0];
+                c_reg0[0][1] += a[256 * m0 + 256 * m1 + k0] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+                c_reg0[1][0] += a[256 * m0 + 256 * m1 + k0 + 256] * b_reg0[0][0];
+                c_reg0[1][1] += a[256 * m0 + 256 * m1 + k0 + 256] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+                c_reg0[2][0] += a[256 * m0 + 256 * m1 + k0 + 512] * b_reg0[0][0];
+                c_reg0[2][1] += a[256 * m0 + 256 * m1 + k0 + 512] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+                c_reg0[3][0] += a[256 * m0 + 256 * m1 + k0 + 768] * b_reg0[0][0];
+                c_reg0[3][1] += a[256 * m0 + 256 * m1 + k0 + 768] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
+                c_reg0[4][0] += a[256 * m0 + 256 * m1 + k0 + 1024] * b_reg0[0][0];
+                c_reg0[4][1] += a[256 * m0 + 256 * m1 + k0 + 1024] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
+                c_reg0[5][0] += a[256 * m0 + 256 * m1 + k0 + 1280] * b_reg0[0][0];
+                c_reg0[5][1] += a[256 * m0 + 256 * m1 + k0 + 1280] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
+                c_reg0[6][0] += a[256 * m0 + 256 * m1 + k0 + 1536] * b_reg0[0][0];
+                c_reg0[6][1] += a[256 * m0 + 256 * m1 + k0 + 1536] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
+                c_reg0[7][0] += a[256 * m0 + 256 * m1 + k0 + 1792] * b_reg0[0][0];
+                c_reg0[7][1] += a[256 * m0 + 256 * m1 + k0 + 1792] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
+                c_reg0[8][0] += a[256 * m0 + 256 * m1 + k0 + 2048] * b_reg0[0][0];
+                c_reg0[8][1] += a[256 * m0 + 256 * m1 + k0 + 2048] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[8][0]), "+v"(c_reg0[8][1]));
+                c_reg0[9][0] += a[256 * m0 + 256 * m1 + k0 + 2304] * b_reg0[0][0];
+                c_reg0[9][1] += a[256 * m0 + 256 * m1 + k0 + 2304] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[9][0]), "+v"(c_reg0[9][1]));
+                c_reg0[10][0] += a[256 * m0 + 256 * m1 + k0 + 2560] * b_reg0[0][0];
+                c_reg0[10][1] += a[256 * m0 + 256 * m1 + k0 + 2560] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[10][0]), "+v"(c_reg0[10][1]));
+                c_reg0[11][0] += a[256 * m0 + 256 * m1 + k0 + 2816] * b_reg0[0][0];
+                c_reg0[11][1] += a[256 * m0 + 256 * m1 + k0 + 2816] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[11][0]), "+v"(c_reg0[11][1]));
+                c_reg0[12][0] += a[256 * m0 + 256 * m1 + k0 + 3072] * b_reg0[0][0];
+                c_reg0[12][1] += a[256 * m0 + 256 * m1 + k0 + 3072] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[12][0]), "+v"(c_reg0[12][1]));
+                c_reg0[13][0] += a[256 * m0 + 256 * m1 + k0 + 3328] * b_reg0[0][0];
+                c_reg0[13][1] += a[256 * m0 + 256 * m1 + k0 + 3328] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[13][0]), "+v"(c_reg0[13][1]));
               }
             }
             store_f32x16(&c[256 * m0 + 256 * m1 + n0], c_reg0[0][0]);
@@ -614,7 +747,94 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
             store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 1552], c_reg0[6][1]);
             store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 1792], c_reg0[7][0]);
             store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 1808], c_reg0[7][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2048], c_reg0[8][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2064], c_reg0[8][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2304], c_reg0[9][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2320], c_reg0[9][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2560], c_reg0[10][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2576], c_reg0[10][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2816], c_reg0[11][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 2832], c_reg0[11][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 3072], c_reg0[12][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 3088], c_reg0[12][1]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 3328], c_reg0[13][0]);
+            store_f32x16(&c[256 * m0 + 256 * m1 + n0 + 3344], c_reg0[13][1]);
           }
+        }
+      }
+      for (long n0 = 0; n0 < 256; n0 += 32) {
+        {
+          f32x16 c_reg0[8][2];
+          c_reg0[0][0] = (f32x16){0};
+          c_reg0[0][1] = (f32x16){0};
+          c_reg0[1][0] = (f32x16){0};
+          c_reg0[1][1] = (f32x16){0};
+          c_reg0[2][0] = (f32x16){0};
+          c_reg0[2][1] = (f32x16){0};
+          c_reg0[3][0] = (f32x16){0};
+          c_reg0[3][1] = (f32x16){0};
+          c_reg0[4][0] = (f32x16){0};
+          c_reg0[4][1] = (f32x16){0};
+          c_reg0[5][0] = (f32x16){0};
+          c_reg0[5][1] = (f32x16){0};
+          c_reg0[6][0] = (f32x16){0};
+          c_reg0[6][1] = (f32x16){0};
+          c_reg0[7][0] = (f32x16){0};
+          c_reg0[7][1] = (f32x16){0};
+          for (long k0 = 0; k0 < 256; k0 += 16) {
+            {
+              const long line = k0 / 16;
+              __builtin_prefetch(&c[256 * m0 + n0 + 14336 + line % 2 * 16 + line / 2 % 8 * 256], 1, 3);
+            }
+            #pragma GCC unroll 4
+            for (long k1 = k0; k1 < k0 + 16; ++k1) {
+              {
+                f32x16 b_reg0[1][2];
+                b_reg0[0][0] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1]);
+                b_reg0[0][1] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1 + 16]);
+                c_reg0[0][0] += a[256 * m0 + k1 + 14336] * b_reg0[0][0];
+                c_reg0[0][1] += a[256 * m0 + k1 + 14336] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+                c_reg0[1][0] += a[256 * m0 + k1 + 14592] * b_reg0[0][0];
+                c_reg0[1][1] += a[256 * m0 + k1 + 14592] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+                c_reg0[2][0] += a[256 * m0 + k1 + 14848] * b_reg0[0][0];
+                c_reg0[2][1] += a[256 * m0 + k1 + 14848] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+                c_reg0[3][0] += a[256 * m0 + k1 + 15104] * b_reg0[0][0];
+                c_reg0[3][1] += a[256 * m0 + k1 + 15104] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
+                c_reg0[4][0] += a[256 * m0 + k1 + 15360] * b_reg0[0][0];
+                c_reg0[4][1] += a[256 * m0 + k1 + 15360] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
+                c_reg0[5][0] += a[256 * m0 + k1 + 15616] * b_reg0[0][0];
+                c_reg0[5][1] += a[256 * m0 + k1 + 15616] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
+                c_reg0[6][0] += a[256 * m0 + k1 + 15872] * b_reg0[0][0];
+                c_reg0[6][1] += a[256 * m0 + k1 + 15872] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
+                c_reg0[7][0] += a[256 * m0 + k1 + 16128] * b_reg0[0][0];
+                c_reg0[7][1] += a[256 * m0 + k1 + 16128] * b_reg0[0][1];
+                __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
+              }
+            }
+          }
+          store_f32x16(&c[256 * m0 + n0 + 14336], c_reg0[0][0]);
+          store_f32x16(&c[256 * m0 + n0 + 14352], c_reg0[0][1]);
+          store_f32x16(&c[256 * m0 + n0 + 14592], c_reg0[1][0]);
+          store_f32x16(&c[256 * m0 + n0 + 14608], c_reg0[1][1]);
+          store_f32x16(&c[256 * m0 + n0 + 14848], c_reg0[2][0]);
+          store_f32x16(&c[256 * m0 + n0 + 14864], c_reg0[2][1]);
+          store_f32x16(&c[256 * m0 + n0 + 15104], c_reg0[3][0]);
+          store_f32x16(&c[256 * m0 + n0 + 15120], c_reg0[3][1]);
+          store_f32x16(&c[256 * m0 + n0 + 15360], c_reg0[4][0]);
+          store_f32x16(&c[256 * m0 + n0 + 15376], c_reg0[4][1]);
+          store_f32x16(&c[256 * m0 + n0 + 15616], c_reg0[5][0]);
+          store_f32x16(&c[256 * m0 + n0 + 15632], c_reg0[5][1]);
+          store_f32x16(&c[256 * m0 + n0 + 15872], c_reg0[6][0]);
+          store_f32x16(&c[256 * m0 + n0 + 15888], c_reg0[6][1]);
+          store_f32x16(&c[256 * m0 + n0 + 16128], c_reg0[7][0]);
+          store_f32x16(&c[256 * m0 + n0 + 16144], c_reg0[7][1]);
         }
       }
     }
@@ -2957,32 +3177,26 @@ void kernel_31(const float *restrict a, const float *restrict b, float *restrict
 // tanh(f32[8,24])
 __attribute__((force_align_arg_pointer))
 void kernel_32(const float *restrict x, float *restrict out) {
-  for (long i0 = 0; i0 < 8; i0 += 2) {
+  for (long i0 = 0; i0 < 192; i0 += 48) {
     {
-      f32x16 x_reg0[2][2];
-      x_reg0[0][0] = load_f32x16(&x[24 * i0]);
-      x_reg0[0][1] = load_part_f32x16(&x[24 * i0 + 16], 8);
-      x_reg0[1][0] = load_f32x16(&x[24 * i0 + 24]);
-      x_reg0[1][1] = load_part_f32x16(&x[24 * i0 + 40], 8);
+      f32x16 x_reg0[3];
+      x_reg0[0] = load_f32x16(&x[i0]);
+      x_reg0[1] = load_f32x16(&x[i0 + 16]);
+      x_reg0[2] = load_f32x16(&x[i0 + 32]);
       {
-        f32x16 out_reg0[1][1];
-        out_reg0[0][0] = tanh_f32x16(x_reg0[0][0]);
-        store_f32x16(&out[24 * i0], out_reg0[0][0]);
+        f32x16 out_reg0[1];
+        out_reg0[0] = tanh_f32x16(x_reg0[0]);
+        store_f32x16(&out[i0], out_reg0[0]);
       }
       {
-        f32x16 out_reg0[1][1];
-        out_reg0[0][0] = tanh_f32x16(x_reg0[0][1]);
-        store_part_f32x16(&out[24 * i0 + 16], out_reg0[0][0], 8);
+        f32x16 out_reg0[1];
+        out_reg0[0] = tanh_f32x16(x_reg0[1]);
+        store_f32x16(&out[i0 + 16], out_reg0[0]);
       }
       {
-        f32x16 out_reg0[1][1];
-        out_reg0[0][0] = tanh_f32x16(x_reg0[1][0]);
-        store_f32x16(&out[24 * i0 + 24], out_reg0[0][0]);
-      }
-      {
-        f32x16 out_reg0[1][1];
-        out_reg0[0][0] = tanh_f32x16(x_reg0[1][1]);
-        store_part_f32x16(&out[24 * i0 + 40], out_reg0[0][0], 8);
+        f32x16 out_reg0[1];
+        out_reg0[0] = tanh_f32x16(x_reg0[2]);
+        store_f32x16(&out[i0 + 32], out_reg0[0]);
       }
     }
   }
@@ -3027,64 +3241,51 @@ void kernel_33(const float *restrict a, const float *restrict b, float *restrict
 // conv(f32[1,4,8,8], f32[8,4,3,3])
 __attribute__((force_align_arg_pointer))
 void kernel_34(const float *restrict image, const float *restrict filter, float *restrict out) {
-  _Alignas(64) unsigned char workspace[576];
-  for (long j0 = 0; j0 < 8; ++j0) {
-    for (long k0 = 0; k0 < 6; ++k0) {
-      store_part_f32x16(&out[36 * j0 + 6 * k0], (f32x16){0}, 6);
-    }
-  }
-  for (long p0 = 0; p0 < 3; ++p0) {
-    for (long q0 = 0; q0 < 3; ++q0) {
-      {
-        float *const restrict image_L1_0 = (float *)(workspace + 0);  /* f32[1,4,6,6]{3,2,1,0} */
-        for (long j0 = 0; j0 < 4; ++j0) {
-          for (long k0 = 0; k0 < 6; ++k0) {
-            store_part_f32x16(&image_L1_0[36 * j0 + 6 * k0], load_part_f32x16(&image[8 * p0 + q0 + 64 * j0 + 8 * k0], 6), 6);
-          }
-        }
-        {
-          f32x16 a_reg0[4][3];
-          a_reg0[0][0] = load_f32x16(&image_L1_0[0]);
-          a_reg0[0][1] = load_f32x16(&image_L1_0[16]);
-          a_reg0[0][2] = load_part_f32x16(&image_L1_0[32], 4);
-          a_reg0[1][0] = load_f32x16(&image_L1_0[36]);
-          a_reg0[1][1] = load_f32x16(&image_L1_0[52]);
-          a_reg0[1][2] = load_part_f32x16(&image_L1_0[68], 4);
-          a_reg0[2][0] = load_f32x16(&image_L1_0[72]);
-          a_reg0[2][1] = load_f32x16(&image_L1_0[88]);
-          a_reg0[2][2] = load_part_f32x16(&image_L1_0[104], 4);
-          a_reg0[3][0] = load_f32x16(&image_L1_0[108]);
-          a_reg0[3][1] = load_f32x16(&image_L1_0[124]);
-          a_reg0[3][2] = load_part_f32x16(&image_L1_0[140], 4);
-          for (long n0 = 0; n0 < 8; ++n0) {
+  for (long y0 = 0; y0 < 6; ++y0) {
+    {
+      f32x16 out_reg0[1][8][1][1];
+      out_reg0[0][0][0][0] = (f32x16){0};
+      out_reg0[0][1][0][0] = (f32x16){0};
+      out_reg0[0][2][0][0] = (f32x16){0};
+      out_reg0[0][3][0][0] = (f32x16){0};
+      out_reg0[0][4][0][0] = (f32x16){0};
+      out_reg0[0][5][0][0] = (f32x16){0};
+      out_reg0[0][6][0][0] = (f32x16){0};
+      out_reg0[0][7][0][0] = (f32x16){0};
+      for (long c0 = 0; c0 < 4; ++c0) {
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
             {
-              f32x16 c_reg0[1][3];
-              c_reg0[0][0] = load_f32x16(&out[36 * n0]);
-              c_reg0[0][1] = load_f32x16(&out[36 * n0 + 16]);
-              c_reg0[0][2] = load_part_f32x16(&out[36 * n0 + 32], 4);
-              c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 36 * n0];
-              c_reg0[0][1] += a_reg0[0][1] * filter[3 * p0 + q0 + 36 * n0];
-              c_reg0[0][2] += a_reg0[0][2] * filter[3 * p0 + q0 + 36 * n0];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-              c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 36 * n0 + 9];
-              c_reg0[0][1] += a_reg0[1][1] * filter[3 * p0 + q0 + 36 * n0 + 9];
-              c_reg0[0][2] += a_reg0[1][2] * filter[3 * p0 + q0 + 36 * n0 + 9];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-              c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 36 * n0 + 18];
-              c_reg0[0][1] += a_reg0[2][1] * filter[3 * p0 + q0 + 36 * n0 + 18];
-              c_reg0[0][2] += a_reg0[2][2] * filter[3 * p0 + q0 + 36 * n0 + 18];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-              c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 36 * n0 + 27];
-              c_reg0[0][1] += a_reg0[3][1] * filter[3 * p0 + q0 + 36 * n0 + 27];
-              c_reg0[0][2] += a_reg0[3][2] * filter[3 * p0 + q0 + 36 * n0 + 27];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-              store_f32x16(&out[36 * n0], c_reg0[0][0]);
-              store_f32x16(&out[36 * n0 + 16], c_reg0[0][1]);
-              store_part_f32x16(&out[36 * n0 + 32], c_reg0[0][2], 4);
+              f32x16 a_reg0[1][1];
+              a_reg0[0][0] = load_part_f32x16(&image[8 * y0 + 64 * c0 + 8 * p0 + q0], 6);
+              out_reg0[0][0][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]));
+              out_reg0[0][1][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 36];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][0][0]));
+              out_reg0[0][2][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][0][0]));
+              out_reg0[0][3][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 108];
+              __asm__ volatile("" : "+v"(out_reg0[0][3][0][0]));
+              out_reg0[0][4][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+              __asm__ volatile("" : "+v"(out_reg0[0][4][0][0]));
+              out_reg0[0][5][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 180];
+              __asm__ volatile("" : "+v"(out_reg0[0][5][0][0]));
+              out_reg0[0][6][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+              __asm__ volatile("" : "+v"(out_reg0[0][6][0][0]));
+              out_reg0[0][7][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 252];
+              __asm__ volatile("" : "+v"(out_reg0[0][7][0][0]));
             }
           }
         }
       }
+      store_part_f32x16(&out[6 * y0], out_reg0[0][0][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 36], out_reg0[0][1][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 72], out_reg0[0][2][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 108], out_reg0[0][3][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 144], out_reg0[0][4][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 180], out_reg0[0][5][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 216], out_reg0[0][6][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 252], out_reg0[0][7][0][0], 6);
     }
   }
 }
@@ -3092,7 +3293,7 @@ void kernel_34(const float *restrict image, const float *restrict filter, float 
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
 __attribute__((force_align_arg_pointer))
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2752];
+  _Alignas(64) unsigned char workspace[2688];
   {
     float *const restrict dst_L2_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
     for (long j0 = 0; j0 < 8; ++j0) {
@@ -3101,62 +3302,61 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
       }
     }
     for (long j0 = 0; j0 < 8; ++j0) {
-      for (long k0 = 0; k0 < 4; ++k0) {
+      for (long k0 = 0; k0 < 7; ++k0) {
         store_part_f32x16(&dst_L2_0[81 * j0 + 9 * k0 + 10], load_part_f32x16(&image[49 * j0 + 7 * k0], 7), 7);
-      }
-      for (long k0 = 0; k0 < 3; ++k0) {
-        store_part_f32x16(&dst_L2_0[81 * j0 + 9 * k0 + 46], load_part_f32x16(&image[49 * j0 + 7 * k0 + 28], 7), 7);
       }
     }
     for (long y0 = 0; y0 < 4; ++y0) {
-      for (long j0 = 0; j0 < 8; ++j0) {
-        store_part_f32x16(&out[4 * y0 + 16 * j0], (f32x16){0}, 4);
-      }
-      for (long p0 = 0; p0 < 3; ++p0) {
-        for (long q0 = 0; q0 < 3; ++q0) {
-          {
-            float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[8,4]{1,0} */
-            for (long i0 = 0; i0 < 8; ++i0) {
-              for (long j0 = 0; j0 < 4; ++j0) {
-                a_L1_0[4 * i0 + j0] = dst_L2_0[18 * y0 + 9 * p0 + q0 + 81 * i0 + 2 * j0];
-              }
-            }
-            {
-              f32x16 a_reg0[8][1];
-              a_reg0[0][0] = load_part_f32x16(&a_L1_0[0], 4);
-              a_reg0[1][0] = load_part_f32x16(&a_L1_0[4], 4);
-              a_reg0[2][0] = load_part_f32x16(&a_L1_0[8], 4);
-              a_reg0[3][0] = load_part_f32x16(&a_L1_0[12], 4);
-              a_reg0[4][0] = load_part_f32x16(&a_L1_0[16], 4);
-              a_reg0[5][0] = load_part_f32x16(&a_L1_0[20], 4);
-              a_reg0[6][0] = load_part_f32x16(&a_L1_0[24], 4);
-              a_reg0[7][0] = load_part_f32x16(&a_L1_0[28], 4);
-              for (long n0 = 0; n0 < 8; ++n0) {
+      {
+        f32x16 out_reg0[1][8][1][1];
+        out_reg0[0][0][0][0] = (f32x16){0};
+        out_reg0[0][1][0][0] = (f32x16){0};
+        out_reg0[0][2][0][0] = (f32x16){0};
+        out_reg0[0][3][0][0] = (f32x16){0};
+        out_reg0[0][4][0][0] = (f32x16){0};
+        out_reg0[0][5][0][0] = (f32x16){0};
+        out_reg0[0][6][0][0] = (f32x16){0};
+        out_reg0[0][7][0][0] = (f32x16){0};
+        for (long c0 = 0; c0 < 8; ++c0) {
+          for (long p0 = 0; p0 < 3; ++p0) {
+            for (long q0 = 0; q0 < 3; ++q0) {
+              {
+                float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[1,4]{1,0} */
+                for (long j0 = 0; j0 < 4; ++j0) {
+                  a_L1_0[j0] = dst_L2_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2 * j0];
+                }
                 {
-                  f32x16 c_reg0[1][1];
-                  c_reg0[0][0] = load_part_f32x16(&out[4 * y0 + 16 * n0], 4);
-                  c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 72 * n0];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 72 * n0 + 9];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 72 * n0 + 18];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 72 * n0 + 27];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[4][0] * filter[3 * p0 + q0 + 72 * n0 + 36];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[5][0] * filter[3 * p0 + q0 + 72 * n0 + 45];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[6][0] * filter[3 * p0 + q0 + 72 * n0 + 54];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  c_reg0[0][0] += a_reg0[7][0] * filter[3 * p0 + q0 + 72 * n0 + 63];
-                  __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                  store_part_f32x16(&out[4 * y0 + 16 * n0], c_reg0[0][0], 4);
+                  f32x16 a_reg0[1][1];
+                  a_reg0[0][0] = load_part_f32x16(&a_L1_0[0], 4);
+                  out_reg0[0][0][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+                  __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]));
+                  out_reg0[0][1][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+                  __asm__ volatile("" : "+v"(out_reg0[0][1][0][0]));
+                  out_reg0[0][2][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+                  __asm__ volatile("" : "+v"(out_reg0[0][2][0][0]));
+                  out_reg0[0][3][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+                  __asm__ volatile("" : "+v"(out_reg0[0][3][0][0]));
+                  out_reg0[0][4][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 288];
+                  __asm__ volatile("" : "+v"(out_reg0[0][4][0][0]));
+                  out_reg0[0][5][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 360];
+                  __asm__ volatile("" : "+v"(out_reg0[0][5][0][0]));
+                  out_reg0[0][6][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 432];
+                  __asm__ volatile("" : "+v"(out_reg0[0][6][0][0]));
+                  out_reg0[0][7][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 504];
+                  __asm__ volatile("" : "+v"(out_reg0[0][7][0][0]));
                 }
               }
             }
           }
         }
+        store_part_f32x16(&out[4 * y0], out_reg0[0][0][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 16], out_reg0[0][1][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 32], out_reg0[0][2][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 48], out_reg0[0][3][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 64], out_reg0[0][4][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 80], out_reg0[0][5][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 96], out_reg0[0][6][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 112], out_reg0[0][7][0][0], 4);
       }
     }
   }
@@ -3165,97 +3365,193 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
 // relu(conv(f32[1,8,6,6], f32[16,8,1,1]))
 __attribute__((force_align_arg_pointer))
 void kernel_36(const float *restrict a, const float *restrict b, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2304];
-  {
-    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[1,16,6,6]{3,2,1,0} */
-    for (long j0 = 0; j0 < 16; ++j0) {
-      for (long k0 = 0; k0 < 6; ++k0) {
-        store_part_f32x16(&out_L1_0[36 * j0 + 6 * k0], (f32x16){0}, 6);
-      }
-    }
+  for (long j0 = 0; j0 < 16; j0 += 8) {
     {
-      f32x16 a_reg0[8][3];
-      a_reg0[0][0] = load_f32x16(&a[0]);
-      a_reg0[0][1] = load_f32x16(&a[16]);
-      a_reg0[0][2] = load_part_f32x16(&a[32], 4);
-      a_reg0[1][0] = load_f32x16(&a[36]);
-      a_reg0[1][1] = load_f32x16(&a[52]);
-      a_reg0[1][2] = load_part_f32x16(&a[68], 4);
-      a_reg0[2][0] = load_f32x16(&a[72]);
-      a_reg0[2][1] = load_f32x16(&a[88]);
-      a_reg0[2][2] = load_part_f32x16(&a[104], 4);
-      a_reg0[3][0] = load_f32x16(&a[108]);
-      a_reg0[3][1] = load_f32x16(&a[124]);
-      a_reg0[3][2] = load_part_f32x16(&a[140], 4);
-      a_reg0[4][0] = load_f32x16(&a[144]);
-      a_reg0[4][1] = load_f32x16(&a[160]);
-      a_reg0[4][2] = load_part_f32x16(&a[176], 4);
-      a_reg0[5][0] = load_f32x16(&a[180]);
-      a_reg0[5][1] = load_f32x16(&a[196]);
-      a_reg0[5][2] = load_part_f32x16(&a[212], 4);
-      a_reg0[6][0] = load_f32x16(&a[216]);
-      a_reg0[6][1] = load_f32x16(&a[232]);
-      a_reg0[6][2] = load_part_f32x16(&a[248], 4);
-      a_reg0[7][0] = load_f32x16(&a[252]);
-      a_reg0[7][1] = load_f32x16(&a[268]);
-      a_reg0[7][2] = load_part_f32x16(&a[284], 4);
-      for (long n0 = 0; n0 < 16; ++n0) {
+      f32x16 c_reg0[8][3];
+      c_reg0[0][0] = (f32x16){0};
+      c_reg0[0][1] = (f32x16){0};
+      c_reg0[0][2] = (f32x16){0};
+      c_reg0[1][0] = (f32x16){0};
+      c_reg0[1][1] = (f32x16){0};
+      c_reg0[1][2] = (f32x16){0};
+      c_reg0[2][0] = (f32x16){0};
+      c_reg0[2][1] = (f32x16){0};
+      c_reg0[2][2] = (f32x16){0};
+      c_reg0[3][0] = (f32x16){0};
+      c_reg0[3][1] = (f32x16){0};
+      c_reg0[3][2] = (f32x16){0};
+      c_reg0[4][0] = (f32x16){0};
+      c_reg0[4][1] = (f32x16){0};
+      c_reg0[4][2] = (f32x16){0};
+      c_reg0[5][0] = (f32x16){0};
+      c_reg0[5][1] = (f32x16){0};
+      c_reg0[5][2] = (f32x16){0};
+      c_reg0[6][0] = (f32x16){0};
+      c_reg0[6][1] = (f32x16){0};
+      c_reg0[6][2] = (f32x16){0};
+      c_reg0[7][0] = (f32x16){0};
+      c_reg0[7][1] = (f32x16){0};
+      c_reg0[7][2] = (f32x16){0};
+      #pragma GCC unroll 4
+      for (long k0 = 0; k0 < 8; ++k0) {
         {
-          f32x16 c_reg0[1][3];
-          c_reg0[0][0] = load_f32x16(&out_L1_0[36 * n0]);
-          c_reg0[0][1] = load_f32x16(&out_L1_0[36 * n0 + 16]);
-          c_reg0[0][2] = load_part_f32x16(&out_L1_0[36 * n0 + 32], 4);
-          c_reg0[0][0] += a_reg0[0][0] * b[8 * n0];
-          c_reg0[0][1] += a_reg0[0][1] * b[8 * n0];
-          c_reg0[0][2] += a_reg0[0][2] * b[8 * n0];
+          f32x16 b_reg0[1][3];
+          b_reg0[0][0] = load_f32x16(&a[36 * k0]);
+          b_reg0[0][1] = load_f32x16(&a[36 * k0 + 16]);
+          b_reg0[0][2] = load_part_f32x16(&a[36 * k0 + 32], 4);
+          c_reg0[0][0] += b[8 * j0 + k0] * b_reg0[0][0];
+          c_reg0[0][1] += b[8 * j0 + k0] * b_reg0[0][1];
+          c_reg0[0][2] += b[8 * j0 + k0] * b_reg0[0][2];
           __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[1][0] * b[8 * n0 + 1];
-          c_reg0[0][1] += a_reg0[1][1] * b[8 * n0 + 1];
-          c_reg0[0][2] += a_reg0[1][2] * b[8 * n0 + 1];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[2][0] * b[8 * n0 + 2];
-          c_reg0[0][1] += a_reg0[2][1] * b[8 * n0 + 2];
-          c_reg0[0][2] += a_reg0[2][2] * b[8 * n0 + 2];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[3][0] * b[8 * n0 + 3];
-          c_reg0[0][1] += a_reg0[3][1] * b[8 * n0 + 3];
-          c_reg0[0][2] += a_reg0[3][2] * b[8 * n0 + 3];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[4][0] * b[8 * n0 + 4];
-          c_reg0[0][1] += a_reg0[4][1] * b[8 * n0 + 4];
-          c_reg0[0][2] += a_reg0[4][2] * b[8 * n0 + 4];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[5][0] * b[8 * n0 + 5];
-          c_reg0[0][1] += a_reg0[5][1] * b[8 * n0 + 5];
-          c_reg0[0][2] += a_reg0[5][2] * b[8 * n0 + 5];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[6][0] * b[8 * n0 + 6];
-          c_reg0[0][1] += a_reg0[6][1] * b[8 * n0 + 6];
-          c_reg0[0][2] += a_reg0[6][2] * b[8 * n0 + 6];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[0][0] += a_reg0[7][0] * b[8 * n0 + 7];
-          c_reg0[0][1] += a_reg0[7][1] * b[8 * n0 + 7];
-          c_reg0[0][2] += a_reg0[7][2] * b[8 * n0 + 7];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          store_f32x16(&out_L1_0[36 * n0], c_reg0[0][0]);
-          store_f32x16(&out_L1_0[36 * n0 + 16], c_reg0[0][1]);
-          store_part_f32x16(&out_L1_0[36 * n0 + 32], c_reg0[0][2], 4);
+          c_reg0[1][0] += b[8 * j0 + k0 + 8] * b_reg0[0][0];
+          c_reg0[1][1] += b[8 * j0 + k0 + 8] * b_reg0[0][1];
+          c_reg0[1][2] += b[8 * j0 + k0 + 8] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]), "+v"(c_reg0[1][2]));
+          c_reg0[2][0] += b[8 * j0 + k0 + 16] * b_reg0[0][0];
+          c_reg0[2][1] += b[8 * j0 + k0 + 16] * b_reg0[0][1];
+          c_reg0[2][2] += b[8 * j0 + k0 + 16] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]), "+v"(c_reg0[2][2]));
+          c_reg0[3][0] += b[8 * j0 + k0 + 24] * b_reg0[0][0];
+          c_reg0[3][1] += b[8 * j0 + k0 + 24] * b_reg0[0][1];
+          c_reg0[3][2] += b[8 * j0 + k0 + 24] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]), "+v"(c_reg0[3][2]));
+          c_reg0[4][0] += b[8 * j0 + k0 + 32] * b_reg0[0][0];
+          c_reg0[4][1] += b[8 * j0 + k0 + 32] * b_reg0[0][1];
+          c_reg0[4][2] += b[8 * j0 + k0 + 32] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]), "+v"(c_reg0[4][2]));
+          c_reg0[5][0] += b[8 * j0 + k0 + 40] * b_reg0[0][0];
+          c_reg0[5][1] += b[8 * j0 + k0 + 40] * b_reg0[0][1];
+          c_reg0[5][2] += b[8 * j0 + k0 + 40] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]), "+v"(c_reg0[5][2]));
+          c_reg0[6][0] += b[8 * j0 + k0 + 48] * b_reg0[0][0];
+          c_reg0[6][1] += b[8 * j0 + k0 + 48] * b_reg0[0][1];
+          c_reg0[6][2] += b[8 * j0 + k0 + 48] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]), "+v"(c_reg0[6][2]));
+          c_reg0[7][0] += b[8 * j0 + k0 + 56] * b_reg0[0][0];
+          c_reg0[7][1] += b[8 * j0 + k0 + 56] * b_reg0[0][1];
+          c_reg0[7][2] += b[8 * j0 + k0 + 56] * b_reg0[0][2];
+          __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]), "+v"(c_reg0[7][2]));
         }
       }
-    }
-    for (long j0 = 0; j0 < 16; j0 += 4) {
-      for (long j1 = 0; j1 < 4; ++j1) {
-        for (long k0 = 0; k0 < 6; ++k0) {
-          {
-            f32x16 x_reg0[1][1][1][1];
-            x_reg0[0][0][0][0] = load_part_f32x16(&out_L1_0[36 * j0 + 36 * j1 + 6 * k0], 6);
-            {
-              f32x16 out_reg0[1][1][1][1];
-              out_reg0[0][0][0][0] = relu_f32x16(x_reg0[0][0][0][0]);
-              store_part_f32x16(&out[36 * j0 + 36 * j1 + 6 * k0], out_reg0[0][0][0][0], 6);
-            }
-          }
-        }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[0][0]);
+        store_f32x16(&out[36 * j0], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[0][1]);
+        store_f32x16(&out[36 * j0 + 16], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[0][2]);
+        store_part_f32x16(&out[36 * j0 + 32], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[1][0]);
+        store_f32x16(&out[36 * j0 + 36], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[1][1]);
+        store_f32x16(&out[36 * j0 + 52], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[1][2]);
+        store_part_f32x16(&out[36 * j0 + 68], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[2][0]);
+        store_f32x16(&out[36 * j0 + 72], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[2][1]);
+        store_f32x16(&out[36 * j0 + 88], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[2][2]);
+        store_part_f32x16(&out[36 * j0 + 104], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[3][0]);
+        store_f32x16(&out[36 * j0 + 108], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[3][1]);
+        store_f32x16(&out[36 * j0 + 124], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[3][2]);
+        store_part_f32x16(&out[36 * j0 + 140], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[4][0]);
+        store_f32x16(&out[36 * j0 + 144], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[4][1]);
+        store_f32x16(&out[36 * j0 + 160], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[4][2]);
+        store_part_f32x16(&out[36 * j0 + 176], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[5][0]);
+        store_f32x16(&out[36 * j0 + 180], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[5][1]);
+        store_f32x16(&out[36 * j0 + 196], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[5][2]);
+        store_part_f32x16(&out[36 * j0 + 212], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[6][0]);
+        store_f32x16(&out[36 * j0 + 216], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[6][1]);
+        store_f32x16(&out[36 * j0 + 232], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[6][2]);
+        store_part_f32x16(&out[36 * j0 + 248], out_reg0[0][0], 4);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[7][0]);
+        store_f32x16(&out[36 * j0 + 252], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[7][1]);
+        store_f32x16(&out[36 * j0 + 268], out_reg0[0][0]);
+      }
+      {
+        f32x16 out_reg0[1][1];
+        out_reg0[0][0] = relu_f32x16(c_reg0[7][2]);
+        store_part_f32x16(&out[36 * j0 + 284], out_reg0[0][0], 4);
       }
     }
   }
@@ -3265,36 +3561,110 @@ void kernel_36(const float *restrict a, const float *restrict b, float *restrict
 __attribute__((force_align_arg_pointer))
 void kernel_37(const float *restrict image, const float *restrict filter, float *restrict out) {
   for (long y0 = 0; y0 < 6; y0 += 3) {
-    for (long y1 = 0; y1 < 3; ++y1) {
-      for (long k0 = 0; k0 < 6; ++k0) {
-        store_part_f32x16(&out[48 * y0 + 48 * y1 + 8 * k0], (f32x16){0}, 8);
-      }
-      for (long p0 = 0; p0 < 3; ++p0) {
-        for (long q0 = 0; q0 < 3; ++q0) {
-          {
-            f32x16 b_reg0[4][1];
-            b_reg0[0][0] = load_part_f32x16(&filter[96 * p0 + 32 * q0], 8);
-            b_reg0[1][0] = load_part_f32x16(&filter[96 * p0 + 32 * q0 + 8], 8);
-            b_reg0[2][0] = load_part_f32x16(&filter[96 * p0 + 32 * q0 + 16], 8);
-            b_reg0[3][0] = load_part_f32x16(&filter[96 * p0 + 32 * q0 + 24], 8);
-            for (long m0 = 0; m0 < 6; ++m0) {
-              {
-                f32x16 c_reg0[1][1];
-                c_reg0[0][0] = load_part_f32x16(&out[48 * y0 + 48 * y1 + 8 * m0], 8);
-                c_reg0[0][0] += image[32 * y0 + 32 * y1 + 32 * p0 + 4 * q0 + 4 * m0] * b_reg0[0][0];
-                __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                c_reg0[0][0] += image[32 * y0 + 32 * y1 + 32 * p0 + 4 * q0 + 4 * m0 + 1] * b_reg0[1][0];
-                __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                c_reg0[0][0] += image[32 * y0 + 32 * y1 + 32 * p0 + 4 * q0 + 4 * m0 + 2] * b_reg0[2][0];
-                __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                c_reg0[0][0] += image[32 * y0 + 32 * y1 + 32 * p0 + 4 * q0 + 4 * m0 + 3] * b_reg0[3][0];
-                __asm__ volatile("" : "+v"(c_reg0[0][0]));
-                store_part_f32x16(&out[48 * y0 + 48 * y1 + 8 * m0], c_reg0[0][0], 8);
-              }
+    {
+      f32x16 out_reg0[1][3][6][1];
+      out_reg0[0][0][0][0] = (f32x16){0};
+      out_reg0[0][0][1][0] = (f32x16){0};
+      out_reg0[0][0][2][0] = (f32x16){0};
+      out_reg0[0][0][3][0] = (f32x16){0};
+      out_reg0[0][0][4][0] = (f32x16){0};
+      out_reg0[0][0][5][0] = (f32x16){0};
+      for (long c0 = 0; c0 < 4; ++c0) {
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
+            {
+              f32x16 b_reg0[1][1];
+              b_reg0[0][0] = load_part_f32x16(&filter[8 * c0 + 96 * p0 + 32 * q0], 8);
+              out_reg0[0][0][0][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]));
+              out_reg0[0][0][1][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 4] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][1][0]));
+              out_reg0[0][0][2][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 8] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][2][0]));
+              out_reg0[0][0][3][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 12] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][3][0]));
+              out_reg0[0][0][4][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 16] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][4][0]));
+              out_reg0[0][0][5][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 20] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][5][0]));
             }
           }
         }
       }
+      out_reg0[0][1][0][0] = (f32x16){0};
+      out_reg0[0][1][1][0] = (f32x16){0};
+      out_reg0[0][1][2][0] = (f32x16){0};
+      out_reg0[0][1][3][0] = (f32x16){0};
+      out_reg0[0][1][4][0] = (f32x16){0};
+      out_reg0[0][1][5][0] = (f32x16){0};
+      for (long c0 = 0; c0 < 4; ++c0) {
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
+            {
+              f32x16 b_reg0[1][1];
+              b_reg0[0][0] = load_part_f32x16(&filter[8 * c0 + 96 * p0 + 32 * q0], 8);
+              out_reg0[0][1][0][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 32] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][0][0]));
+              out_reg0[0][1][1][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 36] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][1][0]));
+              out_reg0[0][1][2][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 40] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][2][0]));
+              out_reg0[0][1][3][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 44] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][3][0]));
+              out_reg0[0][1][4][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 48] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][4][0]));
+              out_reg0[0][1][5][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 52] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][5][0]));
+            }
+          }
+        }
+      }
+      out_reg0[0][2][0][0] = (f32x16){0};
+      out_reg0[0][2][1][0] = (f32x16){0};
+      out_reg0[0][2][2][0] = (f32x16){0};
+      out_reg0[0][2][3][0] = (f32x16){0};
+      out_reg0[0][2][4][0] = (f32x16){0};
+      out_reg0[0][2][5][0] = (f32x16){0};
+      for (long c0 = 0; c0 < 4; ++c0) {
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
+            {
+              f32x16 b_reg0[1][1];
+              b_reg0[0][0] = load_part_f32x16(&filter[8 * c0 + 96 * p0 + 32 * q0], 8);
+              out_reg0[0][2][0][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 64] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][0][0]));
+              out_reg0[0][2][1][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 68] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][1][0]));
+              out_reg0[0][2][2][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 72] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][2][0]));
+              out_reg0[0][2][3][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 76] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][3][0]));
+              out_reg0[0][2][4][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 80] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][4][0]));
+              out_reg0[0][2][5][0] += image[32 * y0 + c0 + 32 * p0 + 4 * q0 + 84] * b_reg0[0][0];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][5][0]));
+            }
+          }
+        }
+      }
+      store_part_f32x16(&out[48 * y0], out_reg0[0][0][0][0], 8);
+      store_part_f32x16(&out[48 * y0 + 8], out_reg0[0][0][1][0], 8);
+      store_part_f32x16(&out[48 * y0 + 16], out_reg0[0][0][2][0], 8);
+      store_part_f32x16(&out[48 * y0 + 24], out_reg0[0][0][3][0], 8);
+      store_part_f32x16(&out[48 * y0 + 32], out_reg0[0][0][4][0], 8);
+      store_part_f32x16(&out[48 * y0 + 40], out_reg0[0][0][5][0], 8);
+      store_part_f32x16(&out[48 * y0 + 48], out_reg0[0][1][0][0], 8);
+      store_part_f32x16(&out[48 * y0 + 56], out_reg0[0][1][1][0], 8);
+      store_part_f32x16(&out[48 * y0 + 64], out_reg0[0][1][2][0], 8);
+      store_part_f32x16(&out[48 * y0 + 72], out_reg0[0][1][3][0], 8);
+      store_part_f32x16(&out[48 * y0 + 80], out_reg0[0][1][4][0], 8);
+      store_part_f32x16(&out[48 * y0 + 88], out_reg0[0][1][5][0], 8);
+      store_part_f32x16(&out[48 * y0 + 96], out_reg0[0][2][0][0], 8);
+      store_part_f32x16(&out[48 * y0 + 104], out_reg0[0][2][1][0], 8);
+      store_part_f32x16(&out[48 * y0 + 112], out_reg0[0][2][2][0], 8);
+      store_part_f32x16(&out[48 * y0 + 120], out_reg0[0][2][3][0], 8);
+      store_part_f32x16(&out[48 * y0 + 128], out_reg0[0][2][4][0], 8);
+      store_part_f32x16(&out[48 * y0 + 136], out_reg0[0][2][5][0], 8);
     }
   }
 }

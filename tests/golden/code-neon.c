@@ -75,143 +75,72 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
 
 // f32[7,13] @ f32[13,11]
 void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
-  {
-    f32x4 b_reg0[13][2];
-    b_reg0[0][0] = load_f32x4(&b[0]);
-    b_reg0[0][1] = load_f32x4(&b[4]);
-    b_reg0[1][0] = load_f32x4(&b[11]);
-    b_reg0[1][1] = load_f32x4(&b[15]);
-    b_reg0[2][0] = load_f32x4(&b[22]);
-    b_reg0[2][1] = load_f32x4(&b[26]);
-    b_reg0[3][0] = load_f32x4(&b[33]);
-    b_reg0[3][1] = load_f32x4(&b[37]);
-    b_reg0[4][0] = load_f32x4(&b[44]);
-    b_reg0[4][1] = load_f32x4(&b[48]);
-    b_reg0[5][0] = load_f32x4(&b[55]);
-    b_reg0[5][1] = load_f32x4(&b[59]);
-    b_reg0[6][0] = load_f32x4(&b[66]);
-    b_reg0[6][1] = load_f32x4(&b[70]);
-    b_reg0[7][0] = load_f32x4(&b[77]);
-    b_reg0[7][1] = load_f32x4(&b[81]);
-    b_reg0[8][0] = load_f32x4(&b[88]);
-    b_reg0[8][1] = load_f32x4(&b[92]);
-    b_reg0[9][0] = load_f32x4(&b[99]);
-    b_reg0[9][1] = load_f32x4(&b[103]);
-    b_reg0[10][0] = load_f32x4(&b[110]);
-    b_reg0[10][1] = load_f32x4(&b[114]);
-    b_reg0[11][0] = load_f32x4(&b[121]);
-    b_reg0[11][1] = load_f32x4(&b[125]);
-    b_reg0[12][0] = load_f32x4(&b[132]);
-    b_reg0[12][1] = load_f32x4(&b[136]);
-    for (long m0 = 0; m0 < 7; ++m0) {
-      {
-        f32x4 c_reg0[1][2];
-        c_reg0[0][0] = (f32x4){0};
-        c_reg0[0][1] = (f32x4){0};
-        c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
-        c_reg0[0][1] += a[13 * m0] * b_reg0[0][1];
-        c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
-        c_reg0[0][1] += a[13 * m0 + 1] * b_reg0[1][1];
-        c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
-        c_reg0[0][1] += a[13 * m0 + 2] * b_reg0[2][1];
-        c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
-        c_reg0[0][1] += a[13 * m0 + 3] * b_reg0[3][1];
-        c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
-        c_reg0[0][1] += a[13 * m0 + 4] * b_reg0[4][1];
-        c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
-        c_reg0[0][1] += a[13 * m0 + 5] * b_reg0[5][1];
-        c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
-        c_reg0[0][1] += a[13 * m0 + 6] * b_reg0[6][1];
-        c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
-        c_reg0[0][1] += a[13 * m0 + 7] * b_reg0[7][1];
-        c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
-        c_reg0[0][1] += a[13 * m0 + 8] * b_reg0[8][1];
-        c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
-        c_reg0[0][1] += a[13 * m0 + 9] * b_reg0[9][1];
-        c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
-        c_reg0[0][1] += a[13 * m0 + 10] * b_reg0[10][1];
-        c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
-        c_reg0[0][1] += a[13 * m0 + 11] * b_reg0[11][1];
-        c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
-        c_reg0[0][1] += a[13 * m0 + 12] * b_reg0[12][1];
-        store_f32x4(&c[11 * m0], c_reg0[0][0]);
-        store_f32x4(&c[11 * m0 + 4], c_reg0[0][1]);
+  for (long n0 = 0; n0 < 11; n0 += 8) {
+    if (n0 > 3) n0 = 3;
+    {
+      f32x4 b_reg0[13][2];
+      b_reg0[0][0] = load_f32x4(&b[n0]);
+      b_reg0[0][1] = load_f32x4(&b[n0 + 4]);
+      b_reg0[1][0] = load_f32x4(&b[n0 + 11]);
+      b_reg0[1][1] = load_f32x4(&b[n0 + 15]);
+      b_reg0[2][0] = load_f32x4(&b[n0 + 22]);
+      b_reg0[2][1] = load_f32x4(&b[n0 + 26]);
+      b_reg0[3][0] = load_f32x4(&b[n0 + 33]);
+      b_reg0[3][1] = load_f32x4(&b[n0 + 37]);
+      b_reg0[4][0] = load_f32x4(&b[n0 + 44]);
+      b_reg0[4][1] = load_f32x4(&b[n0 + 48]);
+      b_reg0[5][0] = load_f32x4(&b[n0 + 55]);
+      b_reg0[5][1] = load_f32x4(&b[n0 + 59]);
+      b_reg0[6][0] = load_f32x4(&b[n0 + 66]);
+      b_reg0[6][1] = load_f32x4(&b[n0 + 70]);
+      b_reg0[7][0] = load_f32x4(&b[n0 + 77]);
+      b_reg0[7][1] = load_f32x4(&b[n0 + 81]);
+      b_reg0[8][0] = load_f32x4(&b[n0 + 88]);
+      b_reg0[8][1] = load_f32x4(&b[n0 + 92]);
+      b_reg0[9][0] = load_f32x4(&b[n0 + 99]);
+      b_reg0[9][1] = load_f32x4(&b[n0 + 103]);
+      b_reg0[10][0] = load_f32x4(&b[n0 + 110]);
+      b_reg0[10][1] = load_f32x4(&b[n0 + 114]);
+      b_reg0[11][0] = load_f32x4(&b[n0 + 121]);
+      b_reg0[11][1] = load_f32x4(&b[n0 + 125]);
+      b_reg0[12][0] = load_f32x4(&b[n0 + 132]);
+      b_reg0[12][1] = load_f32x4(&b[n0 + 136]);
+      for (long m0 = 0; m0 < 7; ++m0) {
+        {
+          f32x4 c_reg0[1][2];
+          c_reg0[0][0] = (f32x4){0};
+          c_reg0[0][1] = (f32x4){0};
+          c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
+          c_reg0[0][1] += a[13 * m0] * b_reg0[0][1];
+          c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
+          c_reg0[0][1] += a[13 * m0 + 1] * b_reg0[1][1];
+          c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
+          c_reg0[0][1] += a[13 * m0 + 2] * b_reg0[2][1];
+          c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
+          c_reg0[0][1] += a[13 * m0 + 3] * b_reg0[3][1];
+          c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
+          c_reg0[0][1] += a[13 * m0 + 4] * b_reg0[4][1];
+          c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
+          c_reg0[0][1] += a[13 * m0 + 5] * b_reg0[5][1];
+          c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
+          c_reg0[0][1] += a[13 * m0 + 6] * b_reg0[6][1];
+          c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
+          c_reg0[0][1] += a[13 * m0 + 7] * b_reg0[7][1];
+          c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
+          c_reg0[0][1] += a[13 * m0 + 8] * b_reg0[8][1];
+          c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
+          c_reg0[0][1] += a[13 * m0 + 9] * b_reg0[9][1];
+          c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
+          c_reg0[0][1] += a[13 * m0 + 10] * b_reg0[10][1];
+          c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
+          c_reg0[0][1] += a[13 * m0 + 11] * b_reg0[11][1];
+          c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
+          c_reg0[0][1] += a[13 * m0 + 12] * b_reg0[12][1];
+          store_f32x4(&c[n0 + 11 * m0], c_reg0[0][0]);
+          store_f32x4(&c[n0 + 11 * m0 + 4], c_reg0[0][1]);
+        }
       }
     }
-  }
-  {
-    float c_reg0[7][3];
-    c_reg0[0][0] = 0;
-    c_reg0[1][0] = 0;
-    c_reg0[2][0] = 0;
-    c_reg0[3][0] = 0;
-    c_reg0[4][0] = 0;
-    c_reg0[5][0] = 0;
-    c_reg0[6][0] = 0;
-    c_reg0[0][1] = 0;
-    c_reg0[1][1] = 0;
-    c_reg0[2][1] = 0;
-    c_reg0[3][1] = 0;
-    c_reg0[4][1] = 0;
-    c_reg0[5][1] = 0;
-    c_reg0[6][1] = 0;
-    c_reg0[0][2] = 0;
-    c_reg0[1][2] = 0;
-    c_reg0[2][2] = 0;
-    c_reg0[3][2] = 0;
-    c_reg0[4][2] = 0;
-    c_reg0[5][2] = 0;
-    c_reg0[6][2] = 0;
-    for (long k0 = 0; k0 < 13; ++k0) {
-      {
-        float b_reg0[1][3];
-        b_reg0[0][0] = b[11 * k0 + 8];
-        b_reg0[0][1] = b[11 * k0 + 9];
-        b_reg0[0][2] = b[11 * k0 + 10];
-        c_reg0[0][0] += a[k0] * b_reg0[0][0];
-        c_reg0[0][1] += a[k0] * b_reg0[0][1];
-        c_reg0[0][2] += a[k0] * b_reg0[0][2];
-        c_reg0[1][0] += a[k0 + 13] * b_reg0[0][0];
-        c_reg0[1][1] += a[k0 + 13] * b_reg0[0][1];
-        c_reg0[1][2] += a[k0 + 13] * b_reg0[0][2];
-        c_reg0[2][0] += a[k0 + 26] * b_reg0[0][0];
-        c_reg0[2][1] += a[k0 + 26] * b_reg0[0][1];
-        c_reg0[2][2] += a[k0 + 26] * b_reg0[0][2];
-        c_reg0[3][0] += a[k0 + 39] * b_reg0[0][0];
-        c_reg0[3][1] += a[k0 + 39] * b_reg0[0][1];
-        c_reg0[3][2] += a[k0 + 39] * b_reg0[0][2];
-        c_reg0[4][0] += a[k0 + 52] * b_reg0[0][0];
-        c_reg0[4][1] += a[k0 + 52] * b_reg0[0][1];
-        c_reg0[4][2] += a[k0 + 52] * b_reg0[0][2];
-        c_reg0[5][0] += a[k0 + 65] * b_reg0[0][0];
-        c_reg0[5][1] += a[k0 + 65] * b_reg0[0][1];
-        c_reg0[5][2] += a[k0 + 65] * b_reg0[0][2];
-        c_reg0[6][0] += a[k0 + 78] * b_reg0[0][0];
-        c_reg0[6][1] += a[k0 + 78] * b_reg0[0][1];
-        c_reg0[6][2] += a[k0 + 78] * b_reg0[0][2];
-      }
-    }
-    c[8] = c_reg0[0][0];
-    c[9] = c_reg0[0][1];
-    c[10] = c_reg0[0][2];
-    c[19] = c_reg0[1][0];
-    c[20] = c_reg0[1][1];
-    c[21] = c_reg0[1][2];
-    c[30] = c_reg0[2][0];
-    c[31] = c_reg0[2][1];
-    c[32] = c_reg0[2][2];
-    c[41] = c_reg0[3][0];
-    c[42] = c_reg0[3][1];
-    c[43] = c_reg0[3][2];
-    c[52] = c_reg0[4][0];
-    c[53] = c_reg0[4][1];
-    c[54] = c_reg0[4][2];
-    c[63] = c_reg0[5][0];
-    c[64] = c_reg0[5][1];
-    c[65] = c_reg0[5][2];
-    c[74] = c_reg0[6][0];
-    c[75] = c_reg0[6][1];
-    c[76] = c_reg0[6][2];
   }
 }
 
@@ -831,9 +760,9 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
     }
     for (long j0 = 0; j0 < 8; ++j0) {
       for (long k0 = 0; k0 < 7; ++k0) {
-        store_f32x4(&dst_L1_0[81 * j0 + 9 * k0 + 10], load_f32x4(&image[49 * j0 + 7 * k0]));
-        for (long l0 = 0; l0 < 3; ++l0) {
-          dst_L1_0[81 * j0 + 9 * k0 + l0 + 14] = image[49 * j0 + 7 * k0 + l0 + 4];
+        for (long l0 = 0; l0 < 7; l0 += 4) {
+          if (l0 > 3) l0 = 3;
+          store_f32x4(&dst_L1_0[81 * j0 + 9 * k0 + l0 + 10], load_f32x4(&image[49 * j0 + 7 * k0 + l0]));
         }
       }
     }
@@ -853,58 +782,43 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
       for (long y0 = 0; y0 < 4; ++y0) {
         {
           float *const restrict out_L1_0 = (float *)(workspace + 4928);  /* f32[1,8,1,4]{1,3,2,0} */
-          for (long j0 = 0; j0 < 8; j0 += 4) {
-            for (long l0 = 0; l0 < 4; ++l0) {
-              store_f32x4(&out_L1_0[j0 + 8 * l0], (f32x4){0});
-            }
-          }
-          for (long p0 = 0; p0 < 3; ++p0) {
-            for (long q0 = 0; q0 < 3; ++q0) {
-              {
-                f32x4 b_reg0[2][8];
-                b_reg0[0][0] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0]);
-                b_reg0[0][1] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 4]);
-                b_reg0[0][2] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 8]);
-                b_reg0[0][3] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 12]);
-                b_reg0[0][4] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 16]);
-                b_reg0[0][5] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 20]);
-                b_reg0[0][6] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 24]);
-                b_reg0[0][7] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 28]);
-                b_reg0[1][0] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 288]);
-                b_reg0[1][1] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 292]);
-                b_reg0[1][2] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 296]);
-                b_reg0[1][3] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 300]);
-                b_reg0[1][4] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 304]);
-                b_reg0[1][5] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 308]);
-                b_reg0[1][6] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 312]);
-                b_reg0[1][7] = load_f32x4(&filter_L1_0[96 * p0 + 32 * q0 + 316]);
-                for (long m0 = 0; m0 < 4; ++m0) {
+          {
+            f32x4 out_reg0[1][2][1][4];
+            out_reg0[0][0][0][0] = (f32x4){0};
+            out_reg0[0][0][0][1] = (f32x4){0};
+            out_reg0[0][0][0][2] = (f32x4){0};
+            out_reg0[0][0][0][3] = (f32x4){0};
+            out_reg0[0][1][0][0] = (f32x4){0};
+            out_reg0[0][1][0][1] = (f32x4){0};
+            out_reg0[0][1][0][2] = (f32x4){0};
+            out_reg0[0][1][0][3] = (f32x4){0};
+            for (long c0 = 0; c0 < 8; ++c0) {
+              for (long p0 = 0; p0 < 3; ++p0) {
+                for (long q0 = 0; q0 < 3; ++q0) {
                   {
-                    f32x4 c_reg0[2][1];
-                    c_reg0[0][0] = load_f32x4(&out_L1_0[8 * m0]);
-                    c_reg0[1][0] = load_f32x4(&out_L1_0[8 * m0 + 4]);
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0] * b_reg0[0][0];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0] * b_reg0[1][0];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 81] * b_reg0[0][1];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 81] * b_reg0[1][1];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 162] * b_reg0[0][2];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 162] * b_reg0[1][2];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 243] * b_reg0[0][3];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 243] * b_reg0[1][3];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 324] * b_reg0[0][4];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 324] * b_reg0[1][4];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 405] * b_reg0[0][5];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 405] * b_reg0[1][5];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 486] * b_reg0[0][6];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 486] * b_reg0[1][6];
-                    c_reg0[0][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 567] * b_reg0[0][7];
-                    c_reg0[1][0] += dst_L1_0[18 * y0 + 9 * p0 + q0 + 2 * m0 + 567] * b_reg0[1][7];
-                    store_f32x4(&out_L1_0[8 * m0], c_reg0[0][0]);
-                    store_f32x4(&out_L1_0[8 * m0 + 4], c_reg0[1][0]);
+                    f32x4 b_reg0[2][1];
+                    b_reg0[0][0] = load_f32x4(&filter_L1_0[4 * c0 + 96 * p0 + 32 * q0]);
+                    b_reg0[1][0] = load_f32x4(&filter_L1_0[4 * c0 + 96 * p0 + 32 * q0 + 288]);
+                    out_reg0[0][0][0][0] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0] * b_reg0[0][0];
+                    out_reg0[0][1][0][0] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0] * b_reg0[1][0];
+                    out_reg0[0][0][0][1] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2] * b_reg0[0][0];
+                    out_reg0[0][1][0][1] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2] * b_reg0[1][0];
+                    out_reg0[0][0][0][2] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 4] * b_reg0[0][0];
+                    out_reg0[0][1][0][2] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 4] * b_reg0[1][0];
+                    out_reg0[0][0][0][3] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 6] * b_reg0[0][0];
+                    out_reg0[0][1][0][3] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 6] * b_reg0[1][0];
                   }
                 }
               }
             }
+            store_f32x4(&out_L1_0[0], out_reg0[0][0][0][0]);
+            store_f32x4(&out_L1_0[8], out_reg0[0][0][0][1]);
+            store_f32x4(&out_L1_0[16], out_reg0[0][0][0][2]);
+            store_f32x4(&out_L1_0[24], out_reg0[0][0][0][3]);
+            store_f32x4(&out_L1_0[4], out_reg0[0][1][0][0]);
+            store_f32x4(&out_L1_0[12], out_reg0[0][1][0][1]);
+            store_f32x4(&out_L1_0[20], out_reg0[0][1][0][2]);
+            store_f32x4(&out_L1_0[28], out_reg0[0][1][0][3]);
           }
           for (long j0 = 0; j0 < 8; j0 += 4) {
             transpose_4_4(&out_L1_0[j0], 8, &out[4 * y0 + 16 * j0], 16);

@@ -48,7 +48,8 @@ NOT_JOINED = (
 )
 """As operands have gaps or other orders, not all have the dimensions, or windows overlap."""
 
-DEARER = 1.005
+DEARER = 1.035
+"""Rows of joined images begin inside of cache lines, and are copied where others are not."""
 
 
 @pytest.mark.parametrize("text", JOINED)

@@ -16,7 +16,7 @@ from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import conv, divide_vec_scalar, fill, matmul, move
 from morello.ir.spec import Spec, goal, matmul_spec
-from morello.ir.tensor import IDEAL, Placement, gapless
+from morello.ir.tensor import IDEAL, Placement, aliased_at, gapless
 from morello.rewrites import (
     Divide,
     Move,
@@ -105,7 +105,7 @@ def test_tile() -> None:
 def test_tile_with_a_remainder() -> None:
     step = apply(Tile("n", 4), spec(12, 8, 10), TARGET)
     assert sizes(step) == [((12, 8, 4), 2, "body"), ((12, 8, 2), 1, "remainder")]
-    with_gaps = Placement(row_major(2), 1)
+    with_gaps = Placement(row_major(2), 1, aliased=aliased_at(10 * F32.bytes))
     for hole in step.holes:
         assert hole.spec.placements == (ROWS, with_gaps, with_gaps)
 
@@ -163,7 +163,8 @@ def test_split() -> None:
     step = apply(Split("k", 4), spec(12, 10, 16), TARGET)
     assert sizes(step) == [((12, 4, 16), 2, "body"), ((12, 2, 16), 1, "remainder")]
     assert (step.cost, step.allocation) == (0.0, {})
-    assert step.holes[0].spec.placements == (Placement(row_major(2), 1), ROWS, ROWS)
+    with_gaps = Placement(row_major(2), 1, aliased=aliased_at(10 * F32.bytes))
+    assert step.holes[0].spec.placements == (with_gaps, ROWS, ROWS)
 
 
 def test_divide_is_a_loop_over_equal_parts() -> None:
@@ -378,14 +379,36 @@ def test_pixels_in_a_fourth_of_the_sets_must_be_copied_for_windows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "aliased"), [(1024, 1), (512, 2), (1536, 2), (256, 4), (384, 8), (500, 0), (64, 0)]
+    ("columns", "aliased"),
+    [
+        (1024, 1),
+        (512, 2),
+        (1536, 2),
+        (256, 4),
+        (384, 8),
+        (64, 0),
+        (80, 0),
+        (500, 256),
+        (501, 1024),
+        (502, 512),
+        (504, 128),
+    ],
 )
 def test_tiles_of_tall_arrays_are_aliased(columns: int, aliased: int) -> None:
-    """Rows of 512 floats lie 2048 bytes apart, those of 500 do not."""
+    """Rows of 512 floats lie 2048 bytes apart, those of 500 begin at multiples of 16 bytes."""
     whole = spec(8, columns, 8)
     assert apply(Split("k", 4), whole, TARGET).holes[0].spec.placements[0].aliased == aliased
     row = replace(whole, sizes=(1, columns, 8))
     assert not apply(Split("k", 4), row, TARGET).holes[0].spec.placements[0].aliased
+
+
+def test_cuts_in_the_nearest_cache_are_of_whole_lines() -> None:
+    near = spec(8, 500, 8, (L1, L1, L1))
+    assert not apply(Split("k", 4), near, TARGET).holes[0].spec.placements[0].aliased
+    rows = Placement(row_major(2), 1, aliased=aliased_at(500 * F32.bytes))
+    moved = spec(8, 4, 8, (L2, L1, L1), (rows, ROWS, ROWS))
+    body = apply(Move("a", "L1"), moved, TARGET).holes[0]
+    assert body.spec.placements[0] == rows
 
 
 def test_a_copy_of_what_is_read() -> None:

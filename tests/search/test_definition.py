@@ -26,9 +26,10 @@ from tests.search.definition import (
 )
 from tests.support import forget_traces, searched
 
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
+from morello.ir.tensor import LINE_BYTES
 from morello.rewrites import Decompose, Divide, Move, SizedOverlap, ToAccumulate
 from morello.space.guards import Rules
 from morello.space.kind import Kind

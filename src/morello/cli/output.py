@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from morello.cli.process import offering_interrupts
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.search.budget import BudgetError, Watch
 from morello.status_line import StatusLine
 

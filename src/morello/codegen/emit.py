@@ -43,11 +43,10 @@ from morello.codegen.views import (
     within,
 )
 from morello.impl.tree import ImplNode
-from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.ir.tensor import TensorSpec
+from morello.ir.tensor import LINE_BYTES, TensorSpec
 from morello.rewrites import (
     Bufferize,
     Crop,

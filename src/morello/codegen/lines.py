@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from morello.codegen.views import MemoryView
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,7 @@ from morello.ir.joining import NO_JOINING, Joining
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.spec import Spec
-
-LINE_BYTES = 64
-"""The size of a cache line on every supported target."""
+from morello.ir.tensor import LINE_BYTES
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,22 @@ class Batch:
         return {}
 
     def lines(self, operand: int) -> Ints:
-        """The number of cache lines that an operand's elements occupy."""
+        """The number of cache lines that an operand's elements fill."""
         if operand not in self._lines:
             count, length = self.runs(operand)
             per_run = -(-length * self.dtypes[operand].bytes // LINE_BYTES)
             self._lines[operand] = count * per_run
         return self._lines[operand]
+
+    def touched(self, operand: int) -> Any:
+        """The mean number of cache lines that an operand's elements are in.
+
+        Runs may begin at any multiple of some bytes in a line (`Placement.step`).
+        """
+        count, length = self.runs(operand)
+        step = self.placements.step(self.codes[operand])
+        filled = -(-length * self.dtypes[operand].bytes // step) * step
+        return count * ((filled + LINE_BYTES - step) / LINE_BYTES)
 
     @cached_property
     def _lines(self) -> dict[int, Ints]:

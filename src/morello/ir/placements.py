@@ -22,13 +22,16 @@ import numpy.typing as npt
 
 from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
-    ALIASES,
     IDEAL,
+    LINE_BYTES,
+    WAY_BYTES,
     Placement,
+    aliased_at,
     contiguous_after_cut,
     realiased,
     relaxed,
     tile_placement,
+    unaliased,
 )
 from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 
@@ -38,7 +41,17 @@ Bools = npt.NDArray[np.bool_]
 _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
-_NUMBERS = "_count", "_contiguous", "vector", "_fastest", "_aliased", "_panel_dim", "_panel"
+_NUMBERS = (
+    "_count",
+    "_contiguous",
+    "vector",
+    "_fastest",
+    "_alias",
+    "_apart",
+    "_step",
+    "_panel_dim",
+    "_panel",
+)
 _MARKS = "_fixed", "_ideal", "_gapless", "_odd_even", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
 FEW = 2
@@ -46,7 +59,15 @@ FEW = 2
 
 _WITH_ALIAS = "with_alias"
 """The role of the table of placements that differ in `aliased`, by code and that."""
-_MOST_ALIASED = max(count for _, count in ALIASES)
+
+
+def _alias(aliased: int) -> int:
+    """What a table in that role has in place of `aliased`, which is 0 or a power of two."""
+    return aliased.bit_length()
+
+
+_ALIASES = Lookup([_alias(aliased_at(step)) for step in range(WAY_BYTES)])
+"""By the bytes between the starts of runs, modulo those of a way."""
 
 
 class _Tiles(NamedTuple):
@@ -70,7 +91,9 @@ def _facts(placement: Placement) -> _Facts:
         placement.contiguous,
         placement.vector,
         placement.fastest,
-        placement.aliased,
+        _alias(placement.aliased),
+        placement.apart,
+        placement.step,
         *panel,
     )
     fixed = placement.ideal or placement.vector > 0
@@ -94,8 +117,8 @@ class Placements:
         self._tables: dict[Hashable, Lookup] = {}
         self._order = self.table("order")
         (
-            self._count, self._contiguous, self.vector, self._fastest, self._aliased,
-            self._panel_dim, self._panel,
+            self._count, self._contiguous, self.vector, self._fastest, self._alias,
+            self._apart, self._step, self._panel_dim, self._panel,
         ) = map(self.table, _NUMBERS)  # fmt: skip
         self._fixed, self._ideal, self._gapless, self._odd_even, self._row_major = map(
             self.table, _MARKS
@@ -108,7 +131,7 @@ class Placements:
             if isinstance(role, Placement):
                 self._tables[role] = Lookup([self.code(role)], role)
             elif isinstance(role, _Tiles) or role == _WITH_ALIAS:
-                columns = 4**role.rank * 3 if isinstance(role, _Tiles) else _MOST_ALIASED + 1
+                columns = 4**role.rank * 3 if isinstance(role, _Tiles) else _alias(WAY_BYTES) + 1
                 self._tables[role] = Lookup(np.empty((0, columns), np.int32), role)
                 self._fill(role, self._tables[role])
             else:
@@ -240,15 +263,21 @@ class Placements:
         return result
 
     def aliased(self, codes: Ints) -> Bools:
-        return self._must(codes, self._aliased[codes] > 0)
+        """Whether runs are in few sets."""
+        return self._must(codes, self._apart[codes] > 0)
 
     def crowded(self, codes: Ints) -> Bools:
         """Whether runs are in so few sets that reading some evicts others."""
-        return self._must(codes, _crowded(self._aliased[codes]))
+        return self._must(codes, _crowded(self._apart[codes]))
 
     def apart(self, codes: Ints) -> Ints:
         """How many runs are in different sets, if they are aliased, else 0."""
-        result: Ints = self._aliased[codes]
+        result: Ints = self._apart[codes]
+        return result
+
+    def step(self, codes: Ints, most: int = LINE_BYTES) -> Ints:
+        """Runs begin at multiples of so many bytes in cache lines, `most` if at those of more."""
+        result: Ints = np.minimum(self._step[codes], most)
         return result
 
     def paneled(self, codes: Ints) -> Bools:
@@ -281,8 +310,8 @@ class Placements:
     def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
         """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""
         alone = self._contiguous[codes] == self._count[codes]
-        aliased = np.where(alone, _aliased_at(row_bytes), self._aliased[codes])
-        return self._must(codes, (self._panel_dim[codes] < 0) & _crowded(aliased))
+        crowded = np.where(alone, row_bytes % (WAY_BYTES // FEW) == 0, _crowded(self._apart[codes]))
+        return self._must(codes, (self._panel_dim[codes] < 0) & crowded)
 
     # ---- numbers and other placements: `shape` has a column per logical dimension
 
@@ -341,9 +370,18 @@ class Placements:
         return result
 
     def tile(
-        self, shape: Sequence[Ints], tile: Sequence[Ints], codes: Ints, element_bytes: int
+        self,
+        shape: Sequence[Ints],
+        tile: Sequence[Ints],
+        codes: Ints,
+        element_bytes: int,
+        near: Bools | None = None,
     ) -> Ints:
-        """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_placement`."""
+        """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_placement`.
+
+        Where a tensor without gaps is `near`, in the nearest cache, so are all its lines, and it
+        does not matter where rows of tiles begin.
+        """
         rank = len(shape)
         if all_rows(self._fixed[codes]):
             return codes
@@ -360,30 +398,33 @@ class Placements:
         else:
             situation = situation * 3
         result, kept = self._tile(codes, situation, rank)
-        aliased = self._aliased[codes]
+        alias = self._alias[codes]
         fresh = kept < self._contiguous[codes]
+        if near is not None:
+            fresh = fresh & ~near
         if any_row(fresh):
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
-            aliased = np.where(gap, _aliased_at(stride * element_bytes), aliased)
-        return self._with_alias(result, aliased)
+            alias = np.where(gap, _ALIASES[stride * element_bytes % WAY_BYTES], alias)
+        return self._with_alias(result, alias)
 
-    def _with_alias(self, codes: Ints, aliased: Ints) -> Ints:
-        """The codes of the same placements, aliased so."""
+    def _with_alias(self, codes: Ints, alias: Ints) -> Ints:
+        """The codes of the same placements, aliased so (see `_alias`)."""
         lookup = self.table(_WITH_ALIAS)
-        if isinstance(codes, np.ndarray) and isinstance(aliased, np.ndarray):
+        if isinstance(codes, np.ndarray) and isinstance(alias, np.ndarray):
             known = _grown(lookup, len(self.placements))
-            unknown = known[codes, aliased] == UNKNOWN
+            unknown = known[codes, alias] == UNKNOWN
             if any_row(unknown):
-                pairs = np.unique(np.stack([codes[unknown], aliased[unknown]], axis=1), axis=0)
-                for code, count in pairs.tolist():
-                    lookup.array[code, count] = self.code(realiased(self.placements[code], count))
-        result: Ints = lookup[codes, aliased]
+                pairs = np.unique(np.stack([codes[unknown], alias[unknown]], axis=1), axis=0)
+                for code, bits in pairs.tolist():
+                    form = realiased(self.placements[code], 1 << bits >> 1)
+                    lookup.array[code, bits] = self.code(form)
+        result: Ints = lookup[codes, alias]
         return result
 
     def without_alias(self, codes: Ints) -> Ints:
         """The codes of the same placements, not aliased."""
-        return self.change(codes, realiased)
+        return self.change(codes, unaliased)
 
     def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
         """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
@@ -471,17 +512,9 @@ def all_rows(column: Bools) -> bool:
     return not isinstance(column, Traced) and bool(np.count_nonzero(column) == len(column))
 
 
-def _aliased_at(step: Ints) -> Ints:
-    """As `ir.tensor.aliased_at`, of columns."""
-    result: Ints = step * 0
-    for stride, count in reversed(ALIASES):
-        result = np.where(step % stride == 0, count, result)
-    return result
-
-
-def _crowded(aliased: Ints) -> Bools:
-    """Whether runs that are aliased so much are in few sets; 0 is not at all."""
-    result: Bools = (aliased > 0) & (aliased <= FEW)
+def _crowded(apart: Ints) -> Bools:
+    """Whether runs that are in so many sets are in too few; 0 is in many."""
+    result: Bools = (apart > 0) & (apart <= FEW)
     return result
 
 
@@ -516,17 +549,23 @@ class TracedPlacements(Placements):
         return self._extents[key]
 
     def tile(
-        self, shape: Sequence[Ints], tile: Sequence[Ints], codes: Ints, element_bytes: int
+        self,
+        shape: Sequence[Ints],
+        tile: Sequence[Ints],
+        codes: Ints,
+        element_bytes: int,
+        near: Bools | None = None,
     ) -> Any:
-        key = element_bytes, *map(self._trace.number, (codes, *shape, *tile))
+        columns = (codes, *shape, *tile) if near is None else (codes, *shape, *tile, near)
+        key = element_bytes, *map(self._trace.number, columns)
         if key not in self._tiles:
-            self._tiles[key] = super().tile(shape, tile, codes, element_bytes)
+            self._tiles[key] = super().tile(shape, tile, codes, element_bytes, near)
         return self._tiles[key]
 
     def assume_ideal(self, codes: Any) -> None:
         """Trace what follows only for those of these placements that are ideal."""
         self._assume(codes, IDEAL, {*_NUMBERS, *_MARKS} - {"vector"})
-        self._trace.assume(self.table(realiased), codes, codes)
+        self._trace.assume(self.table(unaliased), codes, codes)
 
     def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
         """Assume that these facts hold of all codes in a column, as they do of a placement."""

@@ -9,14 +9,18 @@ can tell apart are the same Spec.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 
-ALIASES = ((4096, 1), (2048, 2), (1024, 4), (512, 8))
-"""Strides in bytes, and how many runs at multiples of them are in different sets of an L1 cache,
-whose ways have 4 KiB.
+LINE_BYTES = 64
+"""The size of a cache line on every supported target."""
+WAY_BYTES = 4096
+"""The size of a way of an L1 cache: what lies so far apart is in the same set."""
+MANY = 16
+"""Runs that begin at so many places of a way, or more, are in so many sets that conflict misses
+are rare.
 """
 
 
@@ -24,9 +28,10 @@ whose ways have 4 KiB.
 class Placement:
     """How the elements of a tensor or tile lie: the layout, and where it has gaps.
 
-    `contiguous` counts the innermost physical dimensions without gaps. If the stride over a gap
-    is such that runs lie in few sets of an L1 cache, and cause conflict misses, `aliased` is how
-    many are in different sets (see `aliased_at`); else it is 0. `vector` is the number of elements
+    `contiguous` counts the innermost physical dimensions without gaps. `aliased` is at how many
+    places of a way of an L1 cache runs begin, by the stride over a gap, if these are so few that
+    they cause conflict misses, or so many that runs begin inside of cache lines; else it is 0
+    (see `aliased_at`). `vector` is the number of elements
     per register (0 in memory); vectors run along the layout's fastest dimension. The *ideal*
     placement, of rank 0, stands for the best possible layout, in lower bounds.
     """
@@ -39,6 +44,16 @@ class Placement:
     @property
     def gapless(self) -> bool:
         return self.contiguous == len(self.layout.physical)
+
+    @property
+    def apart(self) -> int:
+        """How many runs are in different sets, if so few that conflicts are likely, else 0."""
+        return self.aliased if self.aliased < MANY else 0
+
+    @property
+    def step(self) -> int:
+        """Runs begin at multiples of so many bytes in cache lines."""
+        return min(LINE_BYTES, WAY_BYTES // max(self.aliased, 1))
 
     @property
     def ideal(self) -> bool:
@@ -57,11 +72,12 @@ class Placement:
 
 
 def aliased_at(step: int) -> int:
-    """How many runs that begin so many bytes apart lie in different sets of an L1 cache.
+    """At how many places of a way of an L1 cache runs begin that lie so many bytes apart.
 
-    0 if they are in so many that conflict misses are rare.
+    0 if they all begin with a cache line, and are in so many sets that conflict misses are rare.
     """
-    return next((count for stride, count in ALIASES if step % stride == 0), 0)
+    places = WAY_BYTES // gcd(step, WAY_BYTES)
+    return 0 if MANY <= places <= WAY_BYTES // LINE_BYTES else places
 
 
 IDEAL = Placement(Layout(()), 0)
@@ -76,6 +92,11 @@ def realiased(placement: Placement, aliased: int = 0) -> Placement:
     """The placement with runs that are aliased so; in registers, and if ideal, they never are."""
     fixed = placement.ideal or placement.vector
     return placement if fixed else replace(placement, aliased=aliased)
+
+
+def unaliased(placement: Placement) -> Placement:
+    """The placement with runs in many sets, which begin as they do in lines."""
+    return realiased(placement) if placement.apart else placement
 
 
 def gapless(layout: Layout) -> Placement:

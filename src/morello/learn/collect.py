@@ -15,8 +15,8 @@ from morello.base.errors import BuildError, MorelloError
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
-from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
+from morello.ir.tensor import LINE_BYTES
 from morello.learn.corpus import SUFFIX, MeasuredSpec, files, kept, read, write
 from morello.learn.hardware import Compiled, compiled_apart, timed
 from morello.learn.label import seconds_for

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.impl.tree import Impl
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints
 from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, ProgramLoop, Site, nest

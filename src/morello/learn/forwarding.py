@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.learn.nest import Access, ProgramLoop
 
 IN_FLIGHT = 64

@@ -20,7 +20,7 @@ import numpy as np
 
 from morello.base.errors import BuildError, FileError, TargetError
 from morello.base.files import make_folder, write_text
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.measure.bounds import Peak
 from morello.measure.stopwatch import Stopwatch
 from morello.native.build import build

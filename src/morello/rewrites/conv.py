@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from morello.ir.axes import Axis
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.compose import compose, inputs_of
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import (
@@ -30,7 +30,7 @@ from morello.ir.primitives import (
     windows_of,
 )
 from morello.ir.spec import Spec
-from morello.ir.tensor import Placement
+from morello.ir.tensor import LINE_BYTES, Placement
 from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
@@ -73,7 +73,7 @@ class SpatialSplit(Rewrite):
         times = prod_columns([batch.size(dim) for dim in inner])
         pixel = batch
         for dim in inner:
-            pixel = tiled(pixel, dim, np.ones(len(batch), np.int32))
+            pixel = tiled(pixel, dim, np.ones(len(batch), np.int32), target)
         return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
 
     @classmethod

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from morello.base.errors import RewriteError, quoted
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, Primitive
@@ -30,6 +30,7 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
+from morello.ir.tensor import LINE_BYTES
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Column, Condition, Target

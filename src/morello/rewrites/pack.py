@@ -63,12 +63,12 @@ class Pack(Rewrite):
             ]
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):
-                children, held = self._packed(batch[rows], packing, in_place)
+                children, held = self._packed(batch[rows], target, packing, in_place)
                 result.append(Edges(rows, 0.0, _by_level(held, target), children))
         return result
 
     def _packed(
-        self, batch: Batch, packing: Packing, in_place: Sequence[bool]
+        self, batch: Batch, target: Target, packing: Packing, in_place: Sequence[bool]
     ) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
         """The children, and the levels and lines of the buffers that the copies fill.
 
@@ -77,7 +77,7 @@ class Pack(Rewrite):
         operands = len(batch.operation.operands)
         lanes = packing.packed[0].lanes
         along = batch.operation.contracted
-        body = tiled(batch, along, batch.size(along) // lanes)
+        body = tiled(batch, along, batch.size(along) // lanes, target)
         body = replace(body, dtypes=(*packing.packed, packing.output))
         codes, tensors = list(body.codes), list(range(operands))
         children, held = [], []

@@ -66,7 +66,7 @@ class Parallel(Rewrite):
         body, count = serial, np.ones(len(batch), np.int32)
         for dim, size in self.tiles:
             count = count * (batch.size(dim) // size)
-            body = tiled(body, dim, self._column(batch, size))
+            body = tiled(body, dim, self._column(batch, size), target)
         (dim, size), *more = self.tiles
         rest = batch.size(dim) % size
         exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
@@ -76,7 +76,7 @@ class Parallel(Rewrite):
             result.append(Edges(exact, target.fork, children=(Child(body[exact], rounds),)))
         if len(ragged):
             assert not more
-            last = tiled(serial[ragged], dim, rest[ragged])
+            last = tiled(serial[ragged], dim, rest[ragged], target)
             rounds = -(-count[ragged] // target.cores)
             alone = (count[ragged] % target.cores == 0).astype(np.int32)
             children = (Child(body[ragged], rounds), Child(last, alone, role="remainder"))

@@ -70,7 +70,7 @@ class ParallelSplit(Rewrite):
             (here,) * 2 * len(outputs),
             (*parts, *(batch.codes[i] for i in outputs)), batch.parallel,
         )  # fmt: skip
-        piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
+        piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces, target)
         codes, kinds, tensors = list(piece.codes), list(piece.dtypes), list(range(operands))
         for dtype, (buffer, output) in zip(dtypes, enumerate(outputs, start=operands), strict=True):
             codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)

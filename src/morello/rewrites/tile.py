@@ -27,7 +27,7 @@ class _Loop(Rewrite):
     indents = ("body", "remainder")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, self._column(batch))
+        return loop(batch, self.dim, self._column(batch), target)
 
     def __str__(self) -> str:
         return f"{self.name}({self.dim}={self.size})"
@@ -86,7 +86,7 @@ class Overlap(_Loop):
         yield from _overlap_conditions(batch, self.dim, self._column(batch))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return _overlapping(batch, self.dim, self._column(batch))
+        return _overlapping(batch, self.dim, self._column(batch), target)
 
     def words(self, applied: Application) -> str:
         size = applied.spec.size(self.dim)
@@ -149,7 +149,9 @@ class Divide(Rewrite):
         yield from loop_conditions(batch, self.dim, size // self.factor)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        body = Child(tiled(batch, self.dim, batch.size(self.dim) // self.factor), self.factor)
+        body = Child(
+            tiled(batch, self.dim, batch.size(self.dim) // self.factor, target), self.factor
+        )
         return [Edges(np.arange(len(batch)), children=(body,))]
 
     def concrete(self, spec: Spec) -> Rewrite:
@@ -192,7 +194,7 @@ class SizedTile(_Sized):
         yield from loop_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, self._tile(batch))
+        return loop(batch, self.dim, self._tile(batch), target)
 
     def concrete(self, spec: Spec) -> Rewrite:
         kind = Split if self.dim in spec.operation.reduced else Tile
@@ -216,7 +218,7 @@ class SizedOverlap(_Sized):
         yield from _overlap_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return _overlapping(batch, self.dim, self._tile(batch))
+        return _overlapping(batch, self.dim, self._tile(batch), target)
 
     def concrete(self, spec: Spec) -> Rewrite:
         return Overlap(self.dim, self._tile_of(spec))
@@ -283,7 +285,7 @@ def _not_whole(batch: Batch, dim: str) -> Condition:
     return Condition(everywhere(batch, not whole), f"{batch.operation} needs {dim} whole")
 
 
-def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
+def loop(batch: Batch, dim: str, tile: Ints, target: Target) -> list[Edges]:
     """The edges of a loop over tiles of these sizes: for rows without and with a remainder."""
     size = batch.size(dim)
     remainder = size % tile
@@ -292,29 +294,35 @@ def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
     result = []
     if len(exact):
         selected = batch if len(exact) == len(batch) else batch[exact]
-        body = Child(tiled(selected, dim, tile[exact]), size[exact] // tile[exact])
+        body = Child(tiled(selected, dim, tile[exact], target), size[exact] // tile[exact])
         result.append(Edges(exact, children=(body,)))
     if len(ragged):
         selected = batch[ragged]
-        body = Child(tiled(selected, dim, tile[ragged]), size[ragged] // tile[ragged])
-        rest = Child(tiled(selected, dim, remainder[ragged]), role="remainder")
+        body = Child(tiled(selected, dim, tile[ragged], target), size[ragged] // tile[ragged])
+        rest = Child(tiled(selected, dim, remainder[ragged], target), role="remainder")
         result.append(Edges(ragged, children=(body, rest)))
     return result
 
 
-def _overlapping(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
+def _overlapping(batch: Batch, dim: str, tile: Ints, target: Target) -> list[Edges]:
     """The edges of a loop over tiles that cover a dimension they do not divide."""
-    body = Child(tiled(batch, dim, tile), -(-batch.size(dim) // tile))
+    body = Child(tiled(batch, dim, tile, target), -(-batch.size(dim) // tile))
     return [Edges(np.arange(len(batch)), children=(body,))]
 
 
-def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
+def tiled(batch: Batch, dim: str, tile: Ints, target: Target) -> Batch:
     """The batch with one dimension cut to `tile`, and the operands' placements updated to match."""
     index = batch.operation.dims.index(dim)
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     cut = replace(batch, sizes=sizes)
     codes = tuple(
-        batch.placements.tile(batch.shape(o), cut.shape(o), code, batch.dtypes[o].bytes)
+        batch.placements.tile(
+            batch.shape(o),
+            cut.shape(o),
+            code,
+            batch.dtypes[o].bytes,
+            near=batch.levels[o] >= target.nearest,
+        )
         if (o, dim) in batch.operation.places
         else code
         for o, code in enumerate(batch.codes)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from morello.base.errors import TargetError, quoted
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.cpu import Cache
 from morello.targets.target import Level, Target
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from morello.base.errors import TargetError, quoted
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.caches import beyond_nearest, rows_of, sized
 from morello.targets.calibration import calibrated
 from morello.targets.cpu import TILES, Cache, host_cpu

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from morello.base.errors import TargetError, quoted
-from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.target import GROUPS, TRANSFERS, Group, LeafKernel, Level, Target
 
 FORK = "fork"

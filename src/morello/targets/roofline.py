@@ -9,7 +9,7 @@ was measured with programs on Zen 5.
 
 from __future__ import annotations
 
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.machines.machine import Machine
 from morello.targets.target import GROUPS, Group
 

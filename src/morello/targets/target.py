@@ -270,7 +270,7 @@ class Target:
         )
         if self.cores > 1 and not batch.parallel:
             per_line = per_line * self._contention[level]
-        lines = batch.lines(operand)
+        lines = batch.touched(operand)
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written

@@ -13,8 +13,8 @@ import numpy as np
 from morello.codegen import generate
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
-from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
+from morello.ir.tensor import LINE_BYTES
 from morello.measure.calibrate.goals import L2, MEMORY, ProbeGoal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.measure.stopwatch import Candidate

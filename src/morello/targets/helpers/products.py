@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from morello.ir.batch import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.tiles import tile_helpers
 from morello.targets.helpers.vectors import (
     conversion_helpers,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import (
     BF16,
     BF16X2,
@@ -23,6 +22,7 @@ from morello.ir.dtype import (
     U32,
     DType,
 )  # fmt: skip
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.gathering import take_row

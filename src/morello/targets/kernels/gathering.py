@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.primitives.gathering import COLUMNS, rows_of
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import unit_sizes
 from morello.targets.target import Column, Condition, LeafKernel
 

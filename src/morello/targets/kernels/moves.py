@@ -10,6 +10,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.targets.kernels.conditions import flat, one_register, one_run
+from morello.targets.kernels.crossing import crossing
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Condition, InRegisters, LeafKernel, Semantics
 
@@ -66,7 +67,7 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Leaf
         kernels.append(
             LeafKernel(
                 load, "Move", dtypes, (None, held), lines[load],
-                semantics, load_applies, lambda s: LOAD + extra,
+                semantics, load_applies, lambda s: LOAD + extra + crossing(s, 0, width),
                 masked=partial, group="loads",
             )
         )  # fmt: skip

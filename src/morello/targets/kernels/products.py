@@ -13,6 +13,7 @@ from morello.ir.placements import Bools
 from morello.targets.helpers.products import RowReading
 from morello.targets.helpers.tiles import SIDE, TileProduct
 from morello.targets.kernels.conditions import every_second, flat, unit_sizes
+from morello.targets.kernels.crossing import crossing
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -389,7 +390,8 @@ def block_sums(
 
     def cost(s: Batch) -> Column:
         row = reading.rows * (MULTIPLY_ADD + broadcast) + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
-        each = slower + s.size("m") * row
+        row = row + crossing(s, 2, width)
+        each = slower + s.size("m") * row + reading.rows * crossing(s, 1, width)
         cycles: Column = 14.0 + s.size("n") / width * each
         return cycles
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, DType
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import scan, unit_sizes
 from morello.targets.target import Column, Condition, LeafKernel
 

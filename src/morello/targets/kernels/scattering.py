@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, I64, DType
 from morello.ir.primitives.gathering import COLUMNS, ROWS
 from morello.ir.primitives.scattering import GIVEN, KINDS, combined
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import unit_sizes
 from morello.targets.kernels.gathering import LINE, ROW
 from morello.targets.target import Column, Condition, LeafKernel
