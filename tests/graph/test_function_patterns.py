@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.graph.nodes import BF16, F32, after, f, fixed, given, names, softmax, wide
 
-from morello.graph.graph import Node, apply
+from morello.graph.graph import Graph, Node, apply
+from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Broadcast,
     Cast,
@@ -21,6 +22,7 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
+from morello.graph.rewriting import simplified
 
 
 def gelu_erf(x: Node, root: float = np.sqrt(0.5)) -> Node:
@@ -101,6 +103,7 @@ def test_functions_are_recognized(name: str, dtype: np.dtype) -> None:
         (lambda x: f("multiply", f("exp", x), f("sigmoid", x)), ["exp", "sigmoid", "multiply"]),
         (lambda x: f("power", x, 2.5), ["power"]),
         (lambda x: f("divide", x, 3.0), ["divide"]),
+        (lambda x: f("divide", f("minimum", x, 6.0), 3.0), ["minimum", "divide"]),
     ],
 )  # fmt: skip
 def test_functions_that_differ_are_left(
@@ -120,6 +123,23 @@ def test_clips_have_their_lower_limit_inside() -> None:
     assert names(after(f("maximum", f("minimum", x, 6.0), 0.0))) == ["relu", "minimum"]
     crossed = f("maximum", f("minimum", x, -1.0), 0.0)
     assert names(after(crossed)) == ["minimum", "relu"]
+
+
+def test_hard_swish_is_not_divided() -> None:
+    x = given(4, 8)
+    limited = f("minimum", f("maximum", f("add", x, 3.0), 0.0), 6.0)
+    for swish in (
+        f("divide", f("multiply", x, limited), 6.0),
+        f("multiply", x, f("divide", limited, 6.0)),
+    ):
+        known = names(after(swish))
+        assert sorted(known) == ["add", "minimum", "multiply", "multiply", "relu"]
+    largest = f("divide", f("minimum", x, 6.0), 6.0)
+    graph = Graph((x,), (largest,))
+    (values,) = evaluate(simplified(graph), [np.full((4, 8), 7, np.float32)])
+    assert (values.astype(np.float32) == 1).all()
+    unlike = next(c for c in range(3, 99) if np.float32(c) * np.float32(1 / c) != 1)
+    assert "divide" in names(after(f("divide", f("minimum", x, unlike), unlike)))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

@@ -278,6 +278,31 @@ def test_a_batch_norm_alone_is_one_multiply_add() -> None:
     assert names(after(batch_norm(variable), 1e-4)) == ["conv", "multiply", "add"]
 
 
+def test_factors_of_factors_are_one() -> None:
+    x = given(4, 8)
+    for scaled in (
+        f("multiply", f("divide", x, 6.0), 0.7),
+        f("multiply", f("multiply", x, 3.0), 0.7),
+        f("divide", f("divide", x, 3.0), 0.7),
+    ):
+        assert names(after(scaled)) == ["multiply"]
+        assert names(after(f("add", scaled, 1.0))) == ["multiply", "add"]
+    assert names(after(f("divide", f("add", x, 1.0), 3.0))) == ["add", "divide"]
+
+
+def test_factors_stay_apart_where_one_would_round_otherwise() -> None:
+    x = given(4, 8)
+    moved = f("multiply", f("divide", f("add", x, 1.0), 3.0), 0.7)
+    assert names(after(moved)) == ["add", "divide", "multiply"]
+    overflows = f("multiply", f("multiply", x, 1e30), 1e30)
+    assert names(after(overflows)) == ["multiply", "multiply"]
+    vanishes = f("multiply", f("multiply", x, 1e-30), 1e-30)
+    assert names(after(vanishes)) == ["multiply", "multiply"]
+    third = f("divide", x, 3.0)
+    read_twice = f("multiply", f("multiply", third, 0.7), f("tanh", third))
+    assert "divide" in names(after(read_twice))
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_factors_become_part_of_the_weights_of_products(side: int) -> None:
     x, w = given(2, 5, 6), random(2, 6, 4, seed=1)

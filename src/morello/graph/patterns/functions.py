@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import frexp, pi, sqrt
 
+import numpy as np
+
 from morello.graph.graph import Node, Operator
 from morello.graph.operators import Map
 from morello.graph.patterns.matching import (
@@ -82,6 +84,25 @@ def exact_division(node: Node) -> Node | None:
     if known is None or abs(frexp(known)[0]) != 0.5 or not 2.0**-14 <= abs(known) <= 2.0**14:
         return None
     return in_shape(mapped("multiply", x, constant(1 / known, node.dtype)), node.shape)
+
+
+def limited_division(node: Node) -> Node | None:
+    """minimum(x, c) / c -> minimum(x, c) * (1 / c), and y * minimum(x, c) / c likewise.
+
+    These are hard sigmoids and swishes, if c * (1 / c) is 1: the limit still becomes 1 exactly.
+    """
+    if not (is_map(node, "divide") and is_float(node.dtype)):
+        return None
+    x, divisor = node.inputs
+    known = number(divisor)
+    parts = x.inputs if is_map(x, "multiply") else (x,)
+    limits = [number(part.inputs[1]) for part in parts if is_map(part, "minimum")]
+    if known is None or known not in limits or not 2.0**-14 <= known <= 2.0**14:
+        return None
+    limit, inverse = np.asarray((known, 1 / known)).astype(node.dtype)
+    if limit * inverse != 1:
+        return None
+    return in_shape(mapped("multiply", x, constant(inverse, node.dtype)), node.shape)
 
 
 def sigmoid(node: Node) -> Node | None:
@@ -172,7 +193,8 @@ def _inside(node: Node, depth: int) -> Iterator[Node]:
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Map: (
-        clip, relu, square, power, reciprocal, exact_division, sigmoid, silu, composed,
+        clip, relu, square, power, reciprocal, exact_division, limited_division, sigmoid, silu,
+        composed,
     ),
 }  # fmt: skip
 """The rules of this family, by the class of the operators that they are for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, apply
@@ -12,11 +13,11 @@ from morello.graph.operators import Constant, Conv, Dot
 from morello.graph.patterns.matching import constant, is_float, is_map, mapped, on_replaced
 
 _STEPS = 3
-"""The least number of operators for which a multiply-add is worth rounding otherwise."""
+"""The least number of operators for which a multiply-add of vectors is worth rounding otherwise."""
 
 
 def with_folded_weights(graph: Graph) -> Graph:
-    """(x - mean) / deviation * gamma + beta, all but x constants -> x * a + b.
+    """(x - mean) / deviation * gamma + beta, all but x constants -> x * a + b; so x / c * d + e.
 
     conv(x, w) * a + b, and dot(x, w) * a + b, for constant w -> conv(x, w * a) + b. The constants
     are computed in float64 and rounded once.
@@ -31,27 +32,43 @@ def with_folded_weights(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Chain:
-    """A node that is base * factor + term, by so many operators that nothing else reads."""
+    """A node that is base * factor + term, by so many operators that nothing else reads.
+
+    It is `scaled_first` if no term is scaled.
+    """
 
     node: Node
     base: Node
     factor: Array
     term: Array
     steps: int
+    scaled_first: bool
 
     def folded(self, after: dict[Node, Node]) -> Node | None:
         """The node as a product with other weights, or as one multiply-add; None if neither."""
         dtype = self.node.dtype
-        varied = self.factor.size > 1 or self.term.size > 1
         if self.steps == 1 and is_map(self.node, "add"):
             return None
         if product := self._product(after):
             scaled = product
-        elif self.steps >= _STEPS and varied:
+        elif self._is_shorter():
             scaled = mapped("multiply", after[self.base], constant(self.factor, dtype))
         else:
             return None
         return mapped("add", scaled, constant(self.term, dtype)) if self.term.any() else scaled
+
+    def _is_shorter(self) -> bool:
+        """Whether a multiply-add takes fewer operators, and rounds about as they do.
+
+        A term that is scaled afterwards may cancel most of the base, as in (x - c) * d * e.
+        """
+        if not self.scaled_first:
+            varied = self.factor.size > 1 or self.term.size > 1
+            return self.steps >= _STEPS and varied
+        size = np.abs(self.factor)
+        limits = ml_dtypes.finfo(self.node.dtype)  # type: ignore[no-untyped-call]  # it has no types
+        normal = bool(((size >= limits.tiny) & (size <= limits.max)).all())
+        return normal and self.steps > 1 + bool(self.term.any())
 
     def _product(self, after: dict[Node, Node]) -> Node | None:
         """The base with the factor in its weights; None if it has none that can take it."""
@@ -132,7 +149,8 @@ def _chain(graph: Graph, node: Node) -> _Chain | None:
                 factor, term = factor * scale, term * scale
     if not (np.isfinite(factor).all() and np.isfinite(term).all()):
         return None
-    return _Chain(node, base, factor, term, len(steps))
+    scaled_first = not any(is_map(step, "add") for step in steps[1:])
+    return _Chain(node, base, factor, term, len(steps), scaled_first)
 
 
 def _is_step(node: Node) -> bool:
