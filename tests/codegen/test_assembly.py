@@ -102,19 +102,32 @@ def test_loads_of_several_steps_wait_for_the_sums_before_them(tmp_path: Path) ->
     check_that_nothing_spills(tile.solve().impl, tmp_path)
 
 
+@pytest.mark.parametrize("limit", ["minimum(f32[64], 6)", "maximum(f32[64], 2)"])
+def test_limits_that_are_constants_take_one_instruction(limit: str, tmp_path: Path) -> None:
+    """A constant is not NaN, so no comparison has to find out."""
+    code = assembly_of(morello.implement(limit, target="avx512")[0], tmp_path)
+    instructions = re.findall(r"^\s+(v\w+)", code, re.MULTILINE)
+    assert any(name in ("vminps", "vmaxps") for name in instructions)
+    assert not [name for name in instructions if re.match("vcmp|vblend|vpternlog", name)]
+
+
 def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
     """The inner loop of most multiply-adds has all that it needs in registers."""
-    source, assembly = directory / "kernel.c", directory / "kernel.s"
-    source.write_text(generate(impl).text)
-    compiler = find_compiler()
-    flags = [*base_flags(compiler), *arch_flags(compiler, impl.target.arch)]
-    flags = [flag for flag in flags if flag != "-shared"]
-    subprocess.run([*compiler.command, *flags, "-S", source, "-o", assembly], check=True)
-
-    loops = inner_loops(assembly.read_text())
+    loops = inner_loops(assembly_of(impl, directory))
     hot = max(loops, key=lambda body: sum("vfmadd" in line for line in body))
     multiply_adds = [line for line in hot if "vfmadd" in line]
     assert len(multiply_adds) >= 8, "no inner loop of multiply-adds was found"
     assert not [line for line in hot if "(%rsp" in line], "it spills"
     wide = "%zmm" if impl.target.name == "avx512" else "%ymm"
     assert all(wide in line for line in multiply_adds)
+
+
+def assembly_of(impl: Impl, directory: Path) -> str:
+    """What the compiler makes of a program for its target."""
+    source, result = directory / "kernel.c", directory / "kernel.s"
+    source.write_text(generate(impl).text)
+    compiler = find_compiler()
+    flags = [*base_flags(compiler), *arch_flags(compiler, impl.target.arch)]
+    flags = [flag for flag in flags if flag != "-shared"]
+    subprocess.run([*compiler.command, *flags, "-S", source, "-o", result], check=True)
+    return result.read_text()

@@ -103,11 +103,15 @@ def _of_several(name: str, dtype: DType, width: int) -> list[LeafKernel]:
 
 
 def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
-    """A function of registers and a constant."""
+    """A function of registers and a constant, which is a number."""
     kind, held = kind_of(dtype, width), InRegisters(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
     values = ["{x}"] if name in BINARY else ["{a}", "{b}"]
-    text = _combined(name, dtype, kind, *values, constant)
+    limit = {"maximum": "at_least", "minimum": "at_most"}.get(name)
+    if limit and dtype.is_float:  # in one instruction, as the constant is not NaN
+        text = f"{limit}_{kind}({{constant}}, {{x}})"
+    else:
+        text = _combined(name, dtype, kind, *values, constant)
     line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
     holds = (held,) * (len(values) + 1)
     return _kernel(name, f"{name}_{kind}_constant", dtype, holds, line, operation)
