@@ -12,6 +12,7 @@ from morello.graph.operators import (
     Concat,
     Constant,
     Conv,
+    Dot,
     Gather,
     Input,
     Map,
@@ -123,6 +124,29 @@ def test_filters_that_fill_registers_are_a_few_more() -> None:
         assert exponential.shape == (1, computed, 4, 5)
         x = random.uniform(-1, 1, image.shape)
         np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "summed", "columns", "computed"),
+    [(4, 64, 481, 496), (4, 64, 480, 480), (3, 64, 481, 481), (4, 63, 481, 481), (4, 64, 33, 33)],
+)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_columns_that_fill_registers_are_a_few_more(
+    rows: int, summed: int, columns: int, computed: int, by_columns: bool
+) -> None:
+    random = np.random.default_rng(0)
+    x = apply(Input(TensorType((2, rows // 2, summed) if rows == 4 else (rows, summed), F32)))
+    shape = (columns, summed) if by_columns else (summed, columns)
+    weights, bias = (
+        apply(Constant(random.uniform(-1, 1, shape).astype(F32))) for shape in (shape, (columns,))
+    )
+    product = apply(Dot((), ((x.type.rank - 1, 1 if by_columns else 0),)), x, weights)
+    graph = Graph((x,), (apply(Map("exp"), apply(Map("add"), product, bias)),))
+    expanded = rewritten(graph, EXPANSIONS)
+    (exponential,) = (n for n in expanded.nodes if str(n.operator) == "exp")
+    assert exponential.shape == (*x.shape[:-1], computed)
+    values = random.uniform(-1, 1, x.shape)
+    np.testing.assert_allclose(evaluate(expanded, [values])[0], evaluate(graph, [values])[0], 1e-9)
 
 
 def test_a_convolution_by_windows_stores_what_is_pooled_in_its_padding() -> None:

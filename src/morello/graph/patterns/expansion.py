@@ -26,7 +26,7 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
-from morello.graph.patterns.registers import conv_of_registers, map_before_slice
+from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import layered_convolution, pooled_layers
 
@@ -130,6 +130,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
     Conv: (layered_convolution, conv_of_registers),
+    Dot: (dot_of_registers,),
     Gather: (taken_rows,),
     Map: (computed, map_before_slice),
     Pad: (padded,),

@@ -1,18 +1,24 @@
-"""Convolutions with filters for whole registers: a few filters more, which nothing reads."""
+"""Products with results for whole registers: a few filters or columns more, which nothing reads."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Constant, Conv, Slice
-from morello.graph.patterns.matching import constant
+from morello.graph.operators import Constant, Conv, Dot, Slice
+from morello.graph.patterns.matching import constant, is_float
 
 REGISTER = 16
 """The numbers in a register of f32, on machines with the widest: others have a divisor of it."""
 
 _MOST_MORE = 1 / 32
-"""The share of filters that may be added."""
+"""The share of filters or columns that may be added."""
+
+_LEAST_ROWS = 4
+"""For fewer rows, a product reads each weight once, in any order, as fast as memory delivers it."""
+
+_LEAST_SUMMED = 64
+"""Of fewer products, a sum may take no longer than copying it out of longer rows."""
 
 _CHANNELS = 1
 
@@ -31,38 +37,64 @@ def conv_of_registers(node: Node) -> Node | None:
         return None
     if not 0 < more <= count * _MOST_MORE:
         return None
-    return _first_channels(apply(conv, x, _with_more(filters, 0, more)), count)
+    return _first(apply(conv, x, _with_more(filters, 0, more)), _CHANNELS, count)
+
+
+def dot_of_registers(node: Node) -> Node | None:
+    """dot(x, w) of 6625 columns -> dot(x, w and 15 columns more)[..., :6625].
+
+    Rows of w, too, then begin where cache lines do.
+    """
+    x, weights = node.inputs
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    columns = dot.free(1, weights.type.rank)
+    if not isinstance(weights.operator, Constant) or len(columns) != 1 or dot.batch:
+        return None
+    (axis,) = columns
+    count = weights.shape[axis]
+    more = -count % REGISTER
+    large = node.type.size >= count * _LEAST_ROWS and weights.type.size >= count * _LEAST_SUMMED
+    if not (is_float(node.dtype) and large and 0 < more <= count * _MOST_MORE):
+        return None
+    wider = apply(dot, x, _with_more(weights, axis, more))
+    return _first(wider, node.type.rank - 1, count)
 
 
 def map_before_slice(node: Node) -> Node | None:
-    """f(x[:, :1000], constants) -> f(x, longer constants)[:, :1000], if x has few channels more."""
+    """f(x[:, :1000], constants) -> f(x, longer constants)[:, :1000], if x is a few longer."""
     varying = [x for x in node.inputs if not isinstance(x.operator, Constant)]
-    whole = _whole(varying[0]) if len(varying) == 1 else None
-    if whole is None:
+    axis = _sliced_axis(varying[0]) if len(varying) == 1 else None
+    if axis is None or varying[0].shape != node.shape:
         return None
-    count = node.shape[_CHANNELS]
-    more = whole.shape[_CHANNELS] - count
+    (whole,) = varying[0].inputs
+    count = node.shape[axis]
+    more = whole.shape[axis] - count
 
     def longer(x: Node) -> Node:
-        axis = x.type.rank - node.type.rank + _CHANNELS
-        return _with_more(x, axis, more) if axis >= 0 and x.shape[axis] > 1 else x
+        place = x.type.rank - node.type.rank + axis
+        return _with_more(x, place, more) if place >= 0 and x.shape[place] > 1 else x
 
     inputs = [whole if x is varying[0] else longer(x) for x in node.inputs]
-    return _first_channels(apply(node.operator, *inputs), count)
+    return _first(apply(node.operator, *inputs), axis, count)
 
 
-def _whole(node: Node) -> Node | None:
-    """The operand of a slice that keeps all channels but a few at the end; None for other nodes."""
+def _sliced_axis(node: Node) -> int | None:
+    """The channels or the columns, if a node is all of them but a few at the end; else None."""
     if not isinstance(node.operator, Slice) or node.operator.dense or node.type.rank < 2:
         return None
     (x,) = node.inputs
-    count, most = node.shape[_CHANNELS], x.shape[_CHANNELS]
-    few = 0 < most - count <= count * _MOST_MORE
-    return x if few and node.operator == _first_channels(x, count).operator else None
+    for axis in (_CHANNELS, node.type.rank - 1):
+        count, most = node.shape[axis], x.shape[axis]
+        few = 0 < most - count <= count * _MOST_MORE
+        if few and node.operator == _first(x, axis, count).operator:
+            return axis
+    return None
 
 
-def _first_channels(x: Node, count: int) -> Node:
-    stops = (*x.shape[:_CHANNELS], count, *x.shape[_CHANNELS + 1 :])
+def _first(x: Node, axis: int, count: int) -> Node:
+    """So many elements along an axis."""
+    stops = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     return apply(Slice((0,) * x.type.rank, stops, (1,) * x.type.rank), x)
 
 
