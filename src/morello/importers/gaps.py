@@ -75,11 +75,13 @@ def convolution_with_gaps(
         (n - 1) * gap + low + high - k + 2
         for n, gap, low, high, k in zip(image.shape[2:], gaps, before, after, taps, strict=True)
     ]
+    cuts = [_more_outputs(*axis) for axis in zip(taps, gaps, before, sizes, strict=True)]
+    before = [first + cut for first, cut in zip(before, cuts, strict=True)]
     low = [gap - 1 - first % gap for gap, first in zip(gaps, before, strict=True)]
     steps = [-(-(k + n) // gap) for k, n, gap in zip(taps, low, gaps, strict=True)]
     high = [m * gap - k - n for m, gap, k, n in zip(steps, gaps, taps, low, strict=True)]
     firsts = [first // gap for first, gap in zip(before, gaps, strict=True)]
-    counts = [-(-n // gap) for n, gap in zip(sizes, gaps, strict=True)]
+    counts = [-(-(n + cut) // gap) for n, cut, gap in zip(sizes, cuts, gaps, strict=True)]
     lasts = [
         count + step - 1 - n - first
         for count, step, n, first in zip(counts, steps, image.shape[2:], firsts, strict=True)
@@ -105,8 +107,20 @@ def convolution_with_gaps(
     placed = reshaped(transposed(result, order), (image.shape[0], count, *whole))
     if whole == sizes:
         return placed
-    stops = (image.shape[0], count, *sizes)
-    return apply(Slice((0,) * len(stops), stops, (1,) * len(stops)), placed)
+    stops = (image.shape[0], count, *(n + cut for n, cut in zip(sizes, cuts, strict=True)))
+    return apply(Slice((0, 0, *cuts), stops, (1,) * len(stops)), placed)
+
+
+def _more_outputs(taps: int, gap: int, before: int, size: int) -> int:
+    """How many more outputs to compute first, along an axis, so that phases have fewer taps.
+
+    The first output of all may be in the midst of the phases. Then the taps of each phase begin
+    with zeros, or the outputs of the phases do, that are cut off: whichever takes fewer products.
+    """
+    zeros = gap - 1 - before % gap
+    with_taps = -(-(taps + zeros) // gap) * -(-size // gap)
+    with_outputs = -(-taps // gap) * -(-(size + zeros) // gap)
+    return zeros if with_outputs < with_taps else 0
 
 
 def _reversed(x: Node, axis: int) -> Node:

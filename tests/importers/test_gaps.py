@@ -1,0 +1,69 @@
+"""Transposed convolutions: what they compute, and that phases have no taps of zeros to multiply."""
+
+from __future__ import annotations
+
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+from tests.models.test_compiled_graphs import constant, given
+
+from morello.graph.graph import Graph, Node
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Constant, Conv
+from morello.importers.gaps import transposed_convolution
+
+
+def transposed(image: Node, weight: Node, stride: int, before: int, after: int) -> Graph:
+    """The same in both dimensions."""
+    strides, first, last = ((n, n) for n in (stride, before, after))
+    result = transposed_convolution(image, weight, strides, first, last, (1, 1), groups=1)
+    return Graph((image,), (result,))
+
+
+def scattered(image: np.ndarray, weight: np.ndarray, stride: int) -> np.ndarray:
+    """Each element of an image [c, h, w] times the filters [c, f, k, l], added up in place."""
+    (_, h, w), (_, filters, *taps) = image.shape, weight.shape
+    result = np.zeros((filters, (h - 1) * stride + taps[0], (w - 1) * stride + taps[1]))
+    for i, j in np.ndindex(h, w):
+        rows, columns = (
+            slice(n * stride, n * stride + k) for n, k in zip((i, j), taps, strict=True)
+        )
+        result[:, rows, columns] += np.einsum("c,cfkl->fkl", image[:, i, j], weight)
+    return result
+
+
+def test_random_ones() -> None:
+    cut = 0
+    for seed in range(60):
+        random, generator = Random(seed), np.random.default_rng(seed)
+        taps, stride = random.randint(1, 6), random.randint(2, 4)
+        before, after = (random.randrange(taps) for _ in range(2))
+        image = generator.standard_normal((1, 3, random.randint(3, 6), random.randint(3, 6)))
+        weight = constant(generator, 3, 2, taps, taps)
+        assert isinstance(weight.operator, Constant)
+        whole = scattered(image[0], weight.operator.array, stride)
+        if min(whole.shape[1:]) - before - after < 1:
+            continue
+        graph = transposed(given(*image.shape), weight, stride, before, after)
+        (got,) = evaluate(graph, [image])
+        sizes = [n - after for n in whole.shape[1:]]
+        expected = whole[:, before : sizes[0], before : sizes[1]]
+        np.testing.assert_allclose(got[0], expected, 1e-9, 1e-9)
+        cut += before > 0
+    assert cut > 10
+
+
+@pytest.mark.parametrize(
+    ("taps", "stride", "padding", "kept", "pixels"),
+    [(4, 2, 1, 2, 9), (2, 2, 0, 1, 8), (3, 2, 1, 2, 8), (8, 4, 2, 2, 9), (5, 2, 2, 3, 8)],
+)
+def test_a_phase_has_few_taps(taps: int, stride: int, padding: int, kept: int, pixels: int) -> None:
+    """If they divide by the stride, so do those of a phase: more outputs, cut off, cost less."""
+    image = given(1, 16, 8, 8)
+    weight = constant(np.random.default_rng(0), 16, 8, taps, taps)
+    graph = transposed(image, weight, stride, padding, padding)
+    (conv,) = [node for node in graph.nodes if isinstance(node.operator, Conv)]
+    assert conv.inputs[1].shape[2:] == (kept, kept)
+    assert prod(conv.shape[2:]) == pixels**2
