@@ -109,6 +109,20 @@ def test_filters_of_each_channel_lie_as_their_images(size: int) -> None:
     assert "NHWC" in grouped and "padding" not in grouped
 
 
+def test_images_of_one_row_are_images_too() -> None:
+    """A separable convolution of a signal: its channels are last, and its padding stored."""
+    generator = np.random.default_rng(0)
+    node = x = given(1, 16, 20)
+    for groups, taps in ((16, 5), (1, 1), (1, 3)):
+        around = (taps // 2,)
+        filters = constant(generator, 16, 16 // groups, taps)
+        node = apply(Map("relu"), apply(Conv((1,), around, around, (1,), groups), node, filters))
+    texts = computed(Graph((x,), (apply(Reduce("mean", (2,)), node),)))
+    windows = [text for text in texts if "conv" in text]
+    assert len(windows) == 3
+    assert all("NHWC" in text and "padding" not in text for text in windows)
+
+
 def test_images_stay_in_rows_around_filters_that_leave_registers_empty() -> None:
     """So does what is added to them; but not what windows of others, or single pixels, read."""
     x = given(1, 16, 12, 12)

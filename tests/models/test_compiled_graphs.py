@@ -193,9 +193,8 @@ def test_an_image_of_width_1_is_a_sequence() -> None:
     sums = apply(Conv((2, 1), (1, 0), (1, 0), (1, 1)), image, filters)
     total = apply(Map("relu"), apply(Map("add"), sums, residual))
     (segment,) = agrees(Graph((image, residual), (total,))).segments
-    assert [kernel.spec.expression for kernel in segment.kernels] == [
-        "relu(conv(f32[1,4,19], f32[8,4,3], stride=2, padding=1) + f32[8,10])"
-    ]
+    (kernel,) = [each for each in segment.kernels if "conv" in each.spec.expression]
+    assert kernel.spec.expression == "relu(conv(f32[1,4,21], f32[8,4,3], stride=2) + f32[8,10])"
 
 
 def test_one_row_is_normalized() -> None:

@@ -29,8 +29,8 @@ from morello.search.prepacking import weights_of
 FULL = 0.9
 """The least part of their registers that sums of all filters should fill."""
 
-_RANK = 4
-"""The dimensions of an image: the number of images, channels, rows and columns."""
+_RANKS = 3, 4
+"""The dimensions of images: their number, channels, rows if there are any, and columns."""
 
 
 def in_place_by_pixels(stage: Stage) -> Stage:
@@ -75,7 +75,7 @@ def _images(stage: Stage) -> list[Node]:
         node
         for call in stage.calls
         if (node := call.output.base) not in stage.outputs
-        if node.type.rank == _RANK and node.shape[1] * node.dtype.itemsize >= CACHE_LINE
+        if node.type.rank in _RANKS and node.shape[1] * node.dtype.itemsize >= CACHE_LINE
     }
     near = [
         (call, [node for node in dict.fromkeys(_bases(call)) if node in stored])

@@ -14,7 +14,8 @@ from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import Rule, constant
 from morello.graph.rewriting import rewritten
 
-_SPATIAL = 2
+_SPATIAL = 1, 2
+"""The dimensions of images that are stored so: columns, or rows and columns."""
 
 
 def stored_in_padding(graph: Graph) -> Graph:
@@ -35,13 +36,13 @@ def _is_depthwise(node: Node) -> bool:
 
 
 def conv_of_stored_padding(node: Node) -> Node | None:
-    """conv[padding=1](x, w) -> conv(pad(x), w), of images with rows and columns."""
+    """conv[padding=1](x, w) -> conv(pad(x), w), of images with columns, or rows and columns."""
     conv, filters = node.operator, node.inputs[1]
     assert isinstance(conv, Conv)
-    if len(conv.strides) != _SPATIAL or not isinstance(filters.operator, Constant):
+    if len(conv.strides) not in _SPATIAL or not isinstance(filters.operator, Constant):
         return None
     wider = _stored(node, filters.shape[2:], 0.0)
-    none = (0,) * _SPATIAL
+    none = (0,) * len(conv.strides)
     return wider and apply(replace(conv, before=none, after=none), wider, filters)
 
 
@@ -52,10 +53,10 @@ def largest_of_stored_padding(node: Node) -> Node | None:
     """
     pooling, (x,) = node.operator, node.inputs
     assert isinstance(pooling, Pooling)
-    if pooling.kind != "max" or len(pooling.strides) != _SPATIAL or not _is_slid(x):
+    if pooling.kind != "max" or len(pooling.strides) not in _SPATIAL or not _is_slid(x):
         return None
     wider = _stored(node, pooling.window, -np.inf)
-    none = (0,) * _SPATIAL
+    none = (0,) * len(pooling.strides)
     return wider and apply(replace(pooling, before=none, after=none), wider)
 
 
