@@ -301,6 +301,35 @@ def test_layers_are_several_operators(program: Any) -> None:
     compared(program, random(*BATCH))
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("form", [
+    {}, {"num_layers": 2, "bidirectional": True, "batch_first": True}, {"bias": False},
+])  # fmt: skip
+def test_recurrent_layers_are_steps(kind: Any, form: dict[str, Any]) -> None:
+    """The outputs of all steps, and the last states, of states that are zeros or given."""
+    layer = kind(8, 6, **form).eval()
+    x, cells = random(3, 4, 8), 4 if form.get("bidirectional") else 1
+    state = random(cells, 3 if form.get("batch_first") else 4, 6)
+    states = (state, -state) if kind is nn.LSTM else state
+
+    def results(x: Any, *given: Any) -> tuple[Any, ...]:
+        outputs, last = layer(x, *given)
+        return outputs, *(last if isinstance(last, tuple) else (last,))
+
+    compared(results, x)
+    compared(lambda x: results(x, states), x)
+
+
+def test_relu_is_the_function_of_a_recurrent_layer() -> None:
+    layer = nn.RNN(8, 6, nonlinearity="relu").eval()
+    compared(lambda x: layer(x)[0], random(3, 4, 8))
+
+
+def test_long_recurrent_layers_are_left_to_torch() -> None:
+    layer = nn.LSTM(8, 6).eval()
+    assert "129 steps" in traced(lambda x: layer(x)[0], random(129, 1, 8)).left["lstm"]
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_poolings_of_rounded_sizes(counts: bool) -> None:
     """A last window that begins in the padding is left out."""

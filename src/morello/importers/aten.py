@@ -32,6 +32,7 @@ from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
+from morello.importers.aten_recurrent import RECURRENT
 from morello.importers.aten_resizing import RESIZING
 from morello.importers.aten_trace import (
     TorchCall,
@@ -52,7 +53,8 @@ from morello.importers.building import MOST_FOLDED, GraphBuilder
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 HANDLERS: dict[str, Handler] = {
-    **CHOOSING, **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RESIZING, **WRITING
+    **CHOOSING, **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RECURRENT, **RESIZING,
+    **WRITING,
 }  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 

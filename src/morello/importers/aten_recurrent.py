@@ -1,0 +1,71 @@
+"""Recurrent layers of torch, of static length, whose steps are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.patterns.matching import constant, reshaped, selected
+from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.recurrent import (
+    MOST_STEPS,
+    Step,
+    Weights,
+    gru,
+    joined,
+    lstm,
+    rnn,
+    unrolled,
+)
+
+
+def _recurrent(call: AtenCall, step: Callable[[Weights], Step]) -> tuple[Node, ...]:
+    """The outputs of the last layer, and the last states [layers * directions, b, h] of all.
+
+    Each layer reads the outputs of both directions of the one before it.
+    """
+    x = call["input"]
+    if call["batch_sizes"] is not None:
+        raise call.refuse("of sequences of several lengths")
+    if call["train"] and call["dropout"]:
+        raise call.refuse("with dropout")
+    states = (call["hx"],) if isinstance(call["hx"], Node) else tuple(call["hx"])
+    if len({state.shape for state in states}) > 1:
+        raise call.refuse("with projections")
+    x = call.transpose(x, (1, 0, 2)) if call["batch_first"] else x
+    count = x.shape[0]
+    directions = 2 if call["bidirectional"] else 1
+    cells = call["num_layers"] * directions
+    if not 0 < count * cells <= MOST_STEPS:
+        raise call.refuse(f"of {count * cells} steps, more than the {MOST_STEPS} of kernels,")
+    given = 4 if call["has_biases"] else 2
+    lasts = []
+    for first in range(0, cells, directions):
+        outputs = []
+        for cell in range(first, first + directions):
+            weights = _weights(call["params"][cell * given : (cell + 1) * given])
+            start = tuple(selected(state, 0, cell) for state in states)
+            every, last = unrolled(x, weights, step(weights), start, cell > first)
+            outputs.append(every)
+            lasts.append([reshaped(each, (1, *each.shape)) for each in last])
+        x = joined(outputs, 2)
+    result = call.transpose(x, (1, 0, 2)) if call["batch_first"] else x
+    return result, *(joined(each, 0) for each in zip(*lasts, strict=True))
+
+
+def _weights(given: list[Node]) -> Weights:
+    """Of a layer in one direction; without biases, they are 0."""
+    inputs, state, *biases = given
+    none = constant(np.zeros(state.shape[0]), state.dtype)
+    return Weights(inputs, state, *(biases or (none, none)))
+
+
+RECURRENT: dict[str, Handler] = {
+    "gru": partial(_recurrent, step=lambda weights: gru(weights, "rzn", resets_product=True)),
+    "lstm": partial(_recurrent, step=lambda weights: lstm(weights, "ifgo")),
+    "rnn_relu": partial(_recurrent, step=lambda weights: rnn(weights, "relu")),
+    "rnn_tanh": partial(_recurrent, step=lambda weights: rnn(weights, "tanh")),
+}
