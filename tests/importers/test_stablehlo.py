@@ -19,7 +19,8 @@ from jax import export, lax
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Foreign
+from morello.graph.operators import Dot, Foreign
+from morello.graph.rewriting import simplified
 from morello.importers.mlir import captured, type_of
 from morello.importers.stablehlo import StableOperation, from_module, parse, read
 
@@ -262,6 +263,49 @@ FUNCTIONS_IN_USE: dict[str, tuple[Function, tuple[Any, ...]]] = {
 def test_a_function_computes_what_jax_does(name: str) -> None:
     function, arrays = FUNCTIONS_IN_USE[name]
     agrees(function, *arrays, tolerance=1e-4)
+
+
+def scanned(steps: int, reverse: bool = False) -> Function:
+    """A recurrent layer, with all its states and the last one."""
+
+    def function(x: Any, w: Any) -> Any:
+        def step(h: Any, each: Any) -> Any:
+            h = jnp.tanh(each + h @ w)
+            return h, h
+
+        return lax.scan(step, x[0], jnp.tile(x, (steps, 1))[:steps], reverse=reverse)
+
+    return function
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_of_known_length_is_its_steps(reverse: bool) -> None:
+    square = random(6, 6)
+    graph = agrees(scanned(5, reverse), X, square)
+    assert sum(isinstance(node.operator, Dot) for node in simplified(graph).nodes) == 5
+
+
+def test_loops_within_loops_and_counters_that_bodies_read() -> None:
+    def function(x: Any) -> Any:
+        def outer(i: Any, y: Any) -> Any:
+            return lax.fori_loop(0, 3, lambda j, z: z * 0.5 + x[i] + j, y)
+
+        return lax.fori_loop(1, 4, outer, x), lax.fori_loop(3, 3, outer, x)
+
+    agrees(function, X)
+
+
+def test_a_long_scan_is_left_to_jax() -> None:
+    assert foreign(imported(scanned(129), X, random(6, 6))) == ["while"] * 2
+
+
+def test_a_loop_of_what_no_operator_does_is_left_whole() -> None:
+    """JAX runs it once, not each of its steps."""
+
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 4, lambda _, y: jnp.sort(y + x, 0), x)
+
+    assert foreign(imported(function, X)) == ["while"]
 
 
 LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {

@@ -1,13 +1,14 @@
 """From StableHLO, which JAX lowers functions to, to graphs.
 
-Functions that are called become part of the graph. What no rule understands becomes a `Foreign`
+Functions that are called become part of the graph, and so do the steps of loops whose number is
+known. What no rule understands becomes a `Foreign`
 node, whose key is a `StableOperation`; its inputs are the operands, then the values from outside
 that its regions read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from jaxlib.mlir.dialects import stablehlo
 
 from morello.base.errors import GraphError
 from morello.base.workers import CrashError, Worker
-from morello.graph.graph import Graph, Node, TensorType, apply
-from morello.graph.operators import Foreign, Input
+from morello.graph.graph import Graph, Node, TensorType, apply, in_order
+from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.mlir import captured, type_of
-from morello.importers.stablehlo_rules import RULES
+from morello.importers.recurrent import MOST_STEPS
+from morello.importers.stablehlo_rules import RULES, known
 from morello.importers.stablehlo_windows import WINDOW_RULES
 
 MOST_NODES = 100_000
@@ -35,6 +37,8 @@ SECONDS = 60.0
 
 _MAGIC = b"ML\xefR"
 """What artifacts begin with."""
+
+NOTHING: Mapping[Any, Node] = {}
 
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that call a function, and the attribute that names it."""
@@ -116,9 +120,14 @@ class _Reading:
         self._active: list[str] = []
         self._nodes = 0
 
-    def call(self, name: str, block: Any, inputs: Sequence[Node]) -> tuple[Node, ...]:
-        """The results of a function, or of any block that ends with a return."""
-        values = dict(zip(block.arguments, inputs, strict=True))
+    def call(
+        self, name: str, block: Any, inputs: Sequence[Node], outside: Mapping[Any, Node] = NOTHING
+    ) -> tuple[Node, ...]:
+        """The results of a function, or of any block that ends with a return.
+
+        A block within an operation may read values from outside.
+        """
+        values = {**outside, **dict(zip(block.arguments, inputs, strict=True))}
         self._active.append(name)
         for view in block.operations:
             operation = view.operation
@@ -135,12 +144,42 @@ class _Reading:
         inputs = [values[value] for value in operation.operands]
         if operation.name in _CALLS:
             return self._called(operation.attributes[_CALLS[operation.name]].value, inputs)
+        if operation.name == "stablehlo.while":
+            steps = self._steps(operation, inputs, values)
+            if steps is not None:
+                return steps
         types = [type_of(result) for result in operation.results]
         results = _understood(operation, inputs, types)
         if results is not None:
             return results
         key = StableOperation(operation, self._module)
         return _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
+
+    def _steps(
+        self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
+    ) -> tuple[Node, ...] | None:
+        """The results of a loop, as its steps one after the other.
+
+        None unless constants alone decide how many there are, they are few, and operators do all of
+        them.
+        """
+        condition, body = (region.blocks[0] for region in operation.regions)
+        before, active = self._nodes, [*self._active]
+        state = (*inputs,)
+        try:
+            for _ in range(MOST_STEPS + 1):
+                (goes_on,) = self.call(operation.name, condition, state, values)
+                decided = known(goes_on)
+                if decided is None:
+                    break
+                if not decided:
+                    return state if _by_operators(state, inputs) else None
+                state = self.call(operation.name, body, state, values)
+                state = (*map(_settled, state),)
+        except GraphError:  # what a step does is no graph, or it is too large a one
+            pass
+        self._nodes, self._active = before, active
+        return None
 
     def _called(self, name: str, inputs: Sequence[Node]) -> tuple[Node, ...]:
         if name in self._active:
@@ -150,6 +189,21 @@ class _Reading:
         if name not in self._functions:
             raise GraphError(f"the module has no function {name}.")
         return self.call(name, _body(name, self._functions[name]), inputs)
+
+
+def _by_operators(results: Sequence[Node], inputs: Sequence[Node]) -> bool:
+    """Whether no Foreign node is between these inputs and results."""
+    before = {*in_order(inputs)}
+    return not any(
+        isinstance(node.operator, Foreign) and node not in before for node in in_order(results)
+    )
+
+
+def _settled(node: Node) -> Node:
+    """A number that only constants decide, as such; other nodes are themselves."""
+    counts = node.type.size == 1 and node.dtype.kind in "iu"
+    value = known(node) if counts else None
+    return node if value is None else apply(Constant(value.astype(node.dtype)))
 
 
 def _body(name: str, function: Any) -> Any:
