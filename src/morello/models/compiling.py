@@ -34,6 +34,9 @@ GAP = 0.02
 SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
 
+LONGER = 20.0
+"""The budget of a second search for what takes much of the time, if the first had no bound."""
+
 _WAYS: tuple[Callable[[Stage], Stage], ...] = (
     in_place_by_pixels,
     in_place,
@@ -149,11 +152,12 @@ def compile_partition(
     """The kernels and the order of a graph that is cut into groups.
 
     The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
-    seconds, unless they say otherwise. `threads` are the most that a kernel may run on, by default
-    all that this process may use: a kernel that would not gain by them runs on one. A group that no
-    kernel computes is left to the framework, and if anything is, so is a segment that is not worth
-    its call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by
-    default 0. Raises `MorelloError`.
+    seconds, unless they say otherwise. Without a budget, what takes a tenth of the time or more is
+    searched for once more, for 20 seconds, if it had no bound by then. `threads` are the most that
+    a kernel may run on, by default all that this process may use: a kernel that would not gain by
+    them runs on one. A group that no kernel computes is left to the framework, and if anything is,
+    so is a segment that is not worth its call (see `light`). Other groups are tried for as many
+    seconds as `fuse_seconds` say, by default 0. Raises `MorelloError`.
     """
     return _compiled(partition.graph, partition, framework, options, perf_counter())
 
@@ -175,7 +179,7 @@ def _compiled(
         raise SearchError(f"fuse_seconds is a number of seconds, or 0, not {quoted(seconds)}.")
     known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
     known.update(asked)
-    kernels = Kernels(known)
+    kernels = Kernels(known, longer=0.0 if "budget" in asked else LONGER)
     weighing = Weighing()
     with same_workers():
         if seconds == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf
 
@@ -16,6 +17,9 @@ from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_all
 
+MUCH = 0.1
+"""The share of the cost of all calls from which on a kernel is worth a longer search."""
+
 _Wanted = tuple[Spec, tuple[str, ...], str]
 """A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
 
@@ -23,12 +27,19 @@ _Wanted = tuple[Spec, tuple[str, ...], str]
 class Kernels:
     """The kernels of calls that were compiled so far, with None for those that have none."""
 
-    def __init__(self, options: Options) -> None:
-        """The options are those of `morello.compile`; `threads` are the most of a kernel."""
+    def __init__(self, options: Options, longer: float = 0.0) -> None:
+        """The options are those of `morello.compile`; `threads` are the most of a kernel.
+
+        A kernel that takes much of the time is searched for again, for so many seconds `longer`, if
+        its search had no bound in time: what is found then may be several times as slow.
+        """
         self.options = options
+        self._longer = longer
         self.seconds = 0.0
         """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
+        self._again: set[_Wanted] = set()
+        """What was searched for longer."""
 
     @property
     def searches(self) -> float:
@@ -61,8 +72,36 @@ class Kernels:
         little, and the search for them takes longer.
         """
         began = time.perf_counter()
+        calls = [*calls]
         missing = [*map(_wanted, self.different(calls))]
         options = self.options if seconds is None else {**self.options, "budget": seconds}
+        self._compile(missing, options)
+        if self._longer and seconds is None:
+            unbound = {each: self._known[each] for each in self._slowest(calls)}
+            self._again |= {*unbound}
+            self._compile([*unbound], {**self.options, "budget": self._longer})
+            for each, first in unbound.items():
+                self._known[each] = _cheaper(first, self._known[each])
+        self.seconds += time.perf_counter() - began
+
+    def _slowest(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
+        """What takes at least a `MUCH` of the calls' cost, and was searched for without a bound."""
+        costs: dict[_Wanted, float] = defaultdict(float)
+        for call in calls:
+            kernel = self[call]
+            if kernel:
+                costs[_wanted(call)] += kernel.cost
+        least = MUCH * sum(costs.values())
+        return [each for each, cost in costs.items() if cost >= least and self._unbound(each)]
+
+    def _unbound(self, wanted: _Wanted) -> bool:
+        """Whether there was no bound when it was searched for, once."""
+        kernel = self._known[wanted]
+        search = kernel.statistics if kernel else None
+        return wanted not in self._again and search is not None and search.gap == inf
+
+    def _compile(self, missing: Sequence[_Wanted], options: Options) -> None:
+        """Compile these, or compile them again."""
         for weights in ("constant", "plain"):
             some = [each for each in missing if each[-1] == weights]
             asked: Options = {**options, "weights": weights}
@@ -75,9 +114,12 @@ class Kernels:
                 }
                 parallel = _compiled([*slow], asked)
                 for (each, kernel), other in zip(slow.items(), parallel, strict=True):
-                    if other and other.cost < kernel.cost:
-                        self._known[each] = other
-        self.seconds += time.perf_counter() - began
+                    self._known[each] = _cheaper(kernel, other)
+
+
+def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
+    """The second of two kernels if it is the cheaper one, or the only one."""
+    return other if other and (not kernel or other.cost < kernel.cost) else kernel
 
 
 def _wanted(call: StoredCall) -> _Wanted:
