@@ -74,6 +74,30 @@ def test_a_model_is_one_call_of_kernels() -> None:
     assert "gelu(f32[8,32] @" in str(door.report())
 
 
+class Recurrent(nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.layer, self.last = nn.Embedding(50, 8), nn.LSTM(8, 16), nn.Linear(16, 50)
+
+    def forward(self, ids: Any) -> Any:
+        return self.last(self.layer(self.words(ids))[0])
+
+
+def test_a_recurrent_network_is_one_call_of_kernels() -> None:
+    """As soon as the backend is imported: torch gives recurrent layers to none by itself."""
+    model, ids = Recurrent().eval(), torch.randint(0, 50, (5, 2))
+    assert error(compiled(model)(ids), model(ids)) < F32_TOLERANCE
+    (program,) = last().programs.values()
+    assert (program.segments, program.left) == (1, ())
+
+
+def test_a_long_recurrent_layer_is_left_to_torch() -> None:
+    model, ids = Recurrent().eval(), torch.randint(0, 50, (130, 2))
+    assert error(compiled(model)(ids), model(ids)) < F32_TOLERANCE
+    (program,) = last().programs.values()
+    assert [name for name, _ in program.left] == ["foreign lstm"]
+
+
 class GraphNetwork(nn.Module):  # type: ignore[misc, name-defined]
     """Attention of nodes to those that edges [2, e] come from, and means of their neighbours."""
 

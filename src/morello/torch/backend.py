@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, cast
 
 import torch
+import torch._dynamo.config
 from torch import fx
 
 from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
@@ -30,6 +31,9 @@ MOST_CHANGES = 3
 
 _KEPT = 100
 """The graphs that a report is about: the last ones."""
+
+
+torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
 
 
 @dataclass
