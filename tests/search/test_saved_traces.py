@@ -88,3 +88,16 @@ def test_nothing_is_written_once_the_code_has_changed(
 def test_only_names_of_this_package_are_loaded() -> None:
     with pytest.raises(pickle.UnpicklingError, match="is not of this package"):
         saved_traces._Unpickler(pickle.dumps(Path("/"))).load()
+
+
+def test_what_was_traced_for_a_tuning_of_a_portable_target_is_not_traced_again(
+    traced: list[object],
+) -> None:
+    first, other, *_ = find_target("x86-64-v3").tunings
+    found(first)
+    assert traced
+    traced.clear()
+    found(first)
+    assert not traced
+    found(other)  # which has other costs
+    assert traced

@@ -126,11 +126,16 @@ def _opened(folder: Path) -> RememberedPrograms | None:
 
 
 def _is_known(family: Family) -> bool:
-    """Whether all that a target's rules depend on is among the files of this package."""
+    """Whether all that a target's rules depend on is among the files of this package.
+
+    It may be one of the tunings of a target that has a name.
+    """
     try:
-        return find_target(family.target.name).kernels == family.target.kernels
+        named = find_target(family.target.name)
     except MorelloError:
         return False
+    kernels = family.target.kernels
+    return any(each.kernels == kernels for each in (named, *named.tunings))
 
 
 def _name(family: Family, kind: Kind, ideal: bool) -> str:
