@@ -24,12 +24,29 @@ typedef struct {
   int8_t *stale;
 } Values;
 
+// The first place from `first` on of a node with a rank below one, or the end. It is near as a rule.
+static int64_t place_below(const int32_t *order, int64_t first, int64_t end, const int64_t *rank,
+                           int64_t least) {
+  int64_t step = 1;
+  while (first + step < end && rank[order[first + step]] >= least) step *= 2;
+  int64_t last = first + step < end ? first + step : end;
+  while (first < last) {
+    int64_t middle = (first + last) / 2;
+    if (rank[order[middle]] >= least) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
 void by_falling_rank(const int32_t *order, int64_t orders, const int32_t *added, int64_t addeds,
                      const int64_t *rank, int32_t *result) {
-  for (int64_t i = 0, j = 0; i < orders || j < addeds;) {
-    bool old = j == addeds || (i < orders && rank[order[i]] >= rank[added[j]]);
-    *result++ = old ? order[i++] : added[j++];
+  int64_t begin = 0;
+  for (int64_t j = 0; j < addeds; j++) {
+    int64_t end = place_below(order, begin, orders, rank, rank[added[j]]);
+    for (; begin < end; begin++) *result++ = order[begin];
+    *result++ = added[j];
   }
+  for (; begin < orders; begin++) *result++ = order[begin];
 }
 
 void pass_memory_on(const Growing *graph, const int32_t *order, int64_t count, bool *grown,

@@ -108,7 +108,7 @@ def open_nodes(
     it from a root. Only nodes up to `farthest` are visited. Gives them with their distances, those
     of the edges that are not known included, and sets the cutoffs.
     """
-    values.cutoff[order], values.away[order] = -1.0, INFINITE
+    values.cutoff[:], values.away[:] = -1.0, INFINITE
     values.cutoff[roots], values.away[roots] = uppers, 0.0
     nodes, distance = np.empty(len(order), np.int32), np.empty(len(order))
     count = LOOPS.open_nodes(
@@ -122,7 +122,7 @@ def edges_within(
 ) -> Bools:
     """Which edges a program of a root may contain that costs at most `upper`; sets the cutoffs."""
     within = np.zeros(len(graph.edges.rule), np.bool_)
-    values.cutoff[order] = -1.0
+    values.cutoff[:] = -1.0
     values.cutoff[root] = upper
     LOOPS.edges_within(graph, order, len(order), values, packing, within)
     return within
