@@ -169,8 +169,8 @@ class _Tapes:
 
 
 def _by_rule(rules: Ints, rows: Ints) -> list[tuple[int, Ints]]:
-    """The rows of each rule."""
-    return [(number, rows[rules == number]) for number in np.unique(rules).tolist()]
+    """The rows of each rule; mostly there are none."""
+    return [(number, rows[rules == number]) for number in sorted({*rules.tolist()})]
 
 
 def _joined(parts: Sequence[Recorded]) -> Recorded:
