@@ -37,7 +37,7 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 60
+RANDOM_PROGRAMS = 120
 BEST_PROGRAMS = 2
 SAVED_PROGRAMS = (
     "f32[7,13] @ f32[13,11]",
