@@ -48,8 +48,12 @@ NOT_JOINED = (
 )
 """As operands have gaps or other orders, not all have the dimensions, or windows overlap."""
 
-DEARER = 1.035
-"""Rows of joined images begin inside of cache lines, and are copied where others are not."""
+ODD = "relu(conv(f32[1,128,13,13], f32[32,128,1,1]))"
+"""Rows of the joined image begin inside of cache lines, and are copied where others are not."""
+
+DEARER = {ODD: 1.035}
+"""The most that joining may cost, if more than `ROUNDED`."""
+ROUNDED = 1.005
 
 
 @pytest.mark.parametrize("text", JOINED)
@@ -74,11 +78,9 @@ def test_what_does_not_go_together_is_not_joined(text: str) -> None:
     assert joining_of(parse(text)) == NO_JOINING
 
 
-@pytest.mark.parametrize(
-    "text", [*JOINED, "relu(conv(f32[1,128,13,13], f32[32,128,1,1]))", "tanh(f32[5,55,33])"]
-)
+@pytest.mark.parametrize("text", [*JOINED, ODD, "tanh(f32[5,55,33])"])
 def test_joining_costs_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     goal, machine = parse(text), find_target("x86-64-v3")
     with_join = Session(goal, machine).solve().cost
     monkeypatch.setattr(space, "joining_of", lambda _: NO_JOINING)
-    assert with_join <= Session(goal, machine).solve().cost * DEARER
+    assert with_join <= Session(goal, machine).solve().cost * DEARER.get(text, ROUNDED)

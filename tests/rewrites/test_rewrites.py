@@ -381,19 +381,10 @@ def test_pixels_in_a_fourth_of_the_sets_must_be_copied_for_windows() -> None:
 @pytest.mark.parametrize(
     ("columns", "aliased"),
     [
-        (1024, 1),
-        (512, 2),
-        (1536, 2),
-        (256, 4),
-        (384, 8),
-        (64, 0),
-        (80, 0),
-        (500, 256),
-        (501, 1024),
-        (502, 512),
-        (504, 128),
+        (1024, 1), (512, 2), (1536, 2), (256, 4), (384, 8), (64, 0), (80, 0), (500, 256),
+        (501, 1024), (502, 512), (504, 128),
     ],
-)
+)  # fmt: skip
 def test_tiles_of_tall_arrays_are_aliased(columns: int, aliased: int) -> None:
     """Rows of 512 floats lie 2048 bytes apart, those of 500 begin at multiples of 16 bytes."""
     whole = spec(8, columns, 8)

@@ -14,7 +14,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Constant, Conv, Gather, Pad, Slice
-from morello.graph.patterns.matching import constant, reshaped, transposed
+from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
 
 
 def transposed_convolution(
@@ -125,9 +125,5 @@ def _more_outputs(taps: int, gap: int, before: int, size: int) -> int:
 
 def _reversed(x: Node, axis: int) -> Node:
     """The elements along a short axis in reverse order."""
-    parts = []
-    for n in reversed(range(x.shape[axis])):
-        starts, stops = [0] * x.type.rank, [*x.shape]
-        starts[axis], stops[axis] = n, n + 1
-        parts.append(apply(Slice((*starts,), (*stops,), (1,) * x.type.rank), x))
+    parts = [sliced(x, axis, n, n + 1) for n in reversed(range(x.shape[axis]))]
     return apply(Concat(axis), *parts)

@@ -1,9 +1,8 @@
 """From StableHLO, which JAX lowers functions to, to graphs.
 
-Functions that are called become part of the graph, and so do the steps of loops whose number is
-known. What no rule understands becomes a `Foreign`
-node, whose key is a `StableOperation`; its inputs are the operands, then the values from outside
-that its regions read.
+Functions that are called become part of the graph, and so do the iterations of loops whose number
+is known. What no rule understands becomes a `Foreign` node, whose key is a `StableOperation`; its
+inputs are the operands, then the values from outside that its regions read.
 """
 
 from __future__ import annotations

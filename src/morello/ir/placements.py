@@ -62,7 +62,7 @@ _WITH_ALIAS = "with_alias"
 
 
 def _alias(aliased: int) -> int:
-    """What a table in that role has in place of `aliased`, which is 0 or a power of two."""
+    """The column of such a table for `aliased`, which is 0 or a power of two: its bit length."""
     return aliased.bit_length()
 
 

@@ -30,10 +30,10 @@ class Placement:
 
     `contiguous` counts the innermost physical dimensions without gaps. `aliased` is at how many
     places of a way of an L1 cache runs begin, by the stride over a gap, if these are so few that
-    they cause conflict misses, or so many that runs begin inside of cache lines; else it is 0
-    (see `aliased_at`). `vector` is the number of elements
-    per register (0 in memory); vectors run along the layout's fastest dimension. The *ideal*
-    placement, of rank 0, stands for the best possible layout, in lower bounds.
+    they cause conflict misses, or so many that runs begin inside of cache lines; else it is 0 (see
+    `aliased_at`). `vector` is the number of elements per register (0 in memory); vectors run along
+    the layout's fastest dimension. The *ideal* placement, of rank 0, stands for the best possible
+    layout, in lower bounds.
     """
 
     layout: Layout

@@ -89,7 +89,7 @@ def exact_division(node: Node) -> Node | None:
 def limited_division(node: Node) -> Node | None:
     """minimum(x, c) / c -> minimum(x, c) * (1 / c), and y * minimum(x, c) / c likewise.
 
-    These are hard sigmoids and swishes, if c * (1 / c) is 1: the limit still becomes 1 exactly.
+    Hard sigmoid and hard swish are of this form. Only if c * (1 / c) is 1, so that 1 stays exact.
     """
     if not (is_map(node, "divide") and is_float(node.dtype)):
         return None

@@ -6,7 +6,7 @@ import numpy as np
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Constant, Conv, Dot, Slice
-from morello.graph.patterns.matching import constant, is_float
+from morello.graph.patterns.matching import constant, is_float, sliced
 
 REGISTER = 16
 """The numbers in a register of f32, on machines with the widest: others have a divisor of it."""
@@ -37,7 +37,7 @@ def conv_of_registers(node: Node) -> Node | None:
         return None
     if not 0 < more <= count * _MOST_MORE:
         return None
-    return _first(apply(conv, x, _with_more(filters, 0, more)), _CHANNELS, count)
+    return sliced(apply(conv, x, _with_more(filters, 0, more)), _CHANNELS, 0, count)
 
 
 def dot_of_registers(node: Node) -> Node | None:
@@ -58,7 +58,7 @@ def dot_of_registers(node: Node) -> Node | None:
     if not (is_float(node.dtype) and large and 0 < more <= count * _MOST_MORE):
         return None
     wider = apply(dot, x, _with_more(weights, axis, more))
-    return _first(wider, node.type.rank - 1, count)
+    return sliced(wider, node.type.rank - 1, 0, count)
 
 
 def map_before_slice(node: Node) -> Node | None:
@@ -76,7 +76,7 @@ def map_before_slice(node: Node) -> Node | None:
         return _with_more(x, place, more) if place >= 0 and x.shape[place] > 1 else x
 
     inputs = [whole if x is varying[0] else longer(x) for x in node.inputs]
-    return _first(apply(node.operator, *inputs), axis, count)
+    return sliced(apply(node.operator, *inputs), axis, 0, count)
 
 
 def _sliced_axis(node: Node) -> int | None:
@@ -87,15 +87,9 @@ def _sliced_axis(node: Node) -> int | None:
     for axis in (_CHANNELS, node.type.rank - 1):
         count, most = node.shape[axis], x.shape[axis]
         few = 0 < most - count <= count * _MOST_MORE
-        if few and node.operator == _first(x, axis, count).operator:
+        if few and node.operator == sliced(x, axis, 0, count).operator:
             return axis
     return None
-
-
-def _first(x: Node, axis: int, count: int) -> Node:
-    """So many elements along an axis."""
-    stops = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    return apply(Slice((0,) * x.type.rank, stops, (1,) * x.type.rank), x)
 
 
 def _with_more(node: Node, axis: int, more: int) -> Node:
