@@ -15,10 +15,12 @@ from morello.graph.operators import Constant, Conv
 from morello.importers.gaps import transposed_convolution
 
 
-def transposed(image: Node, weight: Node, stride: int, before: int, after: int) -> Graph:
+def transposed(
+    image: Node, weight: Node, stride: int, before: int, after: int, groups: int = 1
+) -> Graph:
     """The same in both dimensions."""
     strides, first, last = ((n, n) for n in (stride, before, after))
-    result = transposed_convolution(image, weight, strides, first, last, (1, 1), groups=1)
+    result = transposed_convolution(image, weight, strides, first, last, (1, 1), groups)
     return Graph((image,), (result,))
 
 
@@ -40,13 +42,18 @@ def test_random_ones() -> None:
         random, generator = Random(seed), np.random.default_rng(seed)
         taps, stride = random.randint(1, 6), random.randint(2, 4)
         before, after = (random.randrange(taps) for _ in range(2))
-        image = generator.standard_normal((1, 3, random.randint(3, 6), random.randint(3, 6)))
-        weight = constant(generator, 3, 2, taps, taps)
+        groups = random.randint(1, 2)
+        image = generator.standard_normal((1, 4, random.randint(3, 6), random.randint(3, 6)))
+        weight = constant(generator, 4, 3, taps, taps)
         assert isinstance(weight.operator, Constant)
-        whole = scattered(image[0], weight.operator.array, stride)
+        images = np.split(image[0], groups)
+        weights = np.split(weight.operator.array, groups)
+        whole = np.concatenate(
+            [scattered(x, w, stride) for x, w in zip(images, weights, strict=True)]
+        )
         if min(whole.shape[1:]) - before - after < 1:
             continue
-        graph = transposed(given(*image.shape), weight, stride, before, after)
+        graph = transposed(given(*image.shape), weight, stride, before, after, groups)
         (got,) = evaluate(graph, [image])
         sizes = [n - after for n in whole.shape[1:]]
         expected = whole[:, before : sizes[0], before : sizes[1]]
@@ -67,3 +74,14 @@ def test_a_phase_has_few_taps(taps: int, stride: int, padding: int, kept: int, p
     (conv,) = [node for node in graph.nodes if isinstance(node.operator, Conv)]
     assert conv.inputs[1].shape[2:] == (kept, kept)
     assert prod(conv.shape[2:]) == pixels**2
+
+
+def test_the_filters_of_a_phase_are_beside_each_other() -> None:
+    """Where channels are last in memory, whole pixels are then put in their places."""
+    weight = constant(np.random.default_rng(0), 16, 8, 2, 2)
+    assert isinstance(weight.operator, Constant)
+    graph = transposed(given(1, 16, 8, 8), weight, 2, 0, 0)
+    (conv,) = [node for node in graph.nodes if isinstance(node.operator, Conv)]
+    (filters,) = evaluate(Graph((), (conv.inputs[1],)), [])
+    expected = weight.operator.array.transpose(2, 3, 1, 0).reshape(32, 16, 1, 1)
+    np.testing.assert_array_equal(filters, expected)

@@ -1,8 +1,8 @@
 """Convolutions of images with zeros between their elements, also known as transposed ones.
 
 Most products would be with those zeros. Outputs that are a stride apart read the same elements of
-the image, with other taps, so each of their phases is a channel of a convolution of the image as
-it is; the phases are then put in their places.
+the image, with other taps, so each of their phases is a convolution of the image as it is. All are
+made as one, with the filters of a phase beside each other; the phases are then put in their places.
 """
 
 from __future__ import annotations
@@ -93,16 +93,17 @@ def convolution_with_gaps(
         zero = apply(Constant(np.zeros((), filters.dtype)))
         padded = apply(Pad((0, 0, *low), (0, 0, *high)), filters, zero)
     pairs = [n for pair in zip(steps, gaps, strict=True) for n in pair]
-    phased = reshaped(padded, (count, depth, *pairs))
+    each = count // groups
+    phased = reshaped(padded, (groups, each, depth, *pairs))
     for d, gap in enumerate(gaps):
-        phased = _reversed(phased, 3 + 2 * d) if gap > 1 else phased
-    phases, kept = [3 + 2 * d for d in range(rank)], [2 + 2 * d for d in range(rank)]
+        phased = _reversed(phased, 4 + 2 * d) if gap > 1 else phased
+    phases, kept = [4 + 2 * d for d in range(rank)], [3 + 2 * d for d in range(rank)]
     kernel = reshaped(
-        transposed(phased, (0, *phases, 1, *kept)), (count * int(np.prod(gaps)), depth, *steps)
+        transposed(phased, (0, *phases, 1, 2, *kept)), (count * int(np.prod(gaps)), depth, *steps)
     )
     conv = Conv((1,) * rank, (*firsts,), (*lasts,), (1,) * rank, groups)
-    result = reshaped(apply(conv, image, kernel), (image.shape[0], count, *gaps, *counts))
-    order = (0, 1, *(n for d in range(rank) for n in (2 + rank + d, 2 + d)))
+    result = reshaped(apply(conv, image, kernel), (image.shape[0], groups, *gaps, each, *counts))
+    order = (0, 1, 2 + rank, *(n for d in range(rank) for n in (3 + rank + d, 2 + d)))
     whole = [n * gap for n, gap in zip(counts, gaps, strict=True)]
     placed = reshaped(transposed(result, order), (image.shape[0], count, *whole))
     if whole == sizes:
