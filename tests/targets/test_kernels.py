@@ -19,6 +19,7 @@ from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
 from morello.ir.primitives import quantized_matmul
+from morello.ir.rounding import Bounded
 from morello.targets import TARGETS
 from morello.targets.cpu import TILES, host_cpu
 from morello.targets.helpers.collect import used_in
@@ -279,6 +280,11 @@ def compare(case: Case, found: Array, wanted: Array, inputs: Sequence[Array]) ->
     relative = 4e-6 if operation.function is not None else 2e-6 * (8 + terms**0.5)
     largest = np.nanmax(np.abs(np.where(np.isfinite(wanted), wanted, 0)), initial=0.0)
     absolute = relative * max(1.0, largest)
+    if operation.name == "QuantizedMatmul":  # which rounds x to integers
+        exact = [Bounded(value.astype(np.float64)) for value in inputs[:-1]]
+        exact[1] = Bounded(inputs[1])
+        (bounded,) = operation.primitive.bound(operation, exact, case.spec.dtypes)
+        absolute = max(absolute, float(np.nanmax(bounded.bound)))
     if operation.function is not None:
         absolute = FLUSHED if operation.name in VANISHING else 1e-37
     np.testing.assert_allclose(
