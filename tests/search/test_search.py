@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.search.brute import Amounts, Brute, small_target
 from tests.support import searched, with_capacities
 
+import morello
 from morello.base.errors import SearchError
 from morello.engine import INFINITE
 from morello.frontends.text import parse
@@ -240,3 +241,9 @@ def test_a_core_may_get_a_piece_that_takes_more_steps_than_the_whole() -> None:
     spec = parse("exp(f32[300,300])")
     two = replace(AVX512, cores=2)
     assert search(replace(spec, parallel=True), two).cost <= search(spec, AVX512).cost
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+def test_elements_of_a_run_are_repeated_in_registers(target: Target) -> None:
+    impl, _ = morello.implement("broadcast(u32[8,40], axis=2, size=2)", target=target)
+    assert any("repeat2_u32" in str(decision) for decision in impl.decisions())

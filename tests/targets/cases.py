@@ -61,6 +61,7 @@ MOST_HOMES = 6
 MOST_REGISTERS = 6
 POWERS = (2, 4, 8, 16, 32, 64)
 FILTERS = "transpose_filters"
+REPEAT = "repeat"
 TURNED = [("k", "m"), ("j", "n"), ("n", "g"), ("n", "m")]
 BY_TWO = "_by_two_"
 LONG = (100, 300, 1000, 2100)
@@ -102,6 +103,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     if name in ("FillZero", "FillLowest", "FillHighest"):
         value = name.removeprefix("Fill").lower()
         return [fill(1, value), fill(2, value), fill(3, value)]
+    if kernel.name.startswith(REPEAT):
+        return [broadcast(3, 2)]
     if name == "Broadcast":
         return [broadcast(1, 0), broadcast(2, 0), broadcast(2, 1), broadcast(3, 1)]
     if name == "OnePrefix":
@@ -363,6 +366,9 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if kernel.name.startswith(FILTERS):
         n = kernel.registers
         return {"i": range(n, n + 1), "j": range(n, n + 1), "k": range(1, 6), "l": range(1, 6)}
+    if kernel.name.startswith(REPEAT):
+        times = int(kernel.name.removeprefix(REPEAT)[0])
+        return {"i": range(1, 2), "j": range(32, 70), "k": range(times, times + 1)}
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         return {"x": range(width, width + 1)}

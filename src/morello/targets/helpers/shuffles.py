@@ -11,6 +11,9 @@ from morello.targets.helpers.vectors import full_width, rounding_helpers, scalar
 
 LANE_BYTES = 16  # x86 shuffles are cheap only within lanes of so many bytes
 
+REPETITIONS = (2, 4, 8)
+"""How often elements of a run are repeated in registers."""
+
 _TRANSPOSES = {
     "avx512": ((4, 16), (4, 8), (4, 4), (2, 16), (2, 8), (1, 16)),
     "avx2": ((4, 8), (4, 4), (2, 16), (2, 8), (1, 16)),
@@ -27,6 +30,9 @@ def shuffle_helpers(isa: str) -> dict[str, str]:
     result |= _interleave4(isa, 16)
     if isa == "avx512":
         result |= _interleave4(isa, 64)
+    for bytes_ in (1, 2, 4):
+        for times in REPETITIONS:
+            result |= _repeat(isa, bytes_, times)
     w = full_width(isa, "f32")
     return result | _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
 
@@ -171,6 +177,34 @@ static inline void {name}(const void *src, long src_stride, void *dst, long chan
   }}
 }}"""
     }
+
+
+def _repeat(isa: str, bytes_: int, times: int) -> dict[str, str]:
+    """Each element of a run of at least a register's results, repeated.
+
+    The last register overlaps the one before it.
+    """
+    dtype, element = f"u{bytes_ * 8}", f"uint{bytes_ * 8}_t"
+    wide = full_width(isa, dtype)
+    step = wide // times
+    if step < 2:
+        return {}
+    kind, name = f"{dtype}x{wide}", f"repeat{times}_{bytes_}"
+    listed = ", ".join(str(lane // times) for lane in range(wide))
+    helpers = vector_helpers(isa, dtype, wide)
+    helpers[name] = f"""\
+static inline void {name}(const void *src, void *dst, long n) {{
+  typedef {element} part
+      __attribute__((vector_size({step * bytes_}), aligned({bytes_}), may_alias));
+  const {element} *s = src;
+  {element} *d = dst;
+  for (long i = 0; i < n; i += {step}) {{
+    const long at = i + {step} <= n ? i : n - {step};
+    const part v = *(const part *)(s + at);
+    store_{kind}(d + at * {times}, __builtin_shufflevector(v, v, {listed}));
+  }}
+}}"""
+    return helpers
 
 
 def _interleave2(isa: str, n: int) -> dict[str, str]:

@@ -24,6 +24,7 @@ from morello.ir.dtype import (
 )  # fmt: skip
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.gathering import take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
@@ -47,6 +48,7 @@ from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
     pack,
+    repeat,
     transpose,
     transpose_filters,
 )
@@ -131,6 +133,9 @@ def standard_kernels(
             floats = [d for d in same if d.is_float and d.lanes == 1]
             kernels += [transpose_filters(dtype, n, cycles) for dtype in floats]
     kernels += odd_even(widest // 2)
+    for dtype in (F32, I32, U32, I16, U16, I8, U8):
+        wide = widest // dtype.bytes
+        kernels += [repeat(dtype, wide, times) for times in REPETITIONS if 2 * times <= wide]
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]

@@ -83,6 +83,34 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> LeafKernel:
     )  # fmt: skip
 
 
+def repeat(dtype: DType, width: int, times: int) -> LeafKernel:
+    """Repeat each element of a contiguous run so many times, one beside the other."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        *_, along, repeated = s.operation.dims
+        last = (0, repeated) not in s.operation.places and (0, along) in s.operation.places
+        yield Condition(np.full(len(s), last), "the last dimension of out must be the one x lacks")
+        if not last:
+            return
+        yield from unit_sizes(s, but=(along, repeated))
+        yield Condition(s.sizes[-1] == times, f"the last size must be {times}")
+        least = max(times, width // times)
+        yield Condition(s.sizes[-2] >= least, f"x must have at least {least} elements")
+        yield flat(s, 0)
+        runs, _ = s.runs(1)
+        yield Condition((runs == 1) & s.placements.row_major(s.codes[1]), "out must be contiguous")
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = 1.0 + (LOAD + STORE + 0.5) * -(-s.sizes[-2] * times // width)
+        return cycles
+
+    return LeafKernel(
+        f"repeat{times}_{dtype}", "Broadcast", (dtype, dtype), (None, None),
+        f"repeat{times}_{dtype.bytes}(&{{x}}, &{{out}}, {{length}});",
+        lambda x: x, applies, cost, registers=2, group="shuffles",
+    )  # fmt: skip
+
+
 def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
     """Where a dimension has size n, and its elements are contiguous in memory."""
     position, _ = s.operation.places[operand, dim]
