@@ -283,6 +283,7 @@ def compare(case: Case, found: Array, wanted: Array, inputs: Sequence[Array]) ->
     if operation.name == "QuantizedMatmul":  # which rounds x to integers
         exact = [Bounded(value.astype(np.float64)) for value in inputs[:-1]]
         exact[1] = Bounded(inputs[1])
+        assert operation.primitive is not None
         (bounded,) = operation.primitive.bound(operation, exact, case.spec.dtypes)
         absolute = max(absolute, float(np.nanmax(bounded.bound)))
     if operation.function is not None:
