@@ -31,6 +31,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.rewriting import simplified
+from morello.importers.gaps import transposed_convolution
 
 
 def test_what_only_depends_on_constants_is_computed() -> None:
@@ -341,3 +342,25 @@ def test_rotary_embeddings_are_computed_by_halves() -> None:
     wrong = apply(Concat(3), f("neg", a), b)
     other = Graph((x,), (f("add", f("multiply", wrong, s), f("multiply", x, c)),))
     assert simplified(other).outputs[0].operator == Map("add")
+
+
+def phases(filters: int, groups: int = 1) -> Node:
+    """A transposed convolution by 2 x 2 windows that are 2 pixels apart, cropped by one pixel."""
+    weight = random(8, filters // groups, 2, 2)
+    return transposed_convolution(given(1, 8, 5, 5), weight, (2, 2), (1, 1), (0, 0), (1, 1), groups)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_functions_of_phases_are_taken_before_they_are_put_in_their_places(groups: int) -> None:
+    image = phases(6, groups)
+    normed = f("add", f("multiply", image, random(6, 1, 1)), random(1, 6, 1, 1))
+    result = after(f("multiply", f("sigmoid", normed), normed))
+    assert names(result) == ["conv", "add", "silu", "reshape", "transpose", "reshape", "slice"]
+
+
+def test_functions_of_pixels_are_taken_where_these_are() -> None:
+    image = phases(6)
+    result = after(f("add", image, random(*image.shape)))
+    assert isinstance(result.operator, Map)
+    tokens = apply(Transpose((0, 2, 1)), apply(Reshape((1, 6, 81)), image))
+    assert isinstance(after(f("add", tokens, random(1, 81, 1))).operator, Map)

@@ -12,6 +12,7 @@ from morello.graph.patterns import (
     functions,
     joins,
     norms,
+    placing,
     rotary,
     softmax,
     units,
@@ -19,7 +20,9 @@ from morello.graph.patterns import (
 )
 from morello.graph.patterns.matching import Rule
 
-_FAMILIES = folding, units, views, joins, functions, softmax, norms, attention, rotary, embedding
+_FAMILIES = (
+    folding, units, views, placing, joins, functions, softmax, norms, attention, rotary, embedding,
+)  # fmt: skip
 
 
 def _collected() -> Mapping[type[Operator], tuple[Rule, ...]]:
