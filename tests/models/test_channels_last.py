@@ -16,6 +16,7 @@ from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten
+from morello.importers.gaps import transposed_convolution
 from morello.models.channels_last import channels_last, in_place_by_pixels
 from morello.models.compiling import partitioned
 from morello.models.schedule import Stage, StoredCall, schedule
@@ -135,6 +136,15 @@ def test_images_stay_in_rows_around_filters_that_leave_registers_empty() -> None
     assert windows and all("NHWC" not in text for text in windows)
     assert [text for text in texts if "f32[16,16,3,3]" in text and "NHWC" in text]
     assert not [text for text in texts if "tanh" in text and "NHWC" in text]
+
+
+def test_phases_have_their_channels_last_whatever_reads_their_image() -> None:
+    x = given(1, 16, 8, 8)
+    weight = constant(np.random.default_rng(0), 16, 16, 2, 2)
+    image = transposed_convolution(conv(x, 16, 1, 0), weight, (2, 2), (1, 1), (0, 0), (1, 1), 1)
+    texts = computed(Graph((x,), (conv(image, 3, 3, 1),)))
+    assert [text for text in texts if "f32[64,16,1,1]" in text and "NHWC" in text]
+    assert [text for text in texts if "f32[3,16,3,3]" in text and "NHWC" not in text]
 
 
 def test_padding_of_equal_numbers_is_stored_again_and_again() -> None:

@@ -105,9 +105,17 @@ def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[No
         for call, nodes in near:
             alike = [node for node in nodes if node not in _slid_over(call)]
             shapes = {node.shape for node in alike if node in rows}
-            if shapes:
-                rows |= {node for node in alike if call.copies or node.shape in shapes}
+            rows |= {node for node in alike if any(_alike(call, node, of) for of in shapes)}
     return rows
+
+
+def _alike(call: StoredCall, image: Node, shape: tuple[int, ...]) -> bool:
+    """Whether a call puts pixels of an image beside those of one of a shape, or computes them so.
+
+    A copy may put channels beside others, or pixels, but not the phases of an image.
+    """
+    kept = image.shape[1] == shape[1] or image.shape[2:] == shape[2:]
+    return kept if call.copies else image.shape == shape
 
 
 def _slid_over(call: StoredCall) -> set[Node]:
