@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
+from typing import Unpack
 
 import numpy as np
+import pytest
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Dot, Input
 from morello.graph.partition import by_rule
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
 from morello.models.kernels import Kernels
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.options import Options
 from morello.search.result import SearchStatistics
+from morello.several import compile_all
 
 SOON: Options = {"budget": 0.001, "gap": 0.5, "threads": 1, "table": None}
 """Too short for a bound."""
@@ -52,3 +59,25 @@ def test_what_was_priced_is_searched_for_longer_once_it_is_chosen() -> None:
     kernels = Kernels(SOON, longer=100.0)
     assert found(kernels, seconds=0.001)[1].gap == inf
     assert found(kernels)[1].gap <= 0.5
+
+
+@pytest.mark.parametrize(("gap", "budgets"), [(0.04, [9.0]), (0.1, [9.0, 100.0])])
+def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
+    gap: float, budgets: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So is what has a bound, if the program that was found may cost much more."""
+    soon: Options = {"budget": 9.0, "gap": 0.02, "threads": 1, "table": None}
+    asked: list[float] = []
+
+    def compiled(specs: Sequence[Spec], **options: Unpack[Options]) -> list[Kernel]:
+        kernels = compile_all(specs, **options)
+        for kernel in kernels:
+            asked.append(options["budget"])
+            assert kernel.statistics
+            if asked == [9.0]:
+                kernel.statistics = replace(kernel.statistics, gap=gap)
+        return kernels
+
+    monkeypatch.setattr("morello.models.kernels.compile_all", compiled)
+    found(Kernels(soon, longer=100.0))
+    assert asked == budgets

@@ -35,7 +35,7 @@ SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
 
 LONGER = 20.0
-"""The budget of a second search for what takes much of the time, if the first had no bound."""
+"""The budget of a second search for what takes much of the time, if the first left a wide gap."""
 
 _WAYS: tuple[Callable[[Stage], Stage], ...] = (
     in_place_by_pixels,

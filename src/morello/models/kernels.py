@@ -17,8 +17,8 @@ from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_all
 
-MUCH = 0.1
-"""The share of the cost of all calls from which on a kernel is worth a longer search."""
+MUCH = 0.05
+"""A kernel is worth a longer search if it may cost less by this share of the cost of all calls."""
 
 _Wanted = tuple[Spec, tuple[str, ...], str]
 """A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
@@ -31,7 +31,8 @@ class Kernels:
         """The options are those of `morello.compile`; `threads` are the most of a kernel.
 
         A kernel that takes much of the time is searched for again, for so many seconds `longer`, if
-        its search had no bound in time: what is found then may be several times as slow.
+        its search had ended far from its bound, or without one: it may be several times as slow as
+        the cheapest.
         """
         self.options = options
         self._longer = longer
@@ -77,28 +78,25 @@ class Kernels:
         options = self.options if seconds is None else {**self.options, "budget": seconds}
         self._compile(missing, options)
         if self._longer and seconds is None:
-            unbound = {each: self._known[each] for each in self._slowest(calls)}
-            self._again |= {*unbound}
-            self._compile([*unbound], {**self.options, "budget": self._longer})
-            for each, first in unbound.items():
+            promising = {each: self._known[each] for each in self._promising(calls)}
+            self._again |= {*promising}
+            self._compile([*promising], {**self.options, "budget": self._longer})
+            for each, first in promising.items():
                 self._known[each] = _cheaper(first, self._known[each])
         self.seconds += time.perf_counter() - began
 
-    def _slowest(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
-        """What takes at least a `MUCH` of the calls' cost, and was searched for without a bound."""
-        costs: dict[_Wanted, float] = defaultdict(float)
+    def _promising(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
+        """What may cost less by a `MUCH` of the calls' cost, and was not searched for again."""
+        excess: dict[_Wanted, float] = defaultdict(float)
         for call in calls:
-            kernel = self[call]
-            if kernel:
-                costs[_wanted(call)] += kernel.cost
-        least = MUCH * sum(costs.values())
-        return [each for each, cost in costs.items() if cost >= least and self._unbound(each)]
-
-    def _unbound(self, wanted: _Wanted) -> bool:
-        """Whether there was no bound when it was searched for, once."""
-        kernel = self._known[wanted]
-        search = kernel.statistics if kernel else None
-        return wanted not in self._again and search is not None and search.gap == inf
+            wanted, kernel = _wanted(call), self[call]
+            search = kernel.statistics if kernel else None
+            if kernel and search and search.gap > self.options.get("gap", 0.0):
+                excess[wanted] += kernel.cost * (1 - search.of_bound)
+        least = MUCH * self.cost(call for call in calls if self[call])
+        return [
+            each for each, cycles in excess.items() if cycles >= least and each not in self._again
+        ]
 
     def _compile(self, missing: Sequence[_Wanted], options: Options) -> None:
         """Compile these, or compile them again."""
