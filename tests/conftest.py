@@ -45,6 +45,17 @@ def _few_peaks() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> Iterator[None]:
+    """Several Specs are compiled in one process, as workers of pytest are on all cores.
+
+    A worker process would import and trace anew what is known here. Tests of them say 0 seconds.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("morello.base.sharing.PATIENCE_S", 600.0)
+        yield
+
+
 # ---- kinds
 
 

@@ -34,11 +34,6 @@ SPECS = ("f32[4,6] @ f32[6,8]", "relu(f32[8])", "softmax(f32[4,8])", "f32[8,8] +
 TOO_LARGE = "f32[1000000000,100] @ f32[100,4]"
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "PATIENCE_S", 600.0)
-
-
 def test_each_is_what_compile_gives() -> None:
     kernels = morello.compile_all(SPECS)
     for spec, kernel in zip(SPECS, kernels, strict=True):
