@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.docs import test_tutorial as tutorial
 from tests.docs.pages import (
     MACHINE,
     PAGES,
@@ -95,8 +96,10 @@ def as_run(command: Command) -> list[str]:
 CONSOLE = [
     pytest.param(block, id=f"{page.stem}-{number}")
     for page in PAGES
+    if page != tutorial.PAGE
     for number, block in enumerate(commands(page))
 ]
+"""Those of all pages but one, which `test_tutorial` follows as a whole."""
 
 
 @pytest.mark.parametrize("block", CONSOLE)
