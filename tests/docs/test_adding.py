@@ -32,12 +32,15 @@ def changed(
     """Each thing, and a copy of the source with its change."""
     thing = str(request.param)
     change = "".join(blocks(page(thing), "diff"))
-    files = re.findall(r"^\+\+\+ b/(\S+)$", change, re.MULTILINE)
-    assert 1 <= len(files) <= FILES[thing]
+    assert 1 <= len(changed_files(change)) <= FILES[thing]
     folder = tmp_path_factory.mktemp("changed")
     shutil.copytree(ROOT / "src", folder / "src")
     run("git", "apply", at=folder, text=change)
     return thing, folder
+
+
+def changed_files(change: str) -> list[str]:
+    return re.findall(r"^\+\+\+ b/(\S+)$", change, re.MULTILINE)
 
 
 def page(thing: str) -> Path:
@@ -65,12 +68,14 @@ def test_the_example_works(changed: tuple[str, Path]) -> None:
 
 
 def test_the_example_is_formatted(changed: tuple[str, Path]) -> None:
-    _, source = changed
+    thing, source = changed
     settings = str(ROOT / "pyproject.toml")
+    files = changed_files("".join(blocks(page(thing), "diff")))
+    python = [name for name in files if name.endswith(".py")]
     for command in ("check", "format --check"):
         run(
             sys.executable, "-m", "ruff", *command.split(), "--config", settings, "--no-cache",
-            "src", at=source, text="",
+            *python, at=source, text="",
         )  # fmt: skip
 
 
