@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import ROOT
 
+from morello.search.budget import Budget
+
 EXAMPLES = ROOT / "examples"
 LARGEST_ERROR = 1e-3
 PATIENCE_S = 300
@@ -47,6 +49,13 @@ FOR_OTHERS = {"encoder_layer"}
 
 PROCESSES = {"matmul", "tuning"}
 """These run as users start them; the last is imported by processes of its own."""
+PROGRAMS = {"from_numpy", "jax_block", "onnx_quantized", "pytorch", "pytorch_generate"}
+"""These have many kernels, and show what is done with them: any will do."""
+
+
+def soon(seconds: float, *, gap: float) -> Budget:
+    """The budget of a search that ends with any program."""
+    return Budget(min(seconds, 0.5), gap=max(gap, 1.0))
 
 
 def output_here(path: Path, capfd: pytest.CaptureFixture[str]) -> str:
@@ -81,6 +90,8 @@ def test_example(
     path = EXAMPLES / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(path)])
     monkeypatch.syspath_prepend(EXAMPLES)  # as for a program that runs by itself
+    if name in PROGRAMS:
+        monkeypatch.setattr("morello.options.Budget", soon)
     printed = output(path) if name in PROCESSES else output_here(path, capfd)
     if printed.startswith("skipped: "):
         pytest.skip(printed)
