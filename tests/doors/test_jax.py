@@ -33,7 +33,7 @@ from morello.base.errors import CallError
 from morello.frameworks.xla import TARGET, SegmentCall
 from morello.memo.program_table import ProgramTable
 
-OPTIONS: Any = {"budget": 0.5, "gap": 1.0, "table": ProgramTable(":memory:")}
+OPTIONS: Any = {"budget": 0.1, "gap": 1.0, "table": ProgramTable(":memory:")}
 """Any program will do, and one that was found before does again."""
 
 jit = partial(morello.jax.jit, **OPTIONS)
