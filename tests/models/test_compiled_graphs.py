@@ -51,7 +51,7 @@ def constant(generator: np.random.Generator, *shape: int) -> Node:
 def agrees(graph: Graph, seed: int = 0) -> CompiledGraph:
     generator = np.random.default_rng(seed)
     arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in graph.inputs]
-    model = compile_graph(graph, gap=1.0)
+    model = compile_graph(graph, budget=0.1, gap=1.0)
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_allclose(got, expected, 1e-4, 1e-4)
     return model
@@ -149,7 +149,7 @@ def test_truth_selects() -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in (x, y)]
     arrays.append(generator.integers(0, 2, 16).astype(bool))
-    model = compile_graph(graph, gap=1.0)
+    model = compile_graph(graph, budget=0.1, gap=1.0)
     assert not model.left
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -218,7 +218,7 @@ def test_an_embedding_is_a_kernel_that_reads_no_row_outside() -> None:
     table, more = constant(np.random.default_rng(0), 10, 8), given(2, 5, 8)
     ids = apply(Input(TensorType((2, 5), np.dtype(np.int64))))
     graph = Graph((ids, more), (apply(Map("add"), apply(Gather(0), table, ids), more),))
-    model = compile_graph(graph, gap=1.0)
+    model = compile_graph(graph, budget=0.1, gap=1.0)
     assert not model.left and len(model.partition.groups) == 1
     numbers = np.array([[0, 9, -1, -10, 3], [10, -11, 2**40, -(2**40), 2**32 + 1]])
     arrays = [numbers, np.random.default_rng(1).random((2, 5, 8), np.float32)]
@@ -236,7 +236,7 @@ def test_a_mask_is_made_of_integers_and_reduced() -> None:
     graph = Graph(
         (shown,), (apply(Map("add"), mask, apply(Constant(np.ones((2, 3, 4, 6), F32)))), some, seen)
     )
-    model = compile_graph(graph, gap=1.0)
+    model = compile_graph(graph, budget=0.1, gap=1.0)
     assert not model.left
     arrays = [np.array([[2**32, 0, -1, 1, 0, 0], [0] * 6])]
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
