@@ -1,8 +1,9 @@
-"""Random programs of any goal: rewrites of every kind, and the search for what they leave."""
+"""Random programs of any goal: rewrites of every kind, and random kernels or the search."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -58,6 +59,11 @@ TRIES = 12
 
 ATTEMPTS = 20
 """Programs that are begun before a goal counts as one that has none."""
+
+STEPS, KERNELS = 200, 3
+"""How many steps towards kernels are tried for a Spec, and of how many kernels, before it is left
+to the search, which takes ten times as long.
+"""
 
 SEARCHED = 8
 """Elements of the loops around Specs that are left to the search."""
@@ -120,7 +126,7 @@ class Whims:
         rank = len(made.result_dims)
         if self.random.random() < 0.3:
             width = self.random.choice(self.target.widths(made.dtype))
-            return Bufferize(number, self.names[-1], self._order(rank), width)
+            return Bufferize(number, self.names[-1], self.order(rank), width)
         level = self.random.choice(self.names[:1] if spec.parallel else self.names[:-1])
         return Bufferize(number, level, self._layout(rank))
 
@@ -143,7 +149,7 @@ class Whims:
         level = self._next_level(spec, operand)
         if spec.levels[operand] == 0 and self.random.random() < 0.2:
             level = self.names[0]
-        wanted = [d for d in COMPUTED if self._widens(spec.dtypes[operand], d)]
+        wanted = [d for d in COMPUTED if self.widens(spec.dtypes[operand], d)]
         dtype = self.random.choice(wanted) if wanted and self.random.random() < 0.3 else None
         return Move(one.name, level, self._layout(len(shape)), dtype=dtype)
 
@@ -155,12 +161,12 @@ class Whims:
         kernels = self.target.kernels_of(spec.operation.name)
         if kernels and self.random.random() < 0.5:
             wanted = self.random.choice(kernels).dtypes[operand]
-            if self._widens(dtype, wanted):
+            if self.widens(dtype, wanted):
                 dtype = cast = wanted
         width = self.random.choice(self.target.widths(dtype))
-        return Move(name, self.names[-1], self._order(rank), width, cast)
+        return Move(name, self.names[-1], self.order(rank), width, cast)
 
-    def _widens(self, dtype: DType, wanted: DType) -> bool:
+    def widens(self, dtype: DType, wanted: DType) -> bool:
         """A copy may convert, and loses nothing by it."""
         return dtype.bytes < wanted.bytes and self.target.casts_to(dtype, wanted)
 
@@ -204,7 +210,7 @@ class Whims:
         """A part of a dimension that leaves no remainder."""
         return self.random.choice([n for n in range(1, size) if size % n == 0] or [1])
 
-    def _order(self, rank: int) -> Layout:
+    def order(self, rank: int) -> Layout:
         if self.random.random() < 0.6:
             return row_major(rank)
         return Layout(tuple(self.random.sample(range(rank), rank)))
@@ -216,7 +222,7 @@ class Whims:
             return panels(rank, self.random.randrange(rank), self.random.choice([2, 3, 4, 8]))
         if kind == "blocks":
             return odd_even(rank, self.random.choice([8, 16, 32]))
-        return self._order(rank)
+        return self.order(rank)
 
 
 def _serial(spec: Spec) -> Rewrite:
@@ -318,7 +324,60 @@ class Programs:
             except RewriteError:
                 continue
             return self._filled(impl, left, 0)
-        return self._searched(spec, tuple(limits))
+        self._steps = STEPS
+        try:
+            return self._by_kernels(spec, limits)
+        except DeadEndError:
+            return self._searched(spec, tuple(limits))
+
+    def _by_kernels(self, spec: Spec, limits: Limits) -> Impl:
+        """Any kernels that fit, after steps towards them; raises `DeadEndError` after too many."""
+        for rewrite in self._towards_kernels(spec):
+            if self._steps == 0:
+                break
+            self._steps -= 1
+            with suppress(RewriteError, DeadEndError):
+                impl, left = grow(rewrite, spec, self.target, limits)
+                children = [
+                    replace(one, impl=self._by_kernels(one.impl.spec, left))
+                    for one in impl.children
+                ]
+                return replace(impl, children=tuple(children))
+        raise DeadEndError
+
+    def _towards_kernels(self, spec: Spec) -> Iterator[Rewrite]:
+        """Kernels, loops over single elements, and moves of what kernels have in registers."""
+        operation, near = spec.operation, self.target.registers
+        kernels = [
+            kernel
+            for kernel in self.target.kernels_of(operation.name)
+            if all(map(self._becomes, spec.dtypes, kernel.dtypes))
+        ]
+        self.random.shuffle(kernels)
+        dims = [d for d in operation.dims if spec.size(d) > 1]
+        self.random.shuffle(dims)
+        loops = [(Split if d in operation.reduced else Tile)(d, 1) for d in dims]
+        now = self.random.randint(0, len(loops))
+        for kernel in kernels:
+            if kernel.dtypes == spec.dtypes:
+                yield Select(kernel.name)
+        if has_accumulating_form(operation):
+            yield ToAccumulate()
+        yield from loops[:now]
+        homes = {(k.held, k.dtypes): k for k in kernels}
+        for kernel in [*homes.values()][:KERNELS]:
+            for number, held in enumerate(kernel.held):
+                if held is not None and spec.levels[number] < near:
+                    wanted = kernel.dtypes[number]
+                    dtype = None if wanted is spec.dtypes[number] else wanted
+                    layout = self.whims.order(len(spec.shape(number)))
+                    name = operation.operands[number].name
+                    yield Move(name, self.whims.names[near], layout, held.width, dtype)
+                    break
+        yield from loops[now:]
+
+    def _becomes(self, here: DType, wanted: DType) -> bool:
+        return here is wanted or self.whims.widens(here, wanted)
 
     def _smaller(self, spec: Spec) -> Iterator[Rewrite]:
         operation = spec.operation

@@ -187,8 +187,8 @@ def test_a_planted_defect_is_found(planting: str, few: list[Program]) -> None:
 
 def test_a_workspace_that_is_too_small_is_found(few: list[Program]) -> None:
     for program in few:
-        found = [*defects(replace(program, workspace=8))]
-        assert program.workspace == 0 or any("of a workspace of 8" in defect for defect in found)
+        found = [*defects(replace(program, workspace=1))]
+        assert program.workspace == 0 or any("of a workspace of 1" in defect for defect in found)
 
 
 def test_code_is_verified_on_demand(
