@@ -225,9 +225,9 @@ SPECIALS = np.concatenate(
 @functools.cache
 def samples() -> Floats:
     """The whole range of floats evenly by their bits, and more where functions change most."""
-    bits = np.arange(0, 2**32, 15013, dtype=np.uint64).astype(np.uint32)
+    bits = np.arange(0, 2**32, 30011, dtype=np.uint64).astype(np.uint32)
     random = np.random.default_rng(7)
-    dense = [random.uniform(-edge, edge, 80_000) for edge in (1.0, 5.0, 20.0, 105.0)]
+    dense = [random.uniform(-edge, edge, 40_000) for edge in (1.0, 5.0, 20.0, 105.0)]
     return np.concatenate([bits.view(np.float32), *(d.astype(np.float32) for d in dense), SPECIALS])
 
 
