@@ -29,7 +29,7 @@ from morello.search.session import Session
 from morello.targets import find_target
 from morello.targets.caches import limited
 
-MUTATIONS = 100
+MUTATIONS = 50
 
 
 def best(text: str, target: str = "avx2", limits: str = "") -> tuple[Impl, list[Impl]]:
