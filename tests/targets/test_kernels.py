@@ -390,7 +390,7 @@ def test_a_kernel_costs_time_and_holds_registers(
         batch = Batch.of([case.spec], Placements())
         for kernel in alike()[target.name, case.kernel.name]:
             assert all(condition.holds.all() for condition in kernel.applies(batch))
-            assert 0 < np.broadcast_to(kernel.cost(batch), 1)[0] < 50_000
+            assert 0 < np.broadcast_to(kernel.cost(batch), 1)[0] < 100_000
             assert 0 <= kernel.registers <= target.limits[-1]
 
 
