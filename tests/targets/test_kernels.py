@@ -60,12 +60,16 @@ def known_targets() -> list[Target]:
 
 @cache
 def alike() -> dict[tuple[str, str], list[LeafKernel]]:
-    """By the first target that has it, and its name: a kernel, and all those of the same C."""
+    """By the first target that has it, and its name: a kernel, and all those of the same C.
+
+    They are built with the same flags, too: those of Neon with AVX2's where it does not run.
+    """
     found: dict[tuple[object, ...], tuple[tuple[str, str], list[LeafKernel]]] = {}
     for target in known_targets():
         for kernel in target.kernels:
             helpers = [target.helpers[name] for name in used_in([kernel.c], target.helpers)]
-            used = kernel.name, kernel.c, kernel.held, kernel.in_order, *helpers
+            built = target.arch, target.features, *helpers
+            used = kernel.name, kernel.c, kernel.held, kernel.in_order, *built
             _, several = found.setdefault(used, ((target.name, kernel.name), []))
             several.append(kernel)
     return dict(found.values())
@@ -73,7 +77,7 @@ def alike() -> dict[tuple[str, str], list[LeafKernel]]:
 
 @cache
 def different_targets() -> list[Target]:
-    """Those that run here, each with the kernels whose C none before it has: 6 of 10."""
+    """Those that run here, each with the kernels whose code none before it has."""
     return [
         replace(one, kernels=tuple(k for k in one.kernels if (one.name, k.name) in alike()))
         for one in known_targets()
