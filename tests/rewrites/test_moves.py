@@ -90,6 +90,17 @@ def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) 
     assert whole.cost <= step.cost, "a bound is no higher"
 
 
+@pytest.mark.parametrize("k", [1, 1000])
+@pytest.mark.parametrize("accumulates", [True, False])
+def test_each_sum_in_a_register_takes_time_to_begin_and_end(k: int, accumulates: bool) -> None:
+    target = replace(UNMASKED, in_flight=8.0, accumulator_start=3.0)
+    near = spec(4, k, 16, (L1, L1, L1), accumulates=accumulates)
+    held = Move("c", "registers", row_major(2), 8)
+    assert apply(held, near, target).cost == 3.0 * 8
+    assert apply(Move("b", "registers", row_major(2), 8), near, target).cost == 0
+    assert apply(held, near, replace(target, in_flight=0.0)).cost == 0
+
+
 def test_rows_that_evict_each_other_must_be_copied() -> None:
     aliased = Placement(row_major(2), 1, aliased=True)
     near = spec(5, 32, 3, (L2, L2, L2), (aliased, ROWS, ROWS))

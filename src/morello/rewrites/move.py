@@ -119,7 +119,7 @@ class Move(Rewrite):
         if writes:
             copy = _copy(body, batch, operand)
             children.append(Child(copy, role="out", tensors=(buffer, operand)))
-        cost = self._stalls(body, operand, target) if level == target.registers else 0.0
+        cost = self._waits(body, operand, target) if level == target.registers else 0.0
         return [Edges(rows, cost, {level: held} if level else {}, tuple(children))]
 
     def __str__(self) -> str:
@@ -157,10 +157,11 @@ class Move(Rewrite):
         shape = f" {spec.shape(index)}" if adds_up else ""
         return f"{operation} {self.operand}{shape} in {self.vector}"
 
-    def _stalls(self, batch: Batch, operand: int, target: Target) -> Column:
-        """Stall cycles of a reduction whose accumulators are too few to hide the add latency.
+    def _waits(self, batch: Batch, operand: int, target: Target) -> Column:
+        """Cycles that a reduction waits for its accumulators, besides loading and storing them.
 
-        The last steps of a reduction do not stall: the scheduler has begun the next sums.
+        It waits for each at its start and end, and in every step if they are too few to hide the
+        add latency. The last steps do not stall: the scheduler has begun the next sums.
         """
         operation = batch.operation
         sums = operation.contracted and operand == operation.output
@@ -171,7 +172,8 @@ class Move(Rewrite):
         fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
         steps = np.maximum(0.0, batch.size(operation.contracted) - SCHEDULED / fewest)
-        cycles: Column = target.accumulator_stall * missing * steps
+        start = target.accumulator_start * batch.registers(operand)
+        cycles: Column = start + target.accumulator_stall * missing * steps
         return cycles
 
     def _dtype(self, batch: Batch, operand: int) -> DType:

@@ -2,7 +2,8 @@
 
 "memory.per_line", "L2.per_run" and the like are transfer costs of levels, in cycles;
 "kernels.loads" and the like are factors on the costs of a group of kernels; "fork" is the
-overhead of a parallel loop and "wait" that of too few accumulators, in cycles (see `Target`).
+overhead of a parallel loop, "start" that of each accumulator of a reduction, and "wait" that of
+too few of them, in cycles (see `Target`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from morello.ir.tensor import LINE_BYTES
 from morello.targets.target import GROUPS, TRANSFERS, Group, LeafKernel, Level, Target
 
 FORK = "fork"
+START = "start"
 WAIT = "wait"
 
 FOLLOWS: Mapping[str, Group] = {
@@ -92,6 +94,7 @@ def coefficients(target: Target) -> dict[str, float]:
         result
         | {FORK: target.fork}
         | ({WAIT: target.accumulator_stall} if target.in_flight else {})
+        | ({START: target.accumulator_start} if target.in_flight else {})
     )
 
 
@@ -122,4 +125,5 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         kernels=kernels,
         fork=chosen[FORK],
         accumulator_stall=chosen.get(WAIT, 0.0),
+        accumulator_start=chosen.get(START, 0.0),
     )

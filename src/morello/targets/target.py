@@ -142,7 +142,8 @@ class Target:
     Before memory there may be a cache of `last_cache` lines (0: unknown). If the operands of a
     composition exceed the `usable_cache` part of it, each line that is read from memory again
     takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
-    reduction takes `accumulator_stall` cycles longer for every register that is missing.
+    reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
+    them takes `accumulator_start` cycles, however long the reduction is.
     `rows` are those of the register tile that fills the registers, with two accumulators in each
     row; 0 if none but powers of two and three times them are to be tried. `machine` names the
     microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
@@ -169,6 +170,7 @@ class Target:
     refetch: float = 3.5
     in_flight: float = 0.0
     accumulator_stall: float = 0.0
+    accumulator_start: float = 0.0
     rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
