@@ -92,10 +92,9 @@ check: lint typecheck ## what takes less than a minute: lint, typecheck, the tes
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"
 
 pythons: ## `make check` with each Python from 3.11 to 3.13 that is here, in build/
-	@for version in 3.11 3.12 3.13; do \
-	    python$$version -c "" 2> /dev/null || { echo "no Python $$version here"; continue; }; \
-	    rm -rf build/python$$version; git clone -q . build/python$$version; \
-	    $(MAKE) --no-print-directory -C build/python$$version check PYTHON=python$$version || exit 1; \
+	@for python in $$($(PYTHON) tools/pythons.py); do \
+	    clone=build/$$(basename $$python); rm -rf $$clone; git clone -q . $$clone; \
+	    $(MAKE) --no-print-directory -C $$clone check PYTHON=$$python || exit 1; \
 	done
 
 lint: setup-learn ## check style and formatting with ruff
@@ -116,7 +115,7 @@ lock: setup ## pin the newest allowed version of every dependency
 	$(BIN)/python tools/lock.py
 
 package: setup ## build the wheel and the source archive in dist/, and try both in new environments
-	$(BIN)/python tools/package.py
+	$(BIN)/python -m tools.package
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

@@ -44,6 +44,7 @@ MODULES = {
     "test_kinds.py": "house",
     "test_precompute.py": "crash",
     "test_process.py": "crash",
+    "test_pythons.py": "crash",
     "test_schedule.py": "unit",
     "test_several.py": "crash",
     "test_sharing.py": "crash",

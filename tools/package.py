@@ -1,8 +1,8 @@
 """Build the wheel and the source archive in `dist/`, and try each in a new environment.
 
-    .venv/bin/python tools/package.py
+    .venv/bin/python -m tools.package
 
-They are tried with every Python from 3.11 to 3.13 that is here: installed with nothing but what
+They are tried with every Python that is here (see `pythons.py`): installed with nothing but what
 they need, they must race a kernel against NumPy. Raises `CalledProcessError` if one does not.
 """
 
@@ -17,9 +17,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from tools.pythons import find, versions
+
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-PYTHONS = ("python3.11", "python3.12", "python3.13")
 TRIAL = ("bench", "f32[64,64] @ f32[64,64]", "--vs", "numpy", "--no-table")
 
 
@@ -28,11 +29,13 @@ def main() -> None:
     archives = built()
     for archive in archives:
         check_content(archive)
-    pythons = [path for name in PYTHONS if (path := working(name))]
-    for python in pythons or [sys.executable]:
+    pythons = {version: find(version) for version in versions()}
+    for python in [*filter(None, pythons.values())] or [sys.executable]:
         for archive in archives:
             print(f"{archive.name} with {python} ...", flush=True)
             install_and_run(python, archive)
+    lacking = [version for version, python in pythons.items() if python is None]
+    print(f"Both work; Pythons that are not here: {', '.join(lacking) or 'none'}.")
 
 
 def built() -> list[Path]:
@@ -63,13 +66,6 @@ def check_content(archive: Path) -> None:
         sys.exit(f"{archive.name} has {unwanted[:3]}, and lacks {missing[:3]}.")
 
 
-def working(name: str) -> str | None:
-    """The path of a Python of this name, if there is one that runs."""
-    path = shutil.which(name)
-    runs = path and subprocess.run([path, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0
-    return path if runs else None
-
-
 def install_and_run(python: str, archive: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = Path(folder) / "environment"
@@ -78,6 +74,7 @@ def install_and_run(python: str, archive: Path) -> None:
         pip = [sys.executable, "-m", "pip", "--python", str(inside), "install", "--quiet"]
         subprocess.run([*pip, str(archive)], check=True)
         home = {**os.environ, "HOME": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
+        home["MORELLO_CALIBRATION"] = "off"  # measuring the machine each time would take longer
         home.pop("PYTHONPATH", None)
         command = [str(environment / "bin" / "morello"), *TRIAL]
         subprocess.run(command, check=True, cwd=folder, env=home)
