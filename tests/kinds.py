@@ -42,6 +42,7 @@ MODULES = {
     "test_choices.py": "golden",
     "test_files.py": "crash",
     "test_kinds.py": "house",
+    "test_plots.py": "unit",
     "test_precompute.py": "crash",
     "test_process.py": "crash",
     "test_pythons.py": "crash",

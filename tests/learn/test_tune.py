@@ -104,9 +104,9 @@ def test_the_curve_falls(learned: Tuning) -> None:
     for one in (many, learned):
         assert all(a[0] <= b[0] and a[1] > b[1] for a, b in pairwise(one.curve))
         assert one.curve[-1][1] == pytest.approx(one.best_s)
-    text = tune_command.curve(replace(many, hardware_s=8.0)).splitlines()
-    columns = [line.rfind("*") for line in text if "*" in line]
-    assert columns == sorted(columns) and len(columns) == 3
+    _, *rows, _, _ = tune_command.curve(replace(many, hardware_s=8.0)).splitlines()
+    lengths = [len(row) for row in rows if len(row) > 1]
+    assert lengths == sorted(lengths) and len(lengths) == 3
 
 
 def test_orders_differ(learned: Tuning) -> None:
@@ -395,7 +395,7 @@ def test_the_command_for_people(
     stand_in(monkeypatch, faster)
     assert main(["tune", EXPRESSION]) == 0
     text = capsys.readouterr().out
-    assert EXPRESSION in text and "2.00x" in text and "on hardware" in text and "*" in text
+    assert EXPRESSION in text and "2.00x" in text and "on hardware" in text
     stand_in(monkeypatch, replace(faster, trials=faster.trials[:1]))
     assert main(["tune", EXPRESSION]) == 0
     assert "no program was faster" in capsys.readouterr().out

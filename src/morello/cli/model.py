@@ -19,6 +19,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.output import progress, readable
+from morello.cli.plots import parts, plot
 from morello.cli.program import warn
 from morello.impl.tree import cycles
 from morello.measure.quality import CHOICES, Quality, assess, check_sampling
@@ -27,10 +28,7 @@ from morello.options import requested
 from morello.request import answer
 from morello.request.goal import check_callable
 
-WIDTH: Final = 60
 HEIGHT: Final = 18
-DENSITY = " .:*#"
-CHOSEN = "o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,32 +86,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 def scatter(quality: Quality) -> str:
     """A text plot of predicted cycles (across) and measured times (up), both logarithmic."""
-    across = [log(point.predicted) for point in quality.points]
-    up = [log(point.seconds) for point in quality.points]
-    counts = [[0] * WIDTH for _ in range(HEIGHT)]
-    places = list(zip(_cells(up, HEIGHT), _cells(across, WIDTH), strict=True))
-    for row, column in places:
-        counts[row][column] += 1
-    rows = [[DENSITY[min(n, len(DENSITY) - 1)] for n in row] for row in counts]
-    for point, (row, column) in zip(quality.points, places, strict=True):
-        if point.choice is not None:
-            rows[row][column] = CHOSEN
-    slowest = max(point.seconds for point in quality.points)
     predicted = [point.predicted for point in quality.points]
+    slowest = max(point.seconds for point in quality.points)
+    across = parts([log(each) for each in predicted])
+    places = list(zip(across, parts([log(p.seconds) for p in quality.points]), strict=True))
+    chosen = [
+        place
+        for point, place in zip(quality.points, places, strict=True)
+        if point.choice is not None
+    ]
     ends = f"{cycles(min(predicted))} cycles", f"{cycles(max(predicted))} cycles"
-    return "\n".join(
-        [
-            readable(slowest),
-            *("|" + "".join(row).rstrip() for row in reversed(rows)),
-            "+" + "-" * WIDTH,
-            f"{readable(quality.fastest_s)}; {ends[0]}{ends[1]:>{WIDTH - len(ends[0])}}",
-            f"{CHOSEN}: the search's choices",
-        ]
-    )
-
-
-def _cells(values: list[float], count: int) -> list[int]:
-    """The index of each value's cell, of `count` equal parts of the values' range."""
-    low, high = min(values), max(values)
-    width = (high - low) / count or 1.0
-    return [min(int((value - low) / width), count - 1) for value in values]
+    picture = plot(places, HEIGHT, readable(slowest), readable(quality.fastest_s), ends, chosen)
+    return f"{picture}\no: the search's choices"

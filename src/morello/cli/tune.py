@@ -27,6 +27,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.output import progress, readable
+from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
 from morello.frontends.ranges import family
 from morello.impl import saved
@@ -41,8 +42,9 @@ from morello.status_line import StatusLine
 from morello.tables import OFF
 
 MODEL_SUFFIX: Final = ".onnx"
-WIDTH: Final = 60
 HEIGHT: Final = 10
+STEPS: Final = 2 * WIDTH
+"""The points of a curve."""
 
 
 @dataclass(frozen=True)
@@ -278,21 +280,12 @@ def curve(tuning: Tuning) -> str:
 
     There must be a program that is faster than the first choice.
     """
-    points = tuning.curve
-    start, end = points[0][0], tuning.hardware_s
-    high, low = points[0][1], points[-1][1]
-    rows = [[" "] * WIDTH for _ in range(HEIGHT)]
-    for column in range(WIDTH):
-        now = start + (end - start) * (column + 1) / WIDTH
-        least = min(seconds for spent, seconds in points if spent <= max(now, start))
-        part = (high - least) / (high - low)
-        rows[round(part * (HEIGHT - 1))][column] = "*"
+    start, end = tuning.curve[0][0], tuning.hardware_s
+    high, low = tuning.curve[0][1], tuning.curve[-1][1]
+    points = []
+    for step in range(STEPS):
+        now = start + (end - start) * (step + 1) / STEPS
+        least = min(seconds for spent, seconds in tuning.curve if spent <= max(now, start))
+        points.append(((step + 0.5) / STEPS, (least - low) / (high - low)))
     ends = f"after {start:.1f} s", f"{end:.1f} s on hardware"
-    return "\n".join(
-        [
-            readable(high),
-            *("|" + "".join(row).rstrip() for row in rows),
-            "+" + "-" * WIDTH,
-            f"{readable(low)}; {ends[0]}{ends[1]:>{WIDTH - len(ends[0])}}",
-        ]
-    )
+    return plot(points, HEIGHT, readable(high), readable(low), ends)
