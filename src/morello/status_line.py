@@ -34,6 +34,8 @@ DOING = {
     "verify": "verifying",
     "time": "timing",
     "prove": "making the certificate",
+    "check": "checking the certificate",
+    "train": "training models",
 }
 """The phases in words."""
 

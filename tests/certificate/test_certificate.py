@@ -15,6 +15,7 @@ import pytest
 from fuzz.adversary import REFUSED, numbered
 from fuzz.kinds import KINDS
 from fuzz.mutations import mutated
+from morello.base.status import Status, listening
 from morello.certificate import check as checking
 from morello.certificate.check import check
 from morello.certificate.file import MAGIC, read, written
@@ -165,7 +166,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["synth", *goal, "-o", str(out)]) == 0
     assert out.exists()
     capsys.readouterr()
-    assert main(["check", str(path)]) == 0
+    heard: list[Status] = []
+    with listening(heard.append):
+        assert main(["check", str(path)]) == 0
+    assert {status.phase for status in heard} == {"check"}
     assert "no program costs less.\n" in capsys.readouterr().out
     assert main(["check", str(path), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

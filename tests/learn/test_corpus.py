@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from morello.base.errors import CorpusError
+from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
@@ -279,7 +280,10 @@ def test_collecting_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureF
     assert first["specs"] == first["families"] == 1 and first["programs"] >= 3
     (path,) = tmp_path.iterdir()
     written = path.stat().st_mtime_ns
-    assert main(arguments) == 0
+    heard: list[Status] = []
+    with listening(heard.append):
+        assert main(arguments) == 0
+    assert [(status.done, status.count) for status in (heard[0], heard[-1])] == [(1, 2), (2, 2)]
     captured = capsys.readouterr()
     assert json.loads(captured.out)["families"] == 2 and "relu" not in captured.err
     assert path.stat().st_mtime_ns == written

@@ -13,6 +13,7 @@ import pytest
 from tests.learn.made_up import EXPRESSIONS, made_up
 
 from morello.base.errors import CorpusError
+from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
@@ -175,7 +176,10 @@ def test_the_command_tells_the_scores(corpus: Path, capsys: pytest.CaptureFixtur
     scores = json.loads(capsys.readouterr().out)
     assert {one["model"] for one in scores} == set(evaluate.baselines())
     assert all(one["regrets"]["1"] < 5 for one in scores if one["model"] == "affine")
-    assert main(["learn", "evaluate", str(corpus)]) == 0
+    heard: list[Status] = []
+    with listening(heard.append):
+        assert main(["learn", "evaluate", str(corpus)]) == 0
+    assert {status.phase for status in heard} == {"train"}
     assert "APE" in capsys.readouterr().out
     assert main(["learn", "evaluate", str(corpus / "nowhere")]) == 2
     assert "has no corpus" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from morello.base.errors import TargetError
 from morello.base.files import check_writable, make_folder
 from morello.base.status import Phase, tell
 from morello.cli.arguments import add_json
+from morello.cli.hints import hint
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.measure.calibrate.fit import FitQuality
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         if local is not None:
             print(f"the learned model, {local}")
         print(_kept(outcome, path, written))
+        hint("`morello bench EXPR --vs numpy` races a kernel that these costs choose.")
 
 
 def _current() -> Target:

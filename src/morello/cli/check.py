@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 from morello.base.errors import FileError
+from morello.base.status import tell
 from morello.certificate.check import Checked, check
 from morello.cli.arguments import add_json
+from morello.cli.hints import hint
 from morello.cli.output import print_json, progress
 from morello.impl import saved
 from morello.impl.tree import cycles
@@ -25,6 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
     except OSError as error:
         raise FileError(f"cannot read {arguments.path}: {error.strerror}.") from None
     with progress():
+        tell(phase="check")
         checked = check(data)
     if arguments.json:
         print_json(
@@ -43,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         return
     print(_text(checked))
+    hint("`morello explain EXPR --html x.html` shows why each other step lost.")
 
 
 def _text(checked: Checked) -> str:

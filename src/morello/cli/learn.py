@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -15,8 +16,10 @@ from rich.table import Table as Grid
 
 from morello.base.errors import CorpusError, quoted
 from morello.base.files import check_writable
+from morello.base.status import tell
 from morello.base.workers import local_workers
 from morello.cli.arguments import add_json, whole
+from morello.cli.hints import hint
 from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import Score, described, evaluate, extent
@@ -25,6 +28,7 @@ from morello.learn.specs import SPECS, interleaved, varied
 from morello.measure.timing import limit_threads
 from morello.precompute import dask_workers
 from morello.runtime.threads import available_threads
+from morello.status_line import StatusLine
 
 TOPS = (5, 50)
 """The numbers of measured programs for which regrets are shown."""
@@ -83,14 +87,17 @@ def _collect(arguments: argparse.Namespace) -> None:
         )
     every = [*interleaved(), *varied(arguments.varied)]
     specs = [spec for spec in every if arguments.only in (None, spec[0])]
-    console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         workers = None
         if arguments.dask:
             workers, _ = stack.enter_context(dask_workers(arguments.dask))
         stack.enter_context(limit_threads())
+        line = stack.enter_context(StatusLine())
         for progress in collect(arguments.folder, arguments.programs, specs, workers):
-            console.print(_line(progress), markup=False)
+            line.about = progress.expression
+            tell(done=progress.done, count=progress.specs)
+            if progress.programs or progress.problem:
+                print(_line(progress), file=sys.stderr)
     totals = summary(arguments.folder)
     if arguments.json:
         print(json.dumps(totals, indent=2))
@@ -100,21 +107,26 @@ def _collect(arguments: argparse.Namespace) -> None:
         f"{totals['programs']:,} programs of {totals['specs']} Specs in {totals['families']} "
         f"families, {totals['bytes'] / 1e6:.1f} MB{apart}."
     )
+    hint(f"`morello learn evaluate {arguments.folder}` says how well models predict these.")
 
 
 def _line(progress: CollectProgress) -> str:
     where = f"{progress.done} of {progress.specs}: {progress.expression}"
     if progress.problem:
         return f"{where}: left out, as {progress.problem}"
-    if not progress.programs:
-        return where
     return f"{where}: {progress.programs} programs, measured twice {progress.noise:.1%} apart"
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    with local_workers(available_threads()) as workers:
-        groups = load(cached_features(arguments.folder, workers))
-    scores = list(evaluate(groups, arguments.seed))
+    with StatusLine() as line:
+        line.about = f"features of {arguments.folder}"
+        tell(phase="train")
+        with local_workers(available_threads()) as workers:
+            groups = load(cached_features(arguments.folder, workers))
+        scores = []
+        for score in evaluate(groups, arguments.seed):
+            scores.append(score)
+            line.about = f"{len(scores)} judged"
     if arguments.json:
         print(json.dumps([described(score) for score in scores], indent=2))
         return
@@ -128,8 +140,11 @@ def _train(arguments: argparse.Namespace) -> None:
     from morello.learn import shipping
 
     check_writable(arguments.output)
-    with local_workers(available_threads()) as workers:
+    with StatusLine() as line, local_workers(available_threads()) as workers:
+        line.about = "features"
+        tell(phase="train")
         paths = [path for folder in arguments.folders for path in cached_features(folder, workers)]
+        line.about = ""
         model = shipping.train(paths, arguments.seed, workers)
     write_model(arguments.output, model)
     data = {

@@ -18,6 +18,7 @@ from morello.cli.arguments import (
     add_threads,
     whole,
 )
+from morello.cli.hints import hint
 from morello.cli.output import progress, readable
 from morello.cli.plots import parts, plot
 from morello.cli.program import warn
@@ -82,6 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"the best of the first {CHOICES} {data['regret_of_choices']:.1%}"
     )
     print(scatter(quality))
+    hint("`morello tune EXPR` measures more programs, and keeps the fastest.")
 
 
 def scatter(quality: Quality) -> str:

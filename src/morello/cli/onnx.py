@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import MorelloError
 from morello.base.files import check_writable, write_text
+from morello.base.status import tell
 from morello.cli.arguments import (
     add_budget,
     add_compiler,
@@ -21,6 +22,7 @@ from morello.cli.arguments import (
     add_threads,
     shapes_of,
 )
+from morello.cli.hints import hint
 from morello.cli.output import print_json, progress, readable
 
 if TYPE_CHECKING:
@@ -70,23 +72,29 @@ def run(arguments: argparse.Namespace) -> None:
             compiler=arguments.compiler, fuse_seconds=arguments.fuse_seconds, progress=report,
         )  # fmt: skip
     seconds = time.perf_counter() - began
-    print("comparing both models ...", file=sys.stderr)
     error: float | None = None
     unchecked = ""
-    try:
-        error = largest_error(arguments.model, conversion)
-    except MorelloError as problem:
-        if type(problem) is not MorelloError:  # they compute different things
-            raise
-        unchecked = str(problem)
-    if arguments.html is not None:
-        with progress():
+    with progress():
+        tell(phase="verify", note="both models")
+        try:
+            error = largest_error(arguments.model, conversion)
+        except MorelloError as problem:
+            if type(problem) is not MorelloError:  # they compute different things
+                raise
+            unchecked = str(problem)
+        if arguments.html is not None:
+            tell(phase="time", note="the kernels")
             write_text(arguments.html, _page(conversion, arguments.target))
     about = _about(conversion, seconds, error, unchecked)
     if arguments.json:
         print_json(about)
-    else:
-        print(_summary(conversion, about))
+        return
+    print(_summary(conversion, about))
+    hint(
+        "`--html x.html` shows the kernels; `morello tune MODEL` measures others for them."
+        if arguments.html is None
+        else f"{arguments.html} is a page for a browser."
+    )
 
 
 def _page(conversion: Conversion, target: str) -> str:

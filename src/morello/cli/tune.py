@@ -26,6 +26,7 @@ from morello.cli.arguments import (
     shapes_of,
     whole,
 )
+from morello.cli.hints import hint
 from morello.cli.output import progress, readable
 from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
@@ -273,6 +274,8 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
             print(curve(tuning))
         else:
             console.print("no program was faster than the first choice")
+    if tuned and not arguments.no_table:
+        hint("what was fastest is remembered: `morello bench EXPR` times it.")
 
 
 def curve(tuning: Tuning) -> str:

@@ -6,12 +6,13 @@ Needs `morello[learn]`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from morello.base.status import tell
 from morello.learn.dataset import loaded
 from morello.learn.evaluate import Floats, predictions, protocols
 from morello.learn.groups import ProgramGroup
@@ -35,6 +36,9 @@ def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
         [workers.submit(_errors, files, split, seed) for split in splits]
         for splits in (protocols(groups, seed)["random"], by_machine(groups))
     )
+    tasks = [*networks, *seen, *unseen]
+    for done, _ in enumerate(as_completed(tasks), start=1):
+        tell(done=done, count=len(tasks))
     models = [future.result() for future in networks]
     members = [member for model in models for member in model.members]
     return replace(models[0], members=members, seen=_inside(seen), unseen=_inside(unseen))
