@@ -26,7 +26,7 @@ ROWS = (
     KernelReport("f32[8,8] @ f32[8,8]", 59, 1e-3, 1.5e-3, Bound(0.75e-3, "products")),
     KernelReport("relu(f32[8])", 1, 2e-4, 1e-4, Bound(1e-5, "L1")),
 )
-PROGRAM = ProgramReport("torch", ("f32[8,8]",), ROWS, 2, by_rule=1.2e-3, call=1.9e-3)
+PROGRAM = ProgramReport("torch", ("f32[8,8]",), ROWS, 2, by_rule=1.2e-3, least=1.14e-3, call=1.9e-3)
 
 
 def measured(name: str) -> Measured:
@@ -116,6 +116,7 @@ def test_the_times_of_kernels_add_up_to_those_of_a_call() -> None:
         "   84 %    60      1600       1200    760   48 %            all kernels",
         "   16 %             300                                     between kernels",
         "                   1900                                     a call",
+        "  they reach 95 % of the cost model's bound, and 48 % of this machine's roofline",
         "a call of magika: 2.00 ms, calls of kernels 1.90 ms if each program runs once",
     ]
 

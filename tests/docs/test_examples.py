@@ -24,7 +24,7 @@ PRINTS = {
     "from_arrays": r"w = f32\[32,64\]\{0,1\}; relu\(x @ w\)",
     "from_cpp": r"void matmul\(const float (.*\n)+called from C\+\+: ",
     "from_numpy": r"block\(f32\[64,32\], .*: \d kernels? in 1 call, .*\n"
-    r"  share .*\n( +\d+ % .*\n)+  compiled in .*\nlargest",
+    r"  share .*\n( +\d+ % .*\n)+  they reach .*\n  compiled in .*\nlargest",
     "fusion": r"operations, \d kernels:\n(  .+ us predicted\n)+largest",
     "jax_block": r"\d+ kernels in \d+ calls(.*\n)+jax.jit: \d+ us\nmorello.jax.jit: \d+ us\n",
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",

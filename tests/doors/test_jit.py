@@ -250,6 +250,10 @@ def test_a_report_has_measured_times() -> None:
     time = predicted.compiling
     assert time.searches > 0 and 0 < time.kernels + time.weights <= time.whole
     assert f"  compiled in {time.whole:.2f} s: " in str(predicted)
+    assert 0 < predicted.least <= predicted.seconds
+    reached = round(100 * predicted.least / predicted.seconds)
+    assert f"  they reach {reached} % of the cost model's bound" in str(predicted)
+    assert f"they reach {reached} % of the cost model's bound, and " in str(measured)
     unknown = replace(predicted, compiled=None)
     with pytest.raises(CallError, match="does not exist any more"):
         unknown.measured()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import BuildError, MorelloError
+from morello.base.status import tell
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
@@ -111,12 +112,14 @@ class MeasuringMachine:
         goal = parse(expression)
         seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)
         proposals = propose(goal, self.target, count, seed, SEARCH_S)
+        tell(phase="build")
         built = compiled_apart([proposal.impl for proposal in proposals], self.compiler)
         programs = [program for program in built if program is not None]
         if not programs:
             raise BuildError(f"the compiler takes no program of {expression}.")
         size = sum(tensor.bytes for tensor in goal.tensors)
         cold = size > self.target.levels[1].capacity * LINE_BYTES
+        tell(phase="time")
         with Worker() as worker:
             labels = timed(worker, expression, programs, self.compiler, cold, self._patience)
         about = self._about(goal) | {"family": family, "expression": expression}

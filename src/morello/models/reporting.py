@@ -30,7 +30,8 @@ class ProgramReport:
 
     The kernels are those that take most time first. `left` has what the `framework` computes
     between them, each with the reason. If it computes everything, `note` says why. `by_rule` is
-    the predicted time in seconds of kernels by the simple rule, which may be others. If the kernels
+    the predicted time in seconds of kernels by the simple rule, which may be others, and `least`
+    the lower bound that the searches proved for the predicted time of the kernels. If the kernels
     were timed, `call` are the measured seconds of a call, without what is left, and `times` those
     of each kernel, in the order in which they run. `compiling` says how long that took.
     """
@@ -43,6 +44,7 @@ class ProgramReport:
     note: str = ""
     name: str = ""
     by_rule: float = 0.0
+    least: float = 0.0
     call: float | None = None
     times: tuple[float, ...] = ()
     compiling: CompileTime = field(default_factory=CompileTime)
@@ -128,13 +130,32 @@ class ProgramReport:
             facts.append(("kernels by the rule", text_of(self.by_rule)))
         if self.call is not None:
             facts.append(("measured", text_of(self.call)))
-        bounds = [kernel.bound.seconds for kernel in self.kernels if kernel.bound]
-        if bounds:
-            taken = sum(kernel.taken for kernel in self.kernels)
-            facts.append(("bound", f"{text_of(sum(bounds))}, {percent(sum(bounds) / taken)} of it"))
+        if self.seconds:
+            facts.append(("cost model's bound", f"{percent(self.least / self.seconds)} of it"))
+        if self._roofline:
+            reached = percent(self._roofline / self._taken)
+            facts.append(("roofline", f"{text_of(self._roofline)}, {reached} of it"))
         left = _counted(len(self.left), "operator") if self.left else "nothing"
         facts.append((f"left to {self.framework}", left))
         return facts
+
+    @property
+    def _taken(self) -> float:
+        """The measured time of all kernels in seconds, or else the predicted one."""
+        return sum(kernel.taken for kernel in self.kernels)
+
+    @property
+    def _roofline(self) -> float:
+        """The least time that this machine could need for the kernels; 0 if it is not known."""
+        return sum(kernel.bound.seconds for kernel in self.kernels if kernel.bound)
+
+    @property
+    def _reached(self) -> str:
+        """The parts that the kernels reach of both bounds, as far as these are known."""
+        parts = [f"{percent(self.least / self.seconds)} of the cost model's bound"]
+        if self._roofline:
+            parts.append(f"{percent(self._roofline / self._taken)} of this machine's roofline")
+        return f"they reach {', and '.join(parts)}"
 
     def data(self) -> dict[str, Any]:
         """The report as data for JSON; times are in seconds."""
@@ -152,6 +173,7 @@ class ProgramReport:
         measured = "" if self.call is None else f", {text_of(self.call)} measured"
         told = f": {kernels} in {calls}, {predicted} predicted{rule}{measured}"
         lines = [shortened(self._head, len(told)) + told, *kernel_table(self.kernels, self.call)]
+        lines += [f"  {self._reached}"] if self.seconds else []
         lines += [f"  {self._compiled_in}"] if self.compiling.whole else []
         for (what, why), times in Counter(self.left).items():
             often = f"{times} x " if times > 1 else ""
@@ -198,6 +220,7 @@ def program_report(
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
         by_rule=compiled.cost_at_first / hertz,
+        least=sum(k.cost * k.statistics.of_bound for k in kernels if k.statistics) / hertz,
         compiling=compiled.time,
         compiled=ref(compiled),
     )
