@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
         [workers.submit(_errors, files, split, seed) for split in splits]
         for splits in (protocols(groups, seed)["random"], by_machine(groups))
     )
-    tasks = [*networks, *seen, *unseen]
+    tasks: list[Future[Any]] = [*networks, *seen, *unseen]
     for done, _ in enumerate(as_completed(tasks), start=1):
         tell(done=done, count=len(tasks))
     models = [future.result() for future in networks]
