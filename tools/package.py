@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tools.package
 
-They are tried with every Python that is here (see `pythons.py`): installed with nothing but what
-they need, they must race a kernel against NumPy. Raises `CalledProcessError` if one does not.
+The wheel is tried with every Python that is here (see `pythons.py`), and the archive, of which pip
+builds the same wheel, with the first: installed with nothing but what they need, they must race a kernel against NumPy. Raises `CalledProcessError` if one does not.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ def main() -> None:
     for archive in archives:
         check_content(archive)
     pythons = {version: find(version) for version in versions()}
-    for python in [*filter(None, pythons.values())] or [sys.executable]:
-        for archive in archives:
-            print(f"{archive.name} with {python} ...", flush=True)
-            install_and_run(python, archive)
+    here = [*filter(None, pythons.values())] or [sys.executable]
+    wheel, source = archives
+    for python, archive in [*((python, wheel) for python in here), (here[0], source)]:
+        print(f"{archive.name} with {python} ...", flush=True)
+        install_and_run(python, archive)
     lacking = [version for version, python in pythons.items() if python is None]
     print(f"Both work; Pythons that are not here: {', '.join(lacking) or 'none'}.")
 
