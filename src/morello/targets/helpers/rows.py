@@ -9,16 +9,17 @@ static inline void take_row(void *out, const void *table, int64_t id, int64_t ro
                             int64_t bytes) {
   id = id < 0 ? id + rows : id;
   id = id < 0 ? 0 : id < rows ? id : rows - 1;
-  const char *row = (const char *)table + id * step;
-  int64_t i = 0;
-  for (; i + 16 <= bytes; i += 16) {
-    __builtin_memcpy((char *)out + i, row + i, 16);
-    __asm__("" : "+r"(i));  // no compiler turns the loop into a call of memcpy
+  const char *from = (const char *)table + id * step;
+  char *to = out;
+  for (; bytes >= 64; bytes -= 64, from += 64, to += 64) {
+    __builtin_memcpy(to, from, 64);
+    __asm__("" : "+r"(from));  // no compiler turns the loop into a call of memcpy
   }
-  for (; i < bytes; ++i) {
-    ((char *)out)[i] = row[i];
-    __asm__("" : "+r"(i));
-  }
+  for (int64_t part = 32; part; part /= 2)
+    if (bytes & part) {
+      __builtin_memcpy(to, from, part);
+      from += part, to += part;
+    }
 }
 """,
 }
