@@ -35,6 +35,7 @@ from morello.graph.operators import (
     Reshape,
     RmsNorm,
     Scatter,
+    SegmentSum,
     Slice,
     Softmax,
     Transpose,
@@ -396,6 +397,13 @@ def test_rows_are_combined_from_version_18_on(kind: str) -> None:
     agrees(Scatter(kind), inputs, 18)
     with pytest.raises(MorelloError, match=r"needs version 1[68] of ONNX's operators"):
         agrees(Scatter(kind), inputs, 13)
+
+
+def test_segments_are_summed_from_version_16_on() -> None:
+    inputs = given(5, 4), given(5, dtype=np.dtype(np.int32))
+    agrees(SegmentSum(3), inputs, 16)
+    with pytest.raises(MorelloError, match="needs version 16 of ONNX's operators"):
+        agrees(SegmentSum(3), inputs, 13)
 
 
 @pytest.mark.parametrize("name", sorted(NUMPY))

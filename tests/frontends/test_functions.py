@@ -398,6 +398,9 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
         f"scatter_{kind}(f32[3,4], i64[9], f32[9,4])": partial(scattered, function)
         for kind, function in SCATTERED.items()
     },
+    "segment_sum(f32[9,4], i64[9], count=3)": lambda rows, ids: scattered(
+        np.add, np.zeros((3, 4)), ids, rows
+    ),
     "quantized_matmul(f32[2,128], i8[3,128], f16[3,2])": (
         lambda x, w, scales: x @ (w * scales.repeat(64, 1)).T
     ),

@@ -28,6 +28,7 @@ from morello.graph.operators import (
     Reshape,
     RmsNorm,
     Scatter,
+    SegmentSum,
     Slice,
     Softmax,
     Transpose,
@@ -168,6 +169,13 @@ def _scatter(draw: st.DrawFn, x: Node, y: Node) -> Node:
     return apply(Scatter(kind), _floats(x), ids, _floats(y))
 
 
+def _segment_sum(draw: st.DrawFn, x: Node, y: Node) -> Node:
+    rows = x.shape[0] if x.shape else 0
+    numbers = draw(st.lists(st.integers(-2, 5), min_size=rows, max_size=rows))
+    ids = apply(Constant(np.array(numbers, np.int32)))
+    return apply(SegmentSum(draw(st.integers(1, 4))), _floats(x), ids)
+
+
 def _reduce(draw: st.DrawFn, x: Node, y: Node) -> Node:
     kind = draw(st.sampled_from(["max", "mean", "min", "sum"]))
     axes = {_axis(draw, x) for _ in range(draw(st.integers(1, 2)))}
@@ -258,5 +266,6 @@ _KINDS = (
     _unary, _unary, _binary, _binary, _with_number, _with_number, _constant, _where, _cast, _iota,
     _reshape, _reshape, _broadcast, _broadcast, _transpose, _slice, _concat, _pad, _gather,
     _scatter,
+    _segment_sum,
     _softmax_parts, _norm_parts, _reduce, _reduce, _along, _norm, _dot, _dot, _windows, _attention,
 )  # fmt: skip

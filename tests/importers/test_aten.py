@@ -456,6 +456,7 @@ COMBINED = {
     "rows of halves": lambda x: (
         (x * 0).bfloat16().index_add(0, index(x), torch.ones(8, 8).bfloat16())
     ),
+    "sums of rows": lambda x: torch.zeros(8, 8).index_add(0, index(x), x.t().repeat(1, 2)),
     "columns added": lambda x: x.index_add(1, index(x)[:5], x[:, :5]),
     "elements added": lambda x: x.scatter_add(1, x.abs().long(), x + 1),
     "a smaller part": lambda x: x.scatter_add(0, (x[:2, :6] * 2).abs().long().clamp(max=3), x),

@@ -250,6 +250,7 @@ FUNCTIONS_IN_USE: dict[str, tuple[Function, tuple[Any, ...]]] = {
             x.at[i[:2, None], i].set(y[:2, :5]),
             x.at[jnp.array([1, 3])].set(y[:2]),
             x.at[i].add(1.0, mode="drop"),
+            jax.ops.segment_sum(y[:1].repeat(5, 0), i, 4),
         ),
         (X, Y, np.array([3, 1, -1, 7, 3], np.int32)),
     ),

@@ -37,6 +37,7 @@ from morello.ir.primitives import (
     quantized_matmul,
     reduce,
     scan,
+    segment_sum,
     softmax,
     take,
 )
@@ -123,6 +124,17 @@ def test_rows_outside_of_a_table_are_the_nearest_within() -> None:
     agree(evaluate(take(2), [table, ids]), wanted)
     turned = reordered(take(2), [("d", "v"), ("j", "i"), ("d", "i", "j")])
     agree(evaluate(turned, [table.T, ids.T]), wanted.transpose(2, 0, 1))
+
+
+def test_segments() -> None:
+    rows, ids = values(6, 4), np.array([2, 0, -1, 2, 3, 2])
+    wanted = np.stack([rows[1], np.zeros(4), rows[0] + rows[3] + rows[5]])
+    sizes = {"e": 6, "v": 3, "d": 4}
+    for orders in ((("e", "d"), ("e",), ("v", "d")), (("d", "e"), ("e",), ("d", "v"))):
+        one = reordered(segment_sum(), orders)
+        given = rows.T if orders[0][0] == "d" else rows
+        (found,) = evaluate(one, [given, ids], [sizes[d] for d in one.dims])
+        agree((found.T if orders[0][0] == "d" else found,), wanted)
 
 
 def test_weights_of_4_bits_are_in_the_order_of_gguf() -> None:

@@ -20,7 +20,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, TERNARY, UNARY, Function
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
-from morello.ir.operation import Operation, reordered
+from morello.ir.operation import Operation, accumulating, reordered
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.primitives import (
     PRIMITIVES,
@@ -39,6 +39,7 @@ from morello.ir.primitives import (
     reduce,
     scan,
     scatter,
+    segment_sum,
     softmax,
     take,
 )
@@ -97,6 +98,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [take(1), take(2)]
     if name.startswith("Scatter"):
         return [scatter(name.removeprefix("Scatter").lower())]
+    if name == "SegmentSumAccum":
+        return [accumulating(segment_sum())]
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
         return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]

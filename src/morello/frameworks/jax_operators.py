@@ -33,6 +33,7 @@ from morello.graph.operators import (
     Reshape,
     RmsNorm,
     Scatter,
+    SegmentSum,
     Slice,
     Softmax,
     Transpose,
@@ -139,6 +140,11 @@ def _scatter(operator: Scatter, node: Node, x: Any, numbers: Any, rows: Any) -> 
     return methods[operator.kind](rows, mode="drop")
 
 
+def _segment_sum(operator: SegmentSum, node: Node, rows: Any, numbers: Any) -> Any:
+    zeros = jnp.zeros(node.shape, node.dtype)
+    return _scatter(Scatter("sum"), node, zeros, numbers, rows)
+
+
 def _dot(operator: Dot, node: Node, a: Any, b: Any) -> Any:
     batch, summed = (
         (tuple(i for i, _ in pairs), tuple(j for _, j in pairs))
@@ -242,6 +248,7 @@ _RULES: dict[type[Operator], Callable[..., Any]] = {
     Reshape: lambda operator, node, x: x.reshape(operator.shape),
     RmsNorm: _rms_norm,
     Scatter: _scatter,
+    SegmentSum: _segment_sum,
     Slice: lambda operator, node, x: lax.slice(x, operator.starts, operator.stops, operator.steps),
     Softmax: _softmax,
     Transpose: lambda operator, node, x: lax.transpose(x, operator.order),

@@ -19,6 +19,7 @@ from morello.ir.dtype import F32, I32, I64, DType
 from morello.ir.primitives import MAX_RANK, fill, scatter
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
+from morello.ir.primitives import segment_sum as segment_sum_operation
 from morello.ir.primitives import take as take_operation
 from morello.targets.kernels import CASTS
 
@@ -175,8 +176,27 @@ def _scattered(kind: str, table: Value, ids: Value, rows: Value) -> Value:
     return apply_operation(scatter(kind), [table, ids, rows], table.shape)
 
 
+def segment_sum(rows: Value, ids: Value, *, count: int) -> Value:
+    """A matrix of `count` rows, each the sum of those of the `rows` that have its number.
+
+    The numbers `ids` are a vector; a row of a number below 0, or of none, is left out.
+    """
+    rows, ids = (each.without_new_axes.materialized for each in (rows, ids))
+    if (ids.rank, rows.rank) != (1, 2) or rows.shape[:1] != ids.shape:
+        fix = "give a matrix and a vector, as f32[8,64] and i64[8]"
+        raise MisuseError("these are no numbered rows", fix, at=0)
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    if rows.dtype not in (F32, I32):
+        raise MisuseError(f"no kernel adds rows of {rows.dtype}", "cast them to f32", at=0)
+    if count < 1:
+        raise MisuseError(f"there are no {count} rows", "give a count of 1 or more")
+    return apply_operation(segment_sum_operation(), [rows, ids], (count, rows.shape[1]))
+
+
 FUNCTIONS = (
     cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest, fill_highest,
     take, scatter_last, scatter_max, scatter_min, scatter_sum,
+    segment_sum,
 )  # fmt: skip
 """The functions of these that an expression can call."""

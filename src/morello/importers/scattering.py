@@ -13,7 +13,16 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, TensorType, apply
-from morello.graph.operators import Constant, Scatter, Slice, Where
+from morello.graph.operators import (
+    Broadcast,
+    Cast,
+    Constant,
+    Reshape,
+    Scatter,
+    SegmentSum,
+    Slice,
+    Where,
+)
 from morello.graph.patterns.matching import (
     constant,
     in_dtype,
@@ -52,8 +61,19 @@ def combined_rows(kind: str, x: Node, index: Node, rows: Node, axis: int) -> Nod
     matrices = [
         reshaped(in_dtype(each, dtype), (outer * each.shape[axis], inner)) for each in (x, rows)
     ]
-    combined = apply(Scatter(kind), matrices[0], numbers, matrices[1])
+    table, given = matrices
+    if kind == "sum" and _is_zero(x):
+        combined = apply(SegmentSum(table.shape[0]), given, numbers)
+    else:
+        combined = apply(Scatter(kind), table, numbers, given)
     return in_dtype(reshaped(combined, x.shape), x.dtype)
+
+
+def _is_zero(node: Node) -> bool:
+    """Whether all elements are known to be 0."""
+    while isinstance(node.operator, Broadcast | Cast | Reshape):
+        (node,) = node.inputs
+    return isinstance(node.operator, Constant) and not node.operator.array.any()
 
 
 def combined_elements(kind: str, x: Node, index: Node, elements: Node, axis: int) -> Node:

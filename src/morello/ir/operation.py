@@ -60,6 +60,11 @@ class Primitive:
 
     It is evaluated on views of the image with an axis for each dimension of the windows.
     """
+    sized: bool = False
+    """Whether no input tells the sizes of its output.
+
+    It is evaluated on an array of zeros with these sizes, and then its inputs.
+    """
     copies: bool = False
     """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
     rearranges: bool = False

@@ -17,11 +17,11 @@ def evaluate(
     An accumulating operation is evaluated as if it overwrote its outputs. `sizes` are those of
     the operation's dimensions; without them, a dimension that an elementwise operation
     broadcasts along, and that no input has, is taken to have size 1, and an operation that pools
-    takes its windows (see `windowed`). Raises `ValueError` for an
+    takes its windows (see `windowed`), as a sized one takes zeros. Raises `ValueError` for an
     operation without a reference.
     """
     if operation.primitive is not None:
-        seen = windowed(operation, inputs, sizes) if sizes else inputs
+        seen = seen_by(operation, inputs, sizes) if sizes else inputs
         outputs = operation.primitive.evaluate(operation, seen)
         if sizes and operation.function is not None:
             return (np.broadcast_to(outputs[0], operation.extents(operation.output, sizes)),)
@@ -38,6 +38,18 @@ def evaluate(
 def reference(operation: Operation, output: int = 0) -> Callable[..., Array]:
     """The function of the inputs that computes an operation's output of this number."""
     return lambda *inputs: evaluate(operation, inputs)[output]
+
+
+def seen_by(operation: Operation, inputs: Sequence[Array], sizes: Sequence[int]) -> Sequence[Array]:
+    """The arrays that a primitive is evaluated on, given its inputs."""
+    if operation.primitive is not None and operation.primitive.sized:
+        return [blank(operation, sizes), *inputs]
+    return windowed(operation, inputs, sizes)
+
+
+def blank(operation: Operation, sizes: Sequence[int]) -> Array:
+    """Zeros of the shape of the output."""
+    return np.zeros(operation.extents(operation.output, sizes))
 
 
 def windowed(

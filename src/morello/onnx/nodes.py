@@ -34,6 +34,7 @@ from morello.graph.operators import (
     Reshape,
     RmsNorm,
     Scatter,
+    SegmentSum,
     Slice,
     Softmax,
     Transpose,
@@ -204,6 +205,16 @@ class NodeWriter:
         places = self._shaped(wide, (*node.inputs[1].shape, 1))
         how = {"reduction": reduction} if reduction else {}
         return self.add("ScatterND", x, places, rows, **how)
+
+    @_write.register
+    def _segment_sum(self, operator: SegmentSum, node: Node, *inputs: str) -> str:
+        zeros = self.constant(np.zeros(node.shape, node.dtype))
+        if self.version < 16:
+            raise GraphError(f"{operator} needs version 16 of ONNX's operators.")
+        rows, numbers = inputs
+        wide = self.add("Cast", numbers, to=TensorProto.INT64)
+        places = self._shaped(wide, (*node.inputs[1].shape, 1))
+        return self.add("ScatterND", zeros, places, rows, reduction="add")
 
     @_write.register
     def _dot(self, operator: Dot, node: Node, *inputs: str) -> str:

@@ -158,6 +158,9 @@ FUNCTIONS: Functions = {
     "scatter_max": _scatter("max"),
     "scatter_min": _scatter("min"),
     "scatter_sum": _scatter("add"),
+    "segment_sum": lambda rows, ids, count: jax.ops.segment_sum(
+        rows, jnp.where(ids < 0, count, ids), count
+    ),
     "take": _take,
     "transpose": lambda x, order=None: jnp.transpose(x, order),
     "where": lambda condition, a, b: jnp.where(condition != 0, a, b),

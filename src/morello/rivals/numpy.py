@@ -11,7 +11,15 @@ import numpy as np
 
 from morello.frontends.reductions import EPSILON
 from morello.frontends.text import CallSequence
-from morello.graph.operators import Attention, Conv, LayerNorm, Pooling, RmsNorm, Softmax
+from morello.graph.operators import (
+    Attention,
+    Conv,
+    LayerNorm,
+    Pooling,
+    RmsNorm,
+    SegmentSum,
+    Softmax,
+)
 from morello.ir.functions import BINARY, UNARY
 from morello.ir.primitives.quantized import dequantized
 from morello.ir.primitives.scattering import KINDS, combined
@@ -181,6 +189,7 @@ _FUNCTIONS: Functions = {
     "pow": np.power,
     "quantized_matmul": _quantized_matmul,
     "rms_norm": lambda x, gamma, epsilon=EPSILON: RmsNorm(epsilon).evaluate(x, gamma),
+    "segment_sum": lambda rows, ids, count: SegmentSum(count).evaluate(rows, ids),
     "softmax": lambda x, axis=-1: Softmax(axis).evaluate(x),
     "sum": _summed(np.sum),
     "sum_pool": _sum_pool,

@@ -214,6 +214,11 @@ def _scatter(reduction: str) -> Callable[..., str]:
     return scatter
 
 
+def _segment_sum(writer: _Writer, call: NamedCall, rows: str, ids: str, count: int) -> str:
+    zeros = writer.constant(np.zeros(call.result.shape), call.result.dtype.np)
+    return _scatter("add")(writer, call, zeros, ids, rows)
+
+
 def _layer_norm(
     writer: _Writer, call: NamedCall, x: str, gamma: str, beta: str, epsilon: float = EPSILON
 ) -> str:
@@ -311,6 +316,7 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "scatter_max": _scatter("max"),
     "scatter_min": _scatter("min"),
     "scatter_sum": _scatter("add"),
+    "segment_sum": _segment_sum,
     "silu": _silu,
     "softmax": _softmax,
     "square": _square,

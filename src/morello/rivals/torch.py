@@ -197,6 +197,10 @@ def _scatter(kind: str) -> Callable[..., Any]:
     return scatter
 
 
+def _segment_sum(rows: Any, ids: Any, count: int) -> Any:
+    return _scatter("sum")(rows.new_zeros(count, rows.shape[1]), ids, rows)
+
+
 _SAME = (
     "abs", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p", "log2",
     "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh",
@@ -240,6 +244,7 @@ _FUNCTIONS: Functions = {
     "sum": _sum,
     "sum_pool": _sum_pool,
     **{f"scatter_{kind}": _scatter(kind) for kind in KINDS},
+    "segment_sum": _segment_sum,
     "take": _take,
     "transpose": _transpose,
     "where": lambda condition, a, b: torch.where(condition != 0, a, b),

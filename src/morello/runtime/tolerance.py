@@ -28,7 +28,7 @@ from morello.ir.rounding import (
     stored,
     wrapped,
 )
-from morello.ir.semantics import evaluate, scan_axis, windowed
+from morello.ir.semantics import blank, evaluate, scan_axis, windowed
 from morello.ir.spec import Spec
 from morello.rewrites.parallel_split import merging
 from morello.runtime.parts import WHOLE, OutputPart
@@ -95,6 +95,8 @@ def _apply(
         return (_compose(op, sizes, inputs, dtypes, results[0]),)
     shapes = [op.extents(output, sizes) for output in op.outputs]
     inputs = [_windowed(op, x, sizes) for x in inputs]
+    if op.primitive.sized:
+        inputs.insert(0, Bounded(blank(op, sizes)))
     exactly = inputs and all(x.error is None for x in inputs)
     if exactly and not any(d.is_float for d in (*dtypes, *results)):
         exact = _integers(op, sizes, [x.value for x in inputs])

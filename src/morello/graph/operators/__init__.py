@@ -10,6 +10,7 @@ from morello.graph.operators.movement import (
     Pad,
     Reshape,
     Scatter,
+    SegmentSum,
     Slice,
     Transpose,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Reshape",
     "RmsNorm",
     "Scatter",
+    "SegmentSum",
     "Slice",
     "Softmax",
     "Transpose",

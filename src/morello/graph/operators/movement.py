@@ -11,7 +11,14 @@ from math import prod
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
-from morello.frontends.copies import scatter_last, scatter_max, scatter_min, scatter_sum, take
+from morello.frontends.copies import (
+    scatter_last,
+    scatter_max,
+    scatter_min,
+    scatter_sum,
+    segment_sum,
+    take,
+)
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
 from morello.ir.primitives.gathering import rows_of
@@ -235,3 +242,33 @@ _SCATTERED = {
     "min": scatter_min,
     "sum": scatter_sum,
 }
+
+
+@dataclass(frozen=True)
+class SegmentSum(Operator):
+    """`count` rows, each the sum of those that have its number.
+
+    The inputs are the rows, and a vector of their numbers. A row whose number is below 0,
+    or at least the count, is left out.
+    """
+
+    count: int
+
+    heavy = True
+    keeps_units = True
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        rows, ids = inputs
+        numbered = (ids.rank, rows.rank) == (1, 2) and ids.shape == rows.shape[:1]
+        if not numbered or ids.dtype.kind not in "iu" or self.count < 1:
+            raise GraphError(f"{self} of {rows}, numbered by {ids}.")
+        return TensorType((self.count, rows.shape[1]), rows.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        rows, ids = inputs
+        return combined("sum", np.zeros((self.count, rows.shape[1]), rows.dtype), ids, rows)
+
+    def value(self, *inputs: Value) -> Value:
+        if not all(isinstance(each, Value) for each in inputs):
+            raise SpecError("no kernel adds a number as rows", "give arrays")
+        return segment_sum(*inputs, count=self.count)

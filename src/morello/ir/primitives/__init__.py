@@ -50,7 +50,7 @@ from morello.ir.primitives.products import (
 from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
 from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
 from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
-from morello.ir.primitives.scattering import SCATTERS, scatter
+from morello.ir.primitives.scattering import SCATTERS, SEGMENT_SUM, scatter, segment_sum
 from morello.ir.primitives.softmax import (
     COMPLETE,
     DENOMINATOR,
@@ -71,7 +71,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
-        TAKE, *SCATTERS.values(), ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
+        TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -112,6 +112,7 @@ __all__ = [
     "PRIMITIVES",
     "QUANTIZED_MATMUL",
     "SCATTERS",
+    "SEGMENT_SUM",
     "SINGLE",
     "SOFTMAX",
     "SOFTMAX_PARTS",
@@ -141,6 +142,7 @@ __all__ = [
     "reduce",
     "scan",
     "scatter",
+    "segment_sum",
     "softmax",
     "take",
     "windows_of",

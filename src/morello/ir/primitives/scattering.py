@@ -1,4 +1,4 @@
-"""Rows that are combined with the rows of a table that their numbers say."""
+"""Rows that are combined with those of a table that their numbers say, or with each other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import called
 from morello.ir.primitives.gathering import COLUMNS, ROWS
-from morello.ir.rounding import EPSILON, ROUNDINGS, Bounded, Bounds, epsilon, rounded
+from morello.ir.rounding import EPSILON, ROUNDINGS, Bounded, Bounds, epsilon, rounded, summed
 from morello.ir.semantics import aligned
+from morello.ir.text import Result, Text, call
 
 GIVEN = "e"
 """The dimension of the rows that are given."""
@@ -37,6 +38,25 @@ def scatter(kind: str) -> Operation:
             Operand("out", (ROWS, COLUMNS), written=True),
         ),
         untiled=(GIVEN, ROWS),
+    )
+
+
+@cache
+def segment_sum() -> Operation:
+    """out[v, d] = the sum of all rows[e, d] of ids[e] = v.
+
+    A row whose number is below 0, or that of no row of the output, is left out.
+    """
+    return operation(
+        SEGMENT_SUM,
+        (GIVEN, ROWS, COLUMNS),
+        (
+            Operand("rows", (GIVEN, COLUMNS)),
+            Operand("ids", (GIVEN,)),
+            Operand("out", (ROWS, COLUMNS), written=True, start="zero"),
+        ),
+        reduced=(GIVEN,),
+        untiled=(ROWS,),
     )
 
 
@@ -100,6 +120,41 @@ def _primitive(kind: str) -> Primitive:
         indices=(1,),
     )
 
+
+def _evaluate_segments(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    zeros, rows, ids = inputs
+    ordered = aligned(operation, 0, rows, (GIVEN, COLUMNS))
+    upright = operation.operands[-1].dims[0] == ROWS
+    result = combined("sum", zeros if upright else zeros.T, ids, ordered)
+    return (result if upright else result.T,)
+
+
+def _bound_segments(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounds:
+    """All of the rows may be terms of one sum."""
+    zeros, rows, ids = inputs
+
+    def sums(rows: Array) -> Array:
+        return _evaluate_segments(operation, [zeros.value, rows, ids.value])[0]
+
+    return (summed(sums, [rows], ids.value.size, dtypes[-1]),)
+
+
+def _text_segments(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    return call("segment_sum", arguments, (("count", result.sizes[ROWS]),), result.dtype)
+
+
+SEGMENT_SUM = Primitive(
+    "SegmentSum",
+    variants=lambda _: (segment_sum(),),
+    evaluate=_evaluate_segments,
+    bound=_bound_segments,
+    text=_text_segments,
+    sized=True,
+    indices=(1,),
+    start="zero",
+)
 
 SCATTERS = {kind: _primitive(kind) for kind in KINDS}
 """The primitives of `scatter`, by their kinds."""

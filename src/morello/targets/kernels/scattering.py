@@ -1,8 +1,8 @@
-"""Kernels that combine rows with those of a table that their numbers say."""
+"""Kernels that combine rows with those of a table that their numbers say, or with each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,22 @@ COPIED = 2.0
 """The cycles of each cache line of the table, which is copied in order."""
 
 
+ADDED, ADDED_LINE = 6.0, 4.0
+"""The cycles of each row that is added to a segment, and of each of its cache lines."""
+
+
 def scatters() -> tuple[LeafKernel, ...]:
     """Of f32 and i32."""
-    return tuple(
-        _scatter(kind, dtype, index)
-        for kind in KINDS
-        for dtype in (F32, I32)
-        for index in (I32, I64)
+    dtypes = [(dtype, index) for dtype in (F32, I32) for index in (I32, I64)]
+    return (
+        *(_scatter(kind, *each) for kind in KINDS for each in dtypes),
+        *(_segment_sum(*each) for each in dtypes),
     )
 
 
 def _scatter(kind: str, dtype: DType, index: DType) -> LeafKernel:
     def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=s.operation.dims)
-        for operand in (0, 2, 3):
-            name = s.operation.operands[operand].name
-            position, _ = s.operation.places[operand, COLUMNS]
-            beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
-            yield Condition(beside, f"the elements of a row of {name} must lie next to each other")
-        for operand in range(4):
-            name = s.operation.operands[operand].name
-            even = ~s.placements.paneled(s.codes[operand])
-            yield Condition(even, f"{name} must not lie in panels")
+        return _in_rows(s, (0, 2, 3))
 
     def cost(s: Batch) -> Column:
         lines = -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
@@ -55,6 +49,41 @@ def _scatter(kind: str, dtype: DType, index: DType) -> LeafKernel:
         f"{{table_v}}, {{ids_e}}, {{rows_e}});",
         _semantics(kind, dtype), applies, cost, anywhere=(0, 1, 2, 3), group="copies",
     )  # fmt: skip
+
+
+def _segment_sum(dtype: DType, index: DType) -> LeafKernel:
+    """Adds to sums that may lie in any memory; the rows were made just before."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        return _in_rows(s, (0, 2))
+
+    def cost(s: Batch) -> Column:
+        lines = -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
+        cycles: Column = (ADDED + ADDED_LINE * lines) * s.size(GIVEN)
+        return cycles
+
+    name = f"combine_sum_{dtype}_{index}"
+    combine = _semantics("sum", dtype)
+    return LeafKernel(
+        f"segment_sum_{dtype}_{index}", "SegmentSumAccum", (dtype, index, dtype), (None,) * 3,
+        f"{name}(&{{out}}, &{{ids}}, &{{rows}}, {{v}}, {{e}}, {{d}}, {{out_v}}, {{ids_e}}, "
+        "{rows_e});",
+        lambda rows, ids, out: combine(out, ids, rows), applies, cost, anywhere=(1, 2),
+        group="copies",
+    )  # fmt: skip
+
+
+def _in_rows(s: Batch, operands: Sequence[int]) -> Iterator[Condition]:
+    """Rows of these operands are contiguous, and nothing lies in panels."""
+    yield from unit_sizes(s, but=s.operation.dims)
+    for operand in operands:
+        name = s.operation.operands[operand].name
+        position, _ = s.operation.places[operand, COLUMNS]
+        beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+        yield Condition(beside, f"the elements of a row of {name} must lie next to each other")
+    for operand, tensor in enumerate(s.operation.operands):
+        even = ~s.placements.paneled(s.codes[operand])
+        yield Condition(even, f"{tensor.name} must not lie in panels")
 
 
 def _semantics(kind: str, dtype: DType) -> Callable[..., Any]:
