@@ -119,6 +119,22 @@ class GraphNetwork(nn.Module):  # type: ignore[misc, name-defined]
         return self.last(torch.relu(means))
 
 
+def test_positions_are_counted_by_kernels() -> None:
+    """Tokens are integers of 64 bits; f32 does not tell these from their neighbours."""
+
+    def positions(ids: Any) -> Any:
+        mask = ids.ne(2**24 - 1).int()
+        return (torch.cumsum(mask, 1).type_as(mask) * mask).long() + 1, ids > 2**24 - 1
+
+    near = torch.arange(2**24 - 16, 2**24 + 16)
+    ids = torch.stack([near, near + 2**32, -near, near << 30])
+    fast = torch.compile(positions, backend="morello")
+    for found, wanted in zip(fast(ids), positions(ids), strict=True):
+        assert torch.equal(found, wanted)
+    (program,) = last().programs.values()
+    assert program.left == ()
+
+
 def test_a_network_of_graphs() -> None:
     model = GraphNetwork().eval()
     x, edges = torch.randn(20, 8), torch.randint(0, 20, (2, 70))

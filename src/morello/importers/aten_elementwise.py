@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.importers.aten_calls import AtenCall, Handler, promoted
-from morello.importers.ranges import known_range, narrowed
+from morello.importers.ranges import known_range, narrowed, within_32_bits
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -42,6 +44,10 @@ MOST_DIVIDED = 1 << 20
 """The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
 
 
+MOST_IN_FLOATS = 1 << 24
+"""The integer up to which f32 has all of them."""
+
+
 def unary(call: AtenCall) -> Node:
     return call.map(UNARY[call.name], call.cast(call.x))
 
@@ -60,7 +66,16 @@ def _combined(call: AtenCall, name: str, a: object, b: object) -> Node:
         raise call.refuse("of numbers alone")
     if call.type.dtype == bool:
         raise call.refuse("of bool")
-    return call.map(name, left, right)
+    return in_32_bits(call, lambda *small: call.map(name, *small), left, right)
+
+
+def in_32_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | float) -> Node:
+    """A function of operands in the dtype of the result: in 32 bits, if 64 are not needed."""
+    if call.type.dtype == np.int64 and (small := _narrowed(operands)):
+        result = compute(*small)
+        if within_32_bits(result):
+            return call.cast(result)
+    return compute(*operands)
 
 
 def floor_division(call: AtenCall) -> Node:
@@ -99,19 +114,34 @@ def sum_or_difference(call: AtenCall) -> Node:
 
 def comparison(call: AtenCall) -> Node:
     operands = promoted(call, call["self"], call["other"])
-    return call.map(COMPARISONS[call.name], *_in_32_bits(operands))
+    if any(isinstance(each, Node) and each.dtype == np.int64 for each in operands):
+        operands = _narrowed(operands) or _rounded(call, operands)
+    return call.map(COMPARISONS[call.name], *operands)
 
 
-def _in_32_bits(operands: list[Node | float]) -> list[Node | float]:
-    """Operands of 64 bits in 32, if all of them are known to be small."""
+def _narrowed(operands: Sequence[Node | float]) -> list[Node | float]:
+    """Operands of 64 bits in 32; none if some of them are not known to be small."""
     narrow: list[Node | float] = []
     for each in operands:
         small = narrowed(each) if isinstance(each, Node) else each
         if small is None or (isinstance(small, int) and abs(small) > np.iinfo(np.int32).max):
-            return operands
+            return []
         narrow.append(small)
-    wide = any(isinstance(each, Node) and each.dtype == np.int64 for each in operands)
-    return narrow if wide else operands
+    return narrow
+
+
+def _rounded(call: AtenCall, operands: list[Node | float]) -> list[Node | float]:
+    """Integers in f32, if one of them is known to be small: any other compares as it does rounded.
+
+    Rounding keeps the order, and takes no other integer to one that f32 has with its neighbours.
+    """
+    ranges = [known_range(each) if isinstance(each, Node) else (each, each) for each in operands]
+    if not any(within and max(map(abs, within)) < MOST_IN_FLOATS for within in ranges):
+        return operands
+    return [
+        call.build.cast(each, np.dtype(np.float32)) if isinstance(each, Node) else each
+        for each in operands
+    ]
 
 
 def logical(call: AtenCall) -> Node:

@@ -23,6 +23,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
+from morello.importers.aten_elementwise import in_32_bits
 from morello.importers.resampling import means, resampled
 
 LOWEST = -1e30
@@ -242,7 +243,8 @@ def _joint(call: AtenCall) -> tuple[int, ...]:
 
 
 def cumulative_sum(call: AtenCall) -> Node:
-    return call.apply(Cumulate(call.axis()), call.cast(call.x))
+    operator = Cumulate(call.axis())
+    return in_32_bits(call, lambda x: call.apply(operator, x), call.cast(call.x))
 
 
 def softmax(call: AtenCall) -> Node:

@@ -12,6 +12,7 @@ from morello.graph.operators import ArgReduce, Constant, Gather, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_choosing import INT32, counted
 from morello.importers.aten_movement import places_in_one
+from morello.importers.ranges import narrowed
 from morello.importers.scattering import check_combined, combined_elements, combined_rows
 from morello.importers.taking import from_start
 from morello.importers.writing import MOST_WRITTEN, after_writing
@@ -139,7 +140,10 @@ def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
     """
     x = call.x
     if x.dtype == np.int64:  # with which no kernel computes
-        x, part = (_narrow(call, each) for each in (x, part))
+        narrow, narrow_part = narrowed(x), narrowed(part)
+        if narrow is None or narrow_part is None:
+            raise call.refuse("of integers of 64 bits at places that are not known")
+        x, part = narrow, narrow_part
     size, numbers = x.shape[axis], from_start(index, x.shape[axis])
     if index.type.size * size > MOST_COMPARED:
         check_combined(x.type)
@@ -149,14 +153,6 @@ def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
     written = call.reduce("max", hits, (1,))
     wide = call.reshape(written, (size, *(1,) * (x.type.rank - axis - 1)))
     return call.cast(call.apply(Where(), wide, call.apply(Gather(axis), part, place), x))
-
-
-def _narrow(call: AtenCall, node: Node) -> Node:
-    """Known integers in 32 bits."""
-    known = node.operator.array if isinstance(node.operator, Constant) else None
-    if known is None or not np.array_equal(known.astype(np.int32), known):
-        raise call.refuse("of integers of 64 bits at places that are not known")
-    return call.build.constant(known.astype(np.int32))
 
 
 WRITING: dict[str, Handler] = {

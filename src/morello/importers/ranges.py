@@ -6,6 +6,8 @@ be small is computed in 32.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from morello.graph.graph import Node
@@ -14,6 +16,7 @@ from morello.graph.operators import (
     Cast,
     Concat,
     Constant,
+    Cumulate,
     Gather,
     Iota,
     Map,
@@ -21,7 +24,7 @@ from morello.graph.operators import (
     Scatter,
     Where,
 )
-from morello.graph.patterns.matching import in_dtype
+from morello.graph.patterns.matching import constant, in_dtype
 from morello.graph.views import VIEWS
 from morello.importers.taking import NUMBERS
 
@@ -70,6 +73,10 @@ def _computed(node: Node, depth: int) -> Range | None:
     extreme = isinstance(operator, Reduce) and operator.kind in ("max", "min")
     if (chosen and getattr(operator, "kind", "") != "sum") or extreme:
         return min(lows), max(highs)
+    if isinstance(operator, Cumulate) or (isinstance(operator, Reduce) and operator.kind == "sum"):
+        axes = (operator.axis,) if isinstance(operator, Cumulate) else operator.axes
+        terms = prod(inputs[0].shape[axis] for axis in axes)
+        return min(lows[0], terms * lows[0]), max(highs[0], terms * highs[0])
     return _mapped(operator.name, ranges) if isinstance(operator, Map) else None
 
 
@@ -96,6 +103,12 @@ def _mapped(name: str, ranges: list[Range]) -> Range | None:
     return None
 
 
+def within_32_bits(node: Node) -> bool:
+    """Whether no integer that a node computes is known to need more bits."""
+    within, limits = _computed(node, _DEEPEST), np.iinfo(NUMBERS)
+    return within is not None and limits.min <= within[0] and within[1] <= limits.max
+
+
 def narrowed(node: Node) -> Node | None:
     """The same integers, or truths, in 32 bits; None if some may need more."""
     if node.dtype.kind not in "iub":
@@ -105,6 +118,8 @@ def narrowed(node: Node) -> Node | None:
     within, limits = known_range(node), np.iinfo(NUMBERS)
     if within is None or within[0] < limits.min or within[1] > limits.max:
         return None
+    if isinstance(node.operator, Constant):
+        return constant(node.operator.array, NUMBERS)
     if isinstance(node.operator, Cast) and node.inputs[0].dtype == NUMBERS:
         return node.inputs[0]
     return in_dtype(node, NUMBERS)
