@@ -130,11 +130,11 @@ def test_segments() -> None:
     rows, ids = values(6, 4), np.array([2, 0, -1, 2, 3, 2])
     wanted = np.stack([rows[1], np.zeros(4), rows[0] + rows[3] + rows[5]])
     sizes = {"e": 6, "v": 3, "d": 4}
-    for orders in ((("e", "d"), ("e",), ("v", "d")), (("d", "e"), ("e",), ("d", "v"))):
+    upright = [("e", "d"), ("e",), ("v", "d")]
+    turned = [("d", "e"), ("e",), ("d", "v")]
+    for orders, operand, expected in ((upright, rows, wanted), (turned, rows.T, wanted.T)):
         one = reordered(segment_sum(), orders)
-        given = rows.T if orders[0][0] == "d" else rows
-        (found,) = evaluate(one, [given, ids], [sizes[d] for d in one.dims])
-        agree((found.T if orders[0][0] == "d" else found,), wanted)
+        agree(evaluate(one, [operand, ids], [sizes[d] for d in one.dims]), expected)
 
 
 def test_weights_of_4_bits_are_in_the_order_of_gguf() -> None:
