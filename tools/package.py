@@ -2,8 +2,9 @@
 
     .venv/bin/python -m tools.package
 
-The wheel is tried with every Python that is here (see `pythons.py`), and the archive, of which pip
-builds the same wheel, with the first: installed with nothing but what they need, they must race a kernel against NumPy. Raises `CalledProcessError` if one does not.
+The wheel is tried with every Python that is here (see `pythons.py`), and the source archive, of
+which pip builds the same wheel, with the first. Installed with nothing but what they need, they
+must race a kernel against NumPy. Raises `CalledProcessError` if one does not.
 """
 
 from __future__ import annotations
