@@ -30,6 +30,7 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
+from morello.ir.primitives.winograd import winograd_input, winograd_output
 from morello.ir.spec import Spec, goal
 
 
@@ -125,6 +126,8 @@ def primitive_goals() -> list[Spec]:
         conv_goal(),
         goal(pool(MAX_POOL, slid((2, 2), (1, 1))), (1, 3, 3, 5, 3, 3), (F32, F32)),
         goal(pool(SUM_POOL, (Windows(),), True), (2, 5, 6, 2), (F32, F32)),
+        goal(winograd_input(2, True), (1, 20, 2, 3, 4, 4, 16), (F32, F32)),
+        goal(winograd_output(2, True), (1, 20, 2, 3, 2, 2, 16), (F32, F32)),
         goal(grouped_conv(2, 3), (1, 4, 3, 2, 3, 5, 2, 3), (F32,) * 3),
         goal(grouped_conv(1, 1, slid((2, 1), (1, 0))), (2, 5, 1, 4, 18, 3, 2), (F32,) * 3),
         goal(move(2), (5, 9), (F32, F32)),

@@ -110,6 +110,33 @@ SCATTERED: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+TURNS = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
+"""What lines of 4 pixels are multiplied by."""
+
+BACK = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
+"""What lines of 4 points are multiplied by."""
+
+
+def points_of_squares(image: Array) -> Array:
+    """Each square of 4 x 4 pixels, two apart, turned along its rows and columns."""
+    batch, channels, height, width = image.shape
+    out = np.zeros((16, batch, (height - 2) // 2, (width - 2) // 2, channels))
+    for b, c, y, x in np.ndindex(batch, channels, *out.shape[2:4]):
+        square = image[b, c, 2 * y : 2 * y + 4, 2 * x : 2 * x + 4]
+        out[:, b, y, x, c] = (TURNS @ square @ TURNS.T).ravel()
+    return out
+
+
+def tiles_of_points(points: Array) -> Array:
+    """A tile of 2 x 2 elements of each 4 x 4 points."""
+    _, batch, rows, columns, filters = points.shape
+    out = np.zeros((batch, 2 * rows, 2 * columns, filters))
+    for b, y, x, f in np.ndindex(batch, rows, columns, filters):
+        tile = BACK @ points[:, b, y, x, f].reshape(4, 4) @ BACK.T
+        out[b, 2 * y : 2 * y + 2, 2 * x : 2 * x + 2, f] = tile
+    return out
+
+
 def pooled(
     reduction: Callable[..., Array],
     window: tuple[int, int],
@@ -367,6 +394,8 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "max_pool(relu(conv(f32[1,2,7,7], f32[3,2,2,2])), window=2, stride=2)": (
         lambda x, w: pooled(np.max, (2, 2), (2, 2))(np.maximum(convolved()(x, w), 0))
     ),
+    "winograd_input(f32[2,3,6,8])": points_of_squares,
+    "winograd_output(f32[16,2,3,1,5], layout=NHWC)": tiles_of_points,
     "conv(f32[2,3,9], f32[4,3,3])": along_columns(convolved()),
     "conv(f32[2,3,9], f32[4,3,3], stride=3, padding=[2,1], dilation=2)": along_columns(
         convolved((1, 3), (0, (2, 1)), (1, 2))

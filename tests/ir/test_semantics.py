@@ -42,6 +42,13 @@ from morello.ir.primitives import (
     take,
 )
 from morello.ir.primitives.quantized import packed
+from morello.ir.primitives.winograd import (
+    TRANSFORMS,
+    points,
+    winograd_filters,
+    winograd_input,
+    winograd_output,
+)
 from morello.ir.semantics import evaluate, reference
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -98,6 +105,33 @@ def test_conv(strides: tuple[int, int], padding: tuple[int, int]) -> None:
     last = conv(slid(strides, padding), channels_last=True)
     turned = [image.transpose(0, 2, 3, 1), weights.transpose(2, 3, 1, 0)]
     agree(evaluate(last, turned), wanted.transpose(0, 2, 3, 1))
+
+
+# ---- convolutions in fewer multiplications
+
+
+@pytest.mark.parametrize("tile", TRANSFORMS)
+@pytest.mark.parametrize("last", [False, True])
+def test_tiles_make_a_convolution(tile: int, last: bool) -> None:
+    """The products of the points of squares and of filters are the points of its tiles."""
+    image, weights = values(2, 3, 2 * tile + 2, 3 * tile + 2), values(5, 3, 3, 3, seed=1)
+    order = (0, 2, 3, 1) if last else (0, 1, 2, 3)
+    (turned,) = evaluate(winograd_input(tile, last), [image.transpose(order)])
+    assert turned.shape == (points(tile), 2, 2, 3, 3)
+    product = np.einsum("tbyxc,tcf->tbyxf", turned, winograd_filters(weights, tile))
+    wanted = convolved(image, weights, (1, 1), (0, 0))
+    agree(evaluate(winograd_output(tile, last), [product]), wanted.transpose(order))
+
+
+@pytest.mark.parametrize("tile", TRANSFORMS)
+def test_squares_are_turned_by_the_matrices(tile: int) -> None:
+    square, turn = values(tile + 2, tile + 2), TRANSFORMS[tile]
+    (found,) = evaluate(winograd_input(tile), [square[np.newaxis, np.newaxis]])
+    wanted = turn.input @ square @ turn.input.T
+    np.testing.assert_allclose(found.reshape(wanted.shape), wanted, atol=1e-12)
+    (made,) = evaluate(winograd_output(tile), [found])
+    wanted = turn.out @ wanted @ turn.out.T
+    np.testing.assert_allclose(made.reshape(wanted.shape), wanted, atol=1e-12)
 
 
 # ---- copies

@@ -43,6 +43,7 @@ from morello.ir.primitives import (
     softmax,
     take,
 )
+from morello.ir.primitives.winograd import points, winograd_input, winograd_output
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
@@ -96,6 +97,10 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [quantized_matmul(), reordered(quantized_matmul(), TURNED)]
     if name == "Take":
         return [take(1), take(2)]
+    if name.startswith("Winograd"):
+        make = winograd_input if name == "WinogradInput" else winograd_output
+        tile = int(kernel.name.split("_")[2])
+        return [make(tile, last) for last in (False, True)]
     if name.startswith("Scatter"):
         return [scatter(name.removeprefix("Scatter").lower())]
     if name == "SegmentSumAccum":
@@ -380,6 +385,11 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
     if kernel.operation == "QuantizedMatmul":
         return {"m": range(1, 6), "n": range(1, 20)}
+    if kernel.operation.startswith("Winograd"):
+        tile = int(kernel.name.split("_")[2])
+        dims, side = ("pq", tile + 2) if kernel.operation == "WinogradInput" else ("ij", tile)
+        whole = dict.fromkeys(dims, side) | {"t": points(tile)}
+        return {dim: range(size, size + 1) for dim, size in whole.items()}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

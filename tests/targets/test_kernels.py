@@ -20,6 +20,7 @@ from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
 from morello.ir.primitives import quantized_matmul
+from morello.ir.primitives.winograd import tile_of, winograd_input, winograd_output
 from morello.ir.rounding import Bounded
 from morello.targets import TARGETS
 from morello.targets.cpu import TILES, host_cpu
@@ -95,7 +96,9 @@ def of_kernels(chosen: Callable[[LeafKernel], bool] = lambda kernel: True) -> py
 
 
 def is_of_floats(kernel: LeafKernel) -> bool:
-    return all(dtype.is_float for dtype in kernel.dtypes) and kernel.operation != "MatmulAccum"
+    """Whether it takes and makes floats, and is no sum of several terms, of which some overflow."""
+    sums = kernel.operation == "MatmulAccum" or kernel.operation.startswith("Winograd")
+    return all(dtype.is_float for dtype in kernel.dtypes) and not sums
 
 
 @dataclass
@@ -278,6 +281,9 @@ def usual_dims(operation: Operation) -> list[tuple[str, ...]]:
         return [(*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n")]
     if operation.name == "QuantizedMatmul":
         return [o.dims for o in quantized_matmul().operands]
+    if operation.name.startswith("Winograd"):
+        make = winograd_input if operation.name == "WinogradInput" else winograd_output
+        return [o.dims for o in make(tile_of(operation), channels_last=True).operands]
     if operation.function is not None or operation.name in ("Move", "DivideVecScalar"):
         return [operands[-1]] * len(operands)
     return operands

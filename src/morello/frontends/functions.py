@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
-from morello.frontends import copies, maps, pooling, products, reductions
+from morello.frontends import copies, maps, pooling, products, reductions, winograd
 from morello.frontends.values import Value
 from morello.ir.functions import UNARY
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    **{f.__name__: f for m in (products, maps, reductions, pooling, copies) for f in m.FUNCTIONS},
+    **{
+        f.__name__: f
+        for m in (products, maps, reductions, pooling, copies, winograd)
+        for f in m.FUNCTIONS
+    },
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
 }
 """Every callable function; operators are calls of add, matmul and so on."""
@@ -22,6 +26,7 @@ INTERNAL = frozenset({
     "divide_vec", "fill_highest", "fill_lowest", "fill_zero", "one_prefix", "softmax_complete",
     "softmax_denominator", "softmax_denominator_and_max", "softmax_denominator_and_max_from_parts",
     "softmax_denominator_and_unscaled", "softmax_denominator_and_unscaled_from_max",
+    "winograd_input", "winograd_output",
 })  # fmt: skip
 """Functions that are steps of others, callable so that every Spec has a text; never suggested."""
 

@@ -63,13 +63,14 @@ from morello.ir.primitives.softmax import (
     softmax,
 )
 from morello.ir.primitives.windows import PIXELS, Windows, windows_of
+from morello.ir.primitives.winograd import WINOGRAD_INPUT, WINOGRAD_OUTPUT
 
 PRIMITIVES: dict[str, Primitive] = {
     primitive.name: primitive
     for primitive in (
         MATMUL, CONV, GROUPED_CONV, DEPTHWISE_CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST,
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
-        SUM_POOL, MAX_POOL,
+        SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
         *SOFTMAX_PARTS.values(),
         TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
@@ -120,6 +121,8 @@ __all__ = [
     "SUM_POOL",
     "TAKE",
     "UNSCALED_FROM_MAX",
+    "WINOGRAD_INPUT",
+    "WINOGRAD_OUTPUT",
     "Labels",
     "Windows",
     "broadcast",

@@ -20,6 +20,7 @@ from morello.targets.helpers.vectors import (
     size,
     vector_helpers,
 )
+from morello.targets.helpers.winograd import winograd_helpers
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DTYPES = (
@@ -47,7 +48,7 @@ def helpers_for(
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features)
-    helpers |= quantized_helpers(isa, features)
+    helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 
 

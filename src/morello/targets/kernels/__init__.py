@@ -52,6 +52,7 @@ from morello.targets.kernels.shuffles import (
     transpose,
     transpose_filters,
 )
+from morello.targets.kernels.winograd import winograd_steps
 from morello.targets.target import Group, LeafKernel
 
 CASTS = (
@@ -141,6 +142,7 @@ def standard_kernels(
         kernels += [take_row(dtype, index) for index in INDICES]
     kernels += scans()
     kernels += scatters()
+    kernels += winograd_steps(width)
     kernels += _packed(widest, features, bf16_product)
     kernels += _quantized(widest, features, l3_bytes)
     return tuple(kernels)
