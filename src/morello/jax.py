@@ -55,7 +55,8 @@ def jit(
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
     stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
-    compiled. The options are those of `morello.compile`, and `fuse_seconds` (see `compile_graph`).
+    compiled. The options are those of `morello.compile`, and `fuse_seconds` and `winograd` (see
+    `compile_graph`).
     Also a decorator, with or without arguments.
     """
     if function is None:

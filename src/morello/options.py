@@ -44,9 +44,11 @@ class GraphOptions(Options, total=False):
     """The options of programs of several kernels.
 
     For `fuse_seconds`, other groups of operations than those of the rule are tried as kernels.
+    Convolutions may be done by tiles of so many rows as `winograd` says: 0, 2 or 4.
     """
 
     fuse_seconds: float | None
+    winograd: int
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from morello.cli.arguments import (
     add_json,
     add_target,
     add_threads,
+    add_winograd,
 )
 from morello.cli.output import print_json, progress
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_budget(parser, seconds=3.0, gap=0.02)
     add_fuse_seconds(parser)
+    add_winograd(parser)
     add_json(parser)
 
 
@@ -46,7 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     with progress() as report:
         model = compile_graph(
             graph, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
-            gap=arguments.gap, fuse_seconds=arguments.fuse_seconds, progress=report,
+            gap=arguments.gap, fuse_seconds=arguments.fuse_seconds,
+            winograd=arguments.winograd, progress=report,
         )  # fmt: skip
     project = exported(model, arguments.name, abis)
     paths = write_project(project, arguments.folder)

@@ -20,6 +20,7 @@ from morello.cli.arguments import (
     add_table,
     add_target,
     add_threads,
+    add_winograd,
     shapes_of,
 )
 from morello.cli.hints import hint
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_budget(parser, seconds=20.0, gap=0.02)
     add_fuse_seconds(parser)
+    add_winograd(parser)
     add_compiler(parser)
     add_json(parser)
 
@@ -69,7 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.model, arguments.output, shapes,
             target=arguments.target, threads=arguments.threads, budget=arguments.budget,
             gap=arguments.gap, table=tables.OFF if arguments.no_table else arguments.db,
-            compiler=arguments.compiler, fuse_seconds=arguments.fuse_seconds, progress=report,
+            compiler=arguments.compiler, fuse_seconds=arguments.fuse_seconds,
+            winograd=arguments.winograd, progress=report,
         )  # fmt: skip
     seconds = time.perf_counter() - began
     error: float | None = None

@@ -44,7 +44,8 @@ def jit(
     The first call for arrays of other types traces the function, compiles its graph, compares the
     results with NumPy's, and returns these. The options are those of `morello.compile`; each
     search ends at a gap of 2 %, or after 3 seconds, unless they say otherwise. With `fuse_seconds`,
-    other kernels than those of the simple rule are tried for so long (see `compile_graph`).
+    other kernels than those of the simple rule are tried for so long, and `winograd` is the tiles
+    of convolutions in fewer multiplications (see `compile_graph`).
 
     The function must depend on nothing but its arguments: what else it reads is constant from then
     on. It is compiled once for each set of types and strides of its arrays and of values of its

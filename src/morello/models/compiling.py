@@ -17,7 +17,9 @@ from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.padding import stored_in_padding
+from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
+from morello.ir.primitives.winograd import TRANSFORMS
 from morello.models.channels_last import in_place_by_pixels
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
@@ -33,6 +35,12 @@ GAP = 0.02
 
 SECONDS = 3.0
 """The budget of each search, unless the options say otherwise."""
+
+TILE = 2
+"""The most rows of the tiles that convolutions are done by, unless the options say otherwise.
+
+The error of tiles of 2 is no larger than that of sums of all products.
+"""
 
 LONGER = 20.0
 """The budget of a second search for what takes much of the time, if the first left a wide gap."""
@@ -128,22 +136,32 @@ def compile_graph(
 
     Other groups than those of the rule are tried for as many seconds as `fuse_seconds` say; by
     default for 10, if enough of the time of the kernels is expected to be saved (see `pricing`).
-    Apart from that, this is `compile_partition`.
+    Convolutions by 3x3 filters are done by tiles of at most so many rows as `winograd` says, 2 by
+    default, where fewer multiplications are expected to save time; with 0, none are. Tiles of 4
+    save more, and have a larger error. Apart from that, this is `compile_partition`.
     """
     began = perf_counter()
     asked: GraphOptions = {"fuse_seconds": None, **options}
-    return _compiled(_simplified(graph), None, framework, asked, began)
+    tile = asked.pop("winograd", TILE)
+    return _compiled(_simplified(graph, tile), None, framework, asked, began)
 
 
-def partitioned(graph: Graph) -> GraphPartition:
-    """A graph, checked and simplified, with its nodes grouped by rule."""
-    return by_rule(_simplified(graph))
+def partitioned(graph: Graph, tile: int = TILE) -> GraphPartition:
+    """A graph, checked and simplified, with its nodes grouped by rule.
+
+    The `tile` is the option `winograd` of `compile_graph`.
+    """
+    return by_rule(_simplified(graph, tile))
 
 
-def _simplified(graph: Graph) -> Graph:
+def _simplified(graph: Graph, tile: int) -> Graph:
+    if type(tile) is not int or tile not in (0, *TRANSFORMS):
+        known = ", ".join(map(str, TRANSFORMS))
+        what = f"winograd is the most rows of a tile: {known} or 0, not {quoted(tile)}."
+        raise SearchError(what)
     check(graph)
     expanded = rewritten(simplified(graph), EXPANSIONS)
-    return stored_in_padding(expanded)
+    return stored_in_padding(in_fewer_multiplications(expanded, tile))
 
 
 def compile_partition(

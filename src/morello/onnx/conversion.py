@@ -66,8 +66,8 @@ def convert(
     """Write a model that computes the same, and beside it the library of its kernels.
 
     Inputs with free dimensions need shapes. The options are those of `morello.compile`, and
-    `fuse_seconds` (see `compile_graph`); with `threads`, kernels that gain by so many run on those
-    of the session. Raises `MorelloError`.
+    `fuse_seconds` and `winograd` (see `compile_graph`); with `threads`, kernels that gain by so
+    many run on those of the session. Raises `MorelloError`.
     """
     path = Path(output)
     library, data = path.with_suffix(".so"), Path(f"{path}.data")

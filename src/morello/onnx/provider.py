@@ -51,6 +51,7 @@ OPTIONS: Mapping[str, Callable[[str], float | str]] = {
     "target": _target,
     "compiler": _compiler,
     "fuse_seconds": float,
+    "winograd": int,
 }
 """The options of programs that a session may have, and how their texts are read."""
 

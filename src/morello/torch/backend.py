@@ -82,7 +82,7 @@ def backend(
     mode: str | None = None,
 ) -> Callable[..., Any]:
     """torch.compile(model, backend="morello", options=...), with the options of `compile`, and
-    `fuse_seconds` (see `compile_graph`).
+    `fuse_seconds` and `winograd` (see `compile_graph`).
 
     A graph is compiled when it is first called, for the shapes it is called with; parameters and
     buffers are then constants, packed once. Kernels run on torch's threads. What kernels cannot do
