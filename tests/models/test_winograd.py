@@ -10,7 +10,7 @@ import pytest
 from morello.errors import SearchError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Constant, Conv, Input, Map, PrimitiveOperator
+from morello.graph.operators import Constant, Conv, Input, Map, PrimitiveOperator, Slice
 from morello.graph.patterns.winograd import cycles, in_fewer_multiplications
 from morello.ir.primitives.winograd import (
     TRANSFORMS,
@@ -101,6 +101,16 @@ def test_other_convolutions_stay(other: Any) -> None:
 def test_few_channels_are_not_worth_it() -> None:
     x = image(1, 16, 56, 56)
     assert tiles(in_fewer_multiplications(Graph((x,), (conv(x, 64),)), 2)) == 0
+
+
+def test_parts_of_channels_stay() -> None:
+    """Of tiles that reach over the image, and with sums of numbers of each channel."""
+    x = image(1, 128, 13, 13)
+    part = apply(Slice((0,) * 4, (1, 32, 13, 13), (1,) * 4), conv(x, 128))
+    graph = Graph((x,), (relu_of_sum(part),))
+    values = [normal(*x.shape)]
+    (wanted,), (found,) = (evaluate(g, values) for g in (graph, in_fewer_multiplications(graph, 2)))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_images_in_rows_stay() -> None:

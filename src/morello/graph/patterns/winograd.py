@@ -19,7 +19,6 @@ from morello.ir.operation import Operation
 from morello.ir.primitives.winograd import (
     TAPS,
     TRANSFORMS,
-    WINOGRAD_OUTPUT,
     points,
     winograd_filters,
     winograd_input,
@@ -114,15 +113,22 @@ def map_before_crop(node: Node) -> Node | None:
 
 def _is_crop(node: Node) -> bool:
     """Whether a node is all but the last rows or columns of tiles, or of functions of them."""
-    if not isinstance(node.operator, Slice) or node.operator.dense:
+    if not isinstance(node.operator, Slice):
         return False
     (source,) = node.inputs
+    if node.operator != Slice((0,) * source.type.rank, node.shape, (1,) * source.type.rank):
+        return False
+    if source.shape[:-_SPATIAL] != node.shape[:-_SPATIAL]:
+        return False
     while isinstance(source.operator, Map):
-        (source, *_) = (x for x in source.inputs if not isinstance(x.operator, Constant))
-    operator = source.operator
-    return (
-        isinstance(operator, PrimitiveOperator) and operator.operation.primitive is WINOGRAD_OUTPUT
-    )
+        varying = [x for x in source.inputs if not isinstance(x.operator, Constant)]
+        if len(varying) != 1:
+            return False
+        (source,) = varying
+    if not isinstance(source.operator, PrimitiveOperator):
+        return False
+    operation = source.operator.operation
+    return any(not axis.plain for axis in operation.axes[operation.output])
 
 
 def _by_tiles(node: Node, tile: int) -> Node:
@@ -137,7 +143,10 @@ def _by_tiles(node: Node, tile: int) -> Node:
         for n, before, pixels in zip(tiles, conv.before, x.shape[2:], strict=True)
     ]
     if any((*conv.before, *after)):
-        x = padded(apply(Pad((0, 0, *conv.before), (0, 0, *after)), x, constant(0.0, x.dtype)))
+        pad = Pad((0, 0, *conv.before), (0, 0, *after))
+        wider = padded(apply(pad, x, constant(0.0, x.dtype)))
+        assert wider is not None
+        x = wider
     square = [tile + TAPS - 1] * 2
     channels, number = x.shape[1], points(tile)
     turned = _turned(

@@ -139,7 +139,7 @@ def _matrix(turning: Operation) -> Array:
 
 def _turned(turning: Operation, source: Array, matrix: Array) -> Array:
     """The operand that is read with its rows, and then its columns, multiplied by a matrix."""
-    made, side = matrix.shape
+    count, side = matrix.shape
     names = [name for axis in turning.axes[0] for name in axis.names]
     if turning.primitive is WINOGRAD_INPUT:
         value = unfolded(turning, 0, source, {"p": side, "q": side})
@@ -152,7 +152,7 @@ def _turned(turning: Operation, source: Array, matrix: Array) -> Array:
         value = _multiplied(value, matrix, names.index(line))
     if turning.primitive is WINOGRAD_INPUT:
         first = [names.index(line) for line in lines]
-        value = np.moveaxis(value, first, (0, 1)).reshape(made**2, *np.delete(value.shape, first))
+        value = np.moveaxis(value, first, (0, 1)).reshape(count**2, *np.delete(value.shape, first))
         names = ["t", *(name for name in names if name not in lines)]
     written = [name for axis in turning.axes[1] for name in axis.names]
     ordered = value.transpose([names.index(name) for name in written])

@@ -1,7 +1,7 @@
 """Winograd's transforms of a run of channels, as C that needs no library.
 
 Squares of pixels are turned into points, and points into tiles, along rows first and columns then.
-Distances are in floats: `row` and `column` between pixels, `point` between points. The letters are
+Distances are in floats: of pixels along rows and columns, and of points. The letters are
 those of `runs`.
 """
 

@@ -65,6 +65,7 @@ def _step(
         yield from unit_sizes(s, but=(*operation.untiled, channels))
         for operand in range(2):
             yield _channels_follow(s, operand, channels)
+            yield _no_panels(s, operand)
 
     def cost(s: Batch) -> Column:
         registers = -(-s.size(channels) // width)
@@ -76,6 +77,12 @@ def _step(
         lambda source: evaluate(operation, [source])[0], applies, cost,
         registers=16, streams=(apart,),
     )  # fmt: skip
+
+
+def _no_panels(s: Batch, operand: int) -> Condition:
+    """Pixels, or points, are equally far apart."""
+    name, codes = s.operation.operands[operand].name, s.codes[operand]
+    return Condition(~s.placements.paneled(codes), f"{name} must have no panels")
 
 
 def _channels_follow(s: Batch, operand: int, channels: str) -> Condition:
