@@ -143,10 +143,14 @@ def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None
         if len(edges):
             keys = graph.nodes.key[graph.edges.parent[edges]]
             rewrites = graph.space.rewrites(encoding.kind)
-            affordable = bound.affordable(encoding, keys, cost_of[edges], rewrites)
+            affordable = bound.affordable(
+                encoding, keys, graph.space.placements, cost_of[edges], rewrites
+            )
             assert affordable is not None
             assert affordable[graph.edges.rule[edges], np.arange(len(edges))].all()
-            nothing = bound.affordable(encoding, keys, np.full(len(edges), -1.0), rewrites)
+            nothing = bound.affordable(
+                encoding, keys, graph.space.placements, np.full(len(edges), -1.0), rewrites
+            )
             assert nothing is not None
             afforded, refused = afforded + affordable.sum(), refused + (~affordable).sum()
             assert not nothing.any()

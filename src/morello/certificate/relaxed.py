@@ -66,27 +66,50 @@ def _fits(held: Ints | int, left: Ints) -> Bools:
 class RelaxedBounds:
     """Lower bounds on the costs of Specs: what they cost at least with ideal layouts.
 
-    By relaxed Spec in canonical order, `values` has its cost, and `choices` the rewrite it takes.
+    By relaxed Spec in canonical order, `values` has its cost, and `choices` the rewrite it takes. A
+    Spec costs at least as much as the cheapest of those with which it has all in common but
+    placements, and of these the operands whose neighbours are known to be along a dimension, or
+    none, in all of those Specs.
     """
 
     def __init__(self, relaxed: Relaxed, values: Floats, choices: Ints) -> None:
         self.values, self.choices = values[relaxed.order], choices
         self._keys = SpecKeys()
+        self._known: dict[Kind, dict[bytes, Bools]] = {}
         self._least: dict[Kind, dict[bytes, float]] = {}
         listed = np.zeros(len(values), np.bool_)
         listed[relaxed.order] = True
         graph = relaxed.graph
         for kind in graph.specs.kinds:
-            least = self._least.setdefault(kind, {})
             nodes = graph.specs.nodes(kind)
             nodes = nodes[listed[nodes]]
-            costs = values[nodes].tolist()
-            keys = self._keys(batch_of(kind, graph.specs.table(kind, nodes), graph.space).relaxed())
-            for key, cost in zip(keys, costs, strict=True):
-                least[key] = min(least.get(key, np.inf), cost)
+            batch = batch_of(kind, graph.specs.table(kind, nodes), graph.space)
+            known, least = self._known.setdefault(kind, {}), self._least.setdefault(kind, {})
+            for key, given in zip(self._keys(_without(batch)), _neighbours(batch), strict=True):
+                known[key] = known.get(key, given) & given
+            for key, cost in zip(self._keys(self._within(batch)), values[nodes], strict=True):
+                least[key] = min(least.get(key, np.inf), float(cost))
 
     def of(self, batch: Batch) -> Floats:
         """The bounds of Specs; 0 for those that the relaxed space lacks."""
         least = self._least.get(Kind.of(batch), {})
-        bounds = [least.get(key, 0.0) for key in self._keys(batch.relaxed())]
+        bounds = [least.get(key, 0.0) for key in self._keys(self._within(batch))]
         return np.array(bounds) * MARGIN
+
+    def _within(self, batch: Batch) -> Batch:
+        """The Specs with the placements that bounds are known for."""
+        known, none = self._known.get(Kind.of(batch), {}), np.zeros(len(batch.codes), np.bool_)
+        rows = [known.get(key, none) for key in self._keys(_without(batch))]
+        return batch.ideal([*np.array(rows, np.bool_).reshape(len(batch), -1).T])
+
+
+def _without(batch: Batch) -> Batch:
+    """The Specs with placements whose neighbours may be along any dimension."""
+    return batch.ideal([False] * len(batch.codes))
+
+
+def _neighbours(batch: Batch) -> Bools:
+    """By row and operand, whether the dimension of neighbours is known, and matters."""
+    if batch.operation.sums_products:
+        return np.zeros((len(batch), len(batch.codes)), np.bool_)
+    return np.stack([batch.placements.neighbours[code] > 0 for code in batch.codes], axis=1)

@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 // The Specs of a kind, and the bounds of those that have the same sizes and levels: the positions
-// of these are in a hash table, if there are any. The first columns of a key are sizes, then levels.
+// of these are in a hash table, if there are any. The first columns of a key are sizes, then levels,
+// then placements, and those of a position as well, if something of these may be known.
 typedef struct {
   const Keys *keys, *positions;
   int64_t sizes, levels, rank;
@@ -12,6 +13,7 @@ typedef struct {
   int64_t size;
   const int64_t *position;
   const double *bound;
+  const int64_t *known;
   int64_t first_group;
 } KindOfNodes;
 
@@ -36,22 +38,34 @@ typedef struct {
   int32_t *child, *times, *user, *following;
 } UseRoom;
 
-// The row of the bounds of a Spec's kind, or -1.
-static int64_t bound_of(const KindOfNodes *kind, const int64_t *words) {
-  if (!kind->positions) return -1;
-  int64_t position[kind->positions->words];
-  for (int64_t k = 0; k < kind->positions->words; k++) position[k] = 0;
-  for (int64_t i = 0; i < kind->sizes + kind->levels; i++) {
-    const Part *to = kind->positions->part + i;
-    position[to->word] |= part_of(kind->keys, words, i) << to->shift;
-  }
+static inline void put(const Keys *keys, int64_t part, int64_t number, int64_t *words) {
+  words[keys->part[part].word] |= number << keys->part[part].shift;
+}
+
+static int64_t row_at(const KindOfNodes *kind, const int64_t *position) {
   int64_t key = joined_before(kind->positions, position);
   return key < 0 ? -1 : kind->slots[slot_of(key, kind->slots, kind->size, kind->position)];
 }
 
+// The row of the bounds of a Spec's kind, or -1.
+static int64_t bound_of(const KindOfNodes *kind, const int64_t *words, const int32_t *placed) {
+  if (!kind->positions) return -1;
+  int64_t position[kind->positions->words], first = kind->sizes + kind->levels;
+  for (int64_t k = 0; k < kind->positions->words; k++) position[k] = 0;
+  for (int64_t i = 0; i < first; i++)
+    put(kind->positions, i, part_of(kind->keys, words, i), position);
+  int64_t row = row_at(kind, position);
+  if (row < 0 || !kind->known[row]) return row;
+  for (int64_t i = 0; i < kind->levels; i++)
+    if (kind->known[row] >> i & 1)
+      put(kind->positions, first + i, placed[part_of(kind->keys, words, first + i)], position);
+  return row_at(kind, position);
+}
+
 // Fill the rows of nodes of which the kinds and keys are known.
 void begin_nodes(const NodeRoom *nodes, const Values *values, int64_t first, int64_t last,
-                 const int64_t *kinds, const int32_t *depths, int64_t registers) {
+                 const int64_t *kinds, const int32_t *depths, int64_t registers,
+                 const int32_t *placed) {
   for (int64_t node = first; node < last; node++) {
     const KindOfNodes *kind = (const KindOfNodes *)kinds[nodes->kind[node]];
     int64_t words[kind->keys->words], extent = 0;
@@ -59,7 +73,7 @@ void begin_nodes(const NodeRoom *nodes, const Values *values, int64_t first, int
     for (int64_t i = 0; i < kind->sizes; i++) extent += depths[part_of(kind->keys, words, i)];
     for (int64_t i = kind->sizes; i < kind->sizes + kind->levels; i++)
       extent += registers - part_of(kind->keys, words, i);
-    int64_t row = bound_of(kind, words);
+    int64_t row = bound_of(kind, words, placed);
     double bound = row < 0 ? INFINITE : kind->bound[row];
     nodes->rank[node] = kind->rank + extent;
     nodes->bound[node] = nodes->rest[node] = bound;

@@ -40,13 +40,15 @@ class PositionBounds(NamedTuple):
 
     A position is the key of a Spec's sizes and levels. Slots are as in `minima`, which gives a
     row. The rewrites of a row's Specs are the group of number `first_group + row`, and its bound
-    is that of the cheapest.
+    is that of the cheapest. Where something else is `known` of some operands, as bits, there is a
+    row for each position that has that, too.
     """
 
     keys: Keys
     slots: Ints
     positions: Ints
     bounds: Floats
+    known: Ints
     first_group: int
 
 
@@ -60,11 +62,10 @@ class KindOfNodes:
         self, keys: Keys, sizes: int, levels: int, rank: int, bounds: PositionBounds | None
     ) -> None:
         self._kept = keys, bounds
-        table = [0] * 5
+        table = [0] * 6
         if bounds is not None:
-            slots, positions, values = bounds[1:4]
-            table = [address(slots), len(slots), address(positions), address(values)]
-            table.append(bounds.first_group)
+            slots, *columns = bounds[1:5]
+            table = [address(slots), len(slots), *map(address, columns), bounds.first_group]
         self.record = np.array(
             [
                 address(keys.record), 0 if bounds is None else address(bounds.keys.record),
@@ -96,15 +97,16 @@ class GrowingColumns:
         """The nodes that are to be begun."""
         return np.arange(len(self._values), len(self.nodes), dtype=np.int32)
 
-    def begin(self, kinds: Ints, depths: Ints, registers: int) -> None:
+    def begin(self, kinds: Ints, depths: Ints, registers: int, placed: Ints) -> None:
         """Begin all nodes that are new. `kinds` has the addresses of kinds' records.
 
         Each size lowers the rank of a Spec by its depth, and each level from `registers` downwards.
+        By the code of an operand's placement, `placed` has what may be known of it in positions.
         """
         begun, count = len(self._values), len(self.nodes)
         self._values.make_room(count - begun)
         LOOPS.begin_nodes(
-            self.nodes.struct, self._values.struct, begun, count, kinds, depths, registers
+            self.nodes.struct, self._values.struct, begun, count, kinds, depths, registers, placed
         )
         self._values.lengthen(count - begun)
 

@@ -122,8 +122,25 @@ class Batch:
         return fewest
 
     def relaxed(self) -> Batch:
-        """The Specs with ideal placements, which bound the costs of these from below."""
-        return replace(self, codes=tuple(self.placements.relaxed(code) for code in self.codes))
+        """The Specs with ideal placements, which bound the costs of these from below.
+
+        Neighbours stay along the same dimensions, unless operands may be copied.
+        """
+        given = self.placements
+        relaxed = given.relaxed if self.operation.sums_products else given.relaxed_along
+        return replace(self, codes=tuple(map(relaxed, self.codes)))
+
+    def ideal(self, known: Sequence[Bools | bool]) -> Batch:
+        """The same, but neighbours stay where they are only of those `known`, by operand and row.
+
+        Others may be along any dimension.
+        """
+        given = self.placements
+        codes = [
+            np.where(here, given.relaxed_along(code), given.relaxed(code))
+            for here, code in zip(known, self.codes, strict=True)
+        ]
+        return replace(self, codes=tuple(codes))
 
 
 def _columns(rows: Sequence[Sequence[int]], dtype: npt.DTypeLike) -> tuple[Ints, ...]:

@@ -183,6 +183,11 @@ class Operation:
         return self.primitive is not None and self.primitive.is_product
 
     @cached_property
+    def sums_products(self) -> bool:
+        """Whether it, or a component of it, sums products, so that operands may be copied."""
+        return self.is_product or any(c.operation.is_product for c in self.components)
+
+    @cached_property
     def windows(self) -> bool:
         """Whether some operand is indexed by a window."""
         return any(not operand_axis.plain for axes in self.axes for operand_axis in axes)

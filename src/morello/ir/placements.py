@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
+    ANY,
     IDEAL,
     LINE_BYTES,
     WAY_BYTES,
@@ -30,6 +31,7 @@ from morello.ir.tensor import (
     contiguous_after_cut,
     realiased,
     relaxed,
+    relaxed_along,
     tile_placement,
     unaliased,
 )
@@ -51,9 +53,11 @@ _NUMBERS = (
     "_step",
     "_panel_dim",
     "_panel",
+    "_neighbours",
 )
-_MARKS = "_fixed", "_ideal", "_gapless", "_odd_even", "_row_major"
+_MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
+NEIGHBOUR_BITS = 4
 FEW = 2
 """How many runs in different sets are so few that to read some evicts others."""
 
@@ -95,11 +99,13 @@ def _facts(placement: Placement) -> _Facts:
         placement.apart,
         placement.step,
         *panel,
+        (placement.neighbours - ANY) & ((1 << NEIGHBOUR_BITS) - 1),
     )
-    fixed = placement.ideal or placement.vector > 0
+    free = placement.ideal and placement.along == ANY
     marks = (
-        fixed,
+        free or placement.vector > 0,
         placement.ideal,
+        free,
         placement.gapless,
         layout.odd_even,
         layout.row_major,
@@ -118,11 +124,11 @@ class Placements:
         self._order = self.table("order")
         (
             self._count, self._contiguous, self.vector, self._fastest, self._alias,
-            self._apart, self._step, self._panel_dim, self._panel,
+            self._apart, self._step, self._panel_dim, self._panel, self._neighbours,
         ) = map(self.table, _NUMBERS)  # fmt: skip
-        self._fixed, self._ideal, self._gapless, self._odd_even, self._row_major = map(
-            self.table, _MARKS
-        )
+        (
+            self._fixed, self._ideal, self._free, self._gapless, self._odd_even, self._row_major,
+        ) = map(self.table, _MARKS)  # fmt: skip
         self.codes([IDEAL])
 
     def table(self, role: Hashable) -> Lookup:
@@ -181,13 +187,16 @@ class Placements:
         These are never looked up when rows are all of them, but a trace looks up all.
         """
         table = _grown(lookup, len(self.placements))
-        fixed = self._fixed.array.nonzero()[0]
+        kept = (
+            self._fixed.array if isinstance(role, _Tiles) else self._fixed.array | self._ideal.array
+        )
+        fixed = kept.nonzero()[0]
         cut = isinstance(role, _Tiles) and role.cut
         table[fixed] = (self._contiguous.array[fixed] if cut else fixed)[:, np.newaxis]
 
     def ideal(self, codes: Ints) -> Any:
-        """Whether a placement is the ideal one, or that of registers without a layout."""
-        return self._ideal[codes]
+        """Whether a placement is ideal, of all, or that of registers without a layout."""
+        return self._free[codes]
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -201,7 +210,8 @@ class Placements:
         near = (self._fastest[codes] == dim) & (self._contiguous[codes] > 0)
         near &= (self._panel_dim[codes] != dim) | (shape[dim] <= self._panel[codes])
         near &= ~self._odd_even[codes]
-        return self._may(codes, near | (shape[dim] == 1))
+        result: Bools = near | (shape[dim] == 1) | self._free[codes]
+        return result
 
     def runs_along(self, codes: Ints, dims: Sequence[int]) -> Bools:
         """Whether the fastest dimension is among `dims`: that of registers, if held in some."""
@@ -319,9 +329,23 @@ class Placements:
         """The ideal placements in place of these."""
         return self._worked_out(codes, relaxed, lambda p: self.code(relaxed(p)))
 
+    def relaxed_along(self, codes: Ints) -> Ints:
+        """The same, with neighbours along the same dimensions as theirs."""
+        return self._worked_out(codes, relaxed_along, lambda p: self.code(relaxed_along(p)))
+
+    @property
+    def neighbours(self) -> Ints:
+        """By code, the only dimension along which neighbours in memory can be, as a number.
+
+        Numbers have `NEIGHBOUR_BITS`; that of `ANY` is 0.
+        """
+        return self._neighbours.values
+
     def change(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
-        """The codes of what a function makes of placements; ideal ones stay as they are."""
-        return self._worked_out(codes, function, lambda p: self.code(p if p.ideal else function(p)))
+        """The codes of what a function makes of placements; ideal ones become `IDEAL`."""
+        return self._worked_out(
+            codes, function, lambda p: self.code(relaxed(p) if p.ideal else function(p))
+        )
 
     def _worked_out(
         self, codes: Ints, function: Callable[..., object], work_out: Callable[[Placement], int]
@@ -424,7 +448,7 @@ class Placements:
 
     def without_alias(self, codes: Ints) -> Ints:
         """The codes of the same placements, not aliased."""
-        return self.change(codes, unaliased)
+        return self._worked_out(codes, unaliased, lambda p: self.code(unaliased(p)))
 
     def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
         """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
@@ -563,7 +587,7 @@ class TracedPlacements(Placements):
         return self._tiles[key]
 
     def assume_ideal(self, codes: Any) -> None:
-        """Trace what follows only for those of these placements that are ideal."""
+        """Trace what follows only for those of these placements that are ideal, of all."""
         self._assume(codes, IDEAL, {*_NUMBERS, *_MARKS} - {"vector"})
         self._trace.assume(self.table(unaliased), codes, codes)
 

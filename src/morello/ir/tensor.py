@@ -23,6 +23,9 @@ MANY = 16
 are rare.
 """
 
+ANY, NONE = -1, -2
+"""Neighbours in memory may be along any dimension, or are along none."""
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -32,14 +35,16 @@ class Placement:
     places of a way of an L1 cache runs begin, by the stride over a gap, if these are so few that
     they cause conflict misses, or so many that runs begin inside of cache lines; else it is 0 (see
     `aliased_at`). `vector` is the number of elements per register (0 in memory); vectors run along
-    the layout's fastest dimension. The *ideal* placement, of rank 0, stands for the best possible
-    layout, in lower bounds.
+    the layout's fastest dimension. *Ideal* placements, of rank 0, stand for the best possible
+    layouts, in lower bounds: of all, or of those whose neighbours in memory are `along` a dimension
+    only, or along none.
     """
 
     layout: Layout
     contiguous: int
     aliased: int = 0
     vector: int = 0
+    along: int = ANY
 
     @property
     def gapless(self) -> bool:
@@ -61,8 +66,17 @@ class Placement:
 
     @property
     def fastest(self) -> int:
-        """The logical dimension of the innermost physical dimension (-1 if ideal)."""
-        return self.layout.physical[-1] if self.layout.order else -1
+        """The logical dimension of the innermost physical dimension (negative if not known)."""
+        return self.layout.physical[-1] if self.layout.order else self.along
+
+    @property
+    def neighbours(self) -> int:
+        """The only dimension along which neighbours can be, `NONE`, or `ANY` if it is not known."""
+        if self.ideal:
+            return self.along
+        if self.layout.panel is not None:
+            return ANY
+        return self.fastest if self.contiguous else NONE
 
     def __str__(self) -> str:
         if self.vector:
@@ -86,6 +100,17 @@ IDEAL = Placement(Layout(()), 0)
 def relaxed(placement: Placement) -> Placement:
     """The ideal placement of a tensor in memory, or in registers as wide as its own."""
     return Placement(IDEAL.layout, 0, vector=placement.vector)
+
+
+def relaxed_along(placement: Placement) -> Placement:
+    """The ideal placement whose neighbours are along the same dimension as those of this one.
+
+    Registers stay as they are.
+    """
+    if placement.vector:
+        return placement
+    along = placement.neighbours
+    return replace(relaxed(placement), contiguous=int(along >= 0), along=along)
 
 
 def realiased(placement: Placement, aliased: int = 0) -> Placement:
@@ -157,8 +182,10 @@ def tile_placement(
     shape: tuple[int, ...], tile: tuple[int, ...], placement: Placement, element_bytes: int
 ) -> Placement:
     """The placement of a tile of a tensor: cutting an inner dimension leaves gaps."""
-    if placement.ideal or placement.vector:
+    if placement.vector:
         return placement
+    if placement.ideal:
+        return _ideal_tile(shape, tile, placement)
     contiguous = contiguous_after_cut(shape, tile, placement)
     aliased = placement.aliased
     if contiguous < placement.contiguous:
@@ -167,6 +194,16 @@ def tile_placement(
         if outer > 1:
             aliased = aliased_at(stride * element_bytes)
     return canonical(tile, replace(placement, contiguous=contiguous, aliased=aliased))
+
+
+def _ideal_tile(shape: tuple[int, ...], tile: tuple[int, ...], placement: Placement) -> Placement:
+    """The ideal placement of a tile: once the dimension of neighbours is cut to 1, it has none."""
+    along = placement.along
+    if along == ANY or prod(tile) == 1:
+        return relaxed(placement)
+    if along == NONE or tile[along] > 1:
+        return placement
+    return replace(placement, contiguous=0, along=NONE if shape[along] > 1 else ANY)
 
 
 def runs(shape: tuple[int, ...], placement: Placement) -> tuple[int, int]:

@@ -83,8 +83,9 @@ class Bufferize(Rewrite):
         vector = f", vector={self.vector}" if self.vector else ""
         return f"bufferize({self.component} in {self.level}, {self.layout}{vector})"
 
-    def relaxed(self) -> Rewrite:
-        return replace(self, layout=IDEAL.layout)
+    def relaxed(self, operation: Operation) -> Rewrite:
+        kept = self.vector and not operation.sums_products
+        return self if kept else replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:
         producer = applied.holes[0].operation

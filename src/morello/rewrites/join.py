@@ -11,6 +11,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.joining import Joined, Joining, joined
 from morello.ir.layout import row_major
+from morello.ir.operation import Operation
 from morello.ir.placements import Ints, prod_columns
 from morello.ir.tensor import Placement, gapless
 from morello.rewrites.buffer import buffer_codes
@@ -29,10 +30,13 @@ class Join(Rewrite):
       -> Add(i=8192)
     Conv(b=1, f=8, c=4, y=7, x=7, p=1, q=1), group y, x, units b, p, q
       -> Matmul(m=8, k=4, n=49)
+
+    In the relaxed space, `relaxing`, it leaves ideal placements.
     """
 
     groups: tuple[tuple[str, ...], ...]
     units: tuple[str, ...] = ()
+    relaxing: bool = False
 
     name = "join"
     lowers = Rank.OPERATION
@@ -58,10 +62,15 @@ class Join(Rewrite):
         smaller = joined(batch.operation, self.joining)
         assert smaller is not None
         body = _joined(batch, smaller, self.joining)
+        if self.relaxing:
+            body = body.relaxed()
         return [Edges(np.arange(len(batch)), children=(Child(body, tensors=smaller.tensors),))]
 
     def __str__(self) -> str:
         return f"join({self._text})"
+
+    def relaxed(self, operation: Operation) -> Rewrite:
+        return replace(self, relaxing=True)
 
     def words(self, applied: Application) -> str:
         return f"{self._text} as one dimension" + "s" * (len(self.groups) > 1)

@@ -12,6 +12,7 @@ from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
+from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
@@ -128,8 +129,9 @@ class Move(Rewrite):
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
-    def relaxed(self) -> Rewrite:
-        return self if self.layout is None else replace(self, layout=IDEAL.layout)
+    def relaxed(self, operation: Operation) -> Rewrite:
+        kept = self.layout is None or (self.vector and not operation.sums_products)
+        return self if kept else replace(self, layout=IDEAL.layout)
 
     @property
     def silent(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
+from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.tensor import IDEAL
@@ -115,7 +116,7 @@ class Pack(Rewrite):
         )
         return copy, code
 
-    def relaxed(self) -> Rewrite:
+    def relaxed(self, operation: Operation) -> Rewrite:
         return replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:

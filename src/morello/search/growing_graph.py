@@ -174,7 +174,10 @@ class GrowingGraph:
             self._kinds.append(_Kind(space, len(self._kinds), self.bound))
             record = address(self._kinds[-1].nodes.record)
             self._records = np.append(self._records, np.int64(record))
-        self._columns.begin(self._records, space.sizes.depths.values, space.target.registers)
+        self._columns.begin(
+            self._records, space.sizes.depths.values, space.target.registers,
+            space.placements.neighbours,
+        )  # fmt: skip
         self._reached.update(np.unique(self._columns.nodes["kind"][new]).tolist())
 
     # ---- values

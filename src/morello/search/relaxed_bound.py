@@ -29,26 +29,56 @@ _NEVER = 2 * engine.INFINITE
 class _KindBounds:
     """The bounds of a kind's Specs, by their positions (see `SpecEncoding.positions`).
 
-    The last of the bounds, `INFINITE`, is for Specs that have none.
+    Those of which neighbours are `known` (bits, by operand) at all of the same sizes and levels are
+    apart. The position without has this number, and the least of their bounds. The last of the
+    bounds, `INFINITE`, is for Specs that have none.
     """
 
     encoding: SpecEncoding
     slots: Ints
     positions: Ints
     bounds: Floats
+    known: Ints
     sizes: int
 
     @staticmethod
-    def of(encoding: SpecEncoding, positions: Ints, bounds: Floats) -> _KindBounds:
-        slots, unique, lowest = engine.minima(positions, bounds)
+    def of(encoding: SpecEncoding, specs: Batch, bounds: Floats) -> tuple[_KindBounds, Ints]:
+        """The bounds of Specs, and their rows."""
+        whole = encoding.positions(specs)
+        slots, unique, lowest = engine.minima(whole, bounds)
+        rows, known = engine.find(whole, slots, unique), np.zeros(len(unique), np.int64)
+        every = [
+            engine.minima(whole, given.astype(np.float64))[2] > 0
+            for given in encoding.neighbours_of(specs) > 0
+        ]
+        for operand, given in enumerate(every):
+            known |= given.astype(np.int64) << operand
+        if known.any():
+            apart = encoding.positions(specs, np.stack(every)[:, rows])
+            both = np.concatenate([whole[known[rows] > 0], apart])
+            costs = np.concatenate([bounds[known[rows] > 0], bounds])
+            slots, unique, lowest = engine.minima(both, costs)
+            masks = np.zeros(len(unique), np.int64)
+            masks[engine.find(whole, slots, unique)] = known[rows]
+            rows, known = engine.find(apart, slots, unique), masks
         lowest = np.append(lowest, engine.INFINITE)
-        return _KindBounds(encoding, slots, unique, lowest, encoding.size_count)
+        table = _KindBounds(encoding, slots, unique, lowest, known, encoding.size_count)
+        return table, rows
 
     def __call__(self, batch: Batch) -> Floats:
-        result: Floats = self.bounds[self.rows(self.encoding.positions(batch))]
+        result: Floats = self.bounds[self.rows(batch)]
         return result
 
-    def rows(self, positions: Ints) -> Ints:
+    def rows(self, batch: Batch) -> Ints:
+        """The rows of Specs, -1 for those that it lacks."""
+        rows = self.rows_of(self.encoding.positions(batch))
+        known = np.where(rows >= 0, self.known[rows], 0)
+        if known.any():
+            bits = known >> np.arange(self.encoding.neighbours)[:, np.newaxis] & 1
+            rows = self.rows_of(self.encoding.positions(batch, bits > 0))
+        return rows
+
+    def rows_of(self, positions: Ints) -> Ints:
         """The rows of these positions, -1 for those that it lacks."""
         result: Ints = engine.find(positions, self.slots, self.positions)
         return result
@@ -129,21 +159,24 @@ class RelaxedBound:
         table = self._tables.get(encoding.kind)
         if table is None:
             return np.full(len(keys), engine.INFINITE)
-        result: Floats = table.bounds[table.rows(self._positions(table, encoding, keys))]
+        result: Floats = table.bounds[self._rows(table, encoding, keys, placements)]
         return result
 
-    def _positions(self, table: _KindBounds, encoding: SpecEncoding, keys: Ints) -> Ints:
-        """The positions in a table of Specs that have these keys in the space that is searched.
+    def _rows(
+        self, table: _KindBounds, encoding: SpecEncoding, keys: Ints, placements: Placements
+    ) -> Ints:
+        """The rows in a table of Specs that have these keys in the space that is searched.
 
         Both spaces number sizes alike.
         """
-        if encoding.words == 1:
-            return encoding.positions_of(keys)
-        return table.encoding.positions(encoding.batch(keys, self.space.placements))
+        if encoding.words == 1 and not encoding.neighbours:
+            return table.rows_of(encoding.positions_of(keys, placements))
+        return table.rows(encoding.batch(keys, placements))
 
     def affordable(
-        self, encoding: SpecEncoding, keys: Ints, cutoffs: Floats, rewrites: Sequence[Rewrite]
-    ) -> Bools | None:
+        self, encoding: SpecEncoding, keys: Ints, placements: Placements, cutoffs: Floats,
+        rewrites: Sequence[Rewrite],
+    ) -> Bools | None:  # fmt: skip
         """Which rewrites of each Spec may begin a program that costs at most its cutoff.
 
         By rewrite and row; None if it is not known, as bounds were read from a memo. `rewrites`
@@ -154,7 +187,7 @@ class RelaxedBound:
         kind, groups = encoding.kind, np.full(len(keys), -1, np.int32)
         table = self._tables.get(kind)
         if table is not None:
-            rows = table.rows(self._positions(table, encoding, keys))
+            rows = self._rows(table, encoding, keys, placements)
             groups = np.where(rows >= 0, rows + self._rewrites.first[kind], -1)
         above = np.full(len(keys), -np.inf)
         allowed, _ = self.between(kind, groups, above, cutoffs, rewrites)
@@ -170,7 +203,7 @@ class RelaxedBound:
         if table is None:
             return None
         return engine.PositionBounds(
-            table.encoding.position_keys, table.slots, table.positions, table.bounds,
+            table.encoding.position_keys, table.slots, table.positions, table.bounds, table.known,
             known.first[kind],
         )  # fmt: skip
 
@@ -201,7 +234,9 @@ class RelaxedBound:
         """The numbers of the relaxed rules of `rewrites`, which are all of the kind."""
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
-            self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
+            self._rules[kind] = np.array(
+                [numbers[rewrite.relaxed(kind.operation)] for rewrite in rewrites]
+            )
         return self._rules[kind]
 
     def _compute(self, memo: SpaceMemo | None, progress: Progress | None) -> None:
@@ -211,14 +246,14 @@ class RelaxedBound:
         for kind, (keys, nodes) in relaxed.specs.items():
             self.specs += len(keys)
             encoding = self.space.encodings[kind]
-            positions = encoding.positions_of(keys)
-            table = _KindBounds.of(encoding, positions, relaxed.low[nodes])
+            specs = encoding.batch(keys, self.space.placements)
+            table, here = _KindBounds.of(encoding, specs, relaxed.low[nodes])
             self._tables[encoding.kind] = table
-            rows.append(table.rows(positions))
+            rows.append(here)
             if memo is not None and not encoding.kind.parallel:
-                _, first = np.unique(positions, return_index=True)
-                batch = encoding.batch(keys[first], self.space.placements)
-                bounds = table(batch).astype(np.float64)
+                positions = encoding.positions(specs)
+                positions, first = np.unique(positions, return_index=True)
+                batch, bounds = specs[first], table.bounds[table.rows_of(positions)]
                 memo.add_bounds(batch, np.where(bounds < engine.INFINITE, bounds, _NEVER))
         self._rewrites = _RewriteBounds.of(relaxed, self._tables, rows)
 
@@ -238,6 +273,5 @@ class RelaxedBound:
             return None
         specs, bounds = memoized
         inside = encoding.has_sizes(specs)
-        positions = encoding.positions(specs[inside])
-        self._tables[kind] = _KindBounds.of(encoding, positions, bounds[inside])
+        self._tables[kind], _ = _KindBounds.of(encoding, specs[inside], bounds[inside])
         return self._tables[kind]

@@ -29,8 +29,9 @@ class LowerBound(Protocol):
         """The bounds of the Specs with these keys."""
 
     def affordable(
-        self, encoding: SpecEncoding, keys: Ints, cutoffs: Floats, rewrites: Sequence[Rewrite]
-    ) -> Bools | None:
+        self, encoding: SpecEncoding, keys: Ints, placements: Placements, cutoffs: Floats,
+        rewrites: Sequence[Rewrite],
+    ) -> Bools | None:  # fmt: skip
         """Which rewrites of each Spec may begin a program within its cutoff, by rewrite and row.
 
         None if it is not known.
@@ -169,8 +170,9 @@ class Rewriter:
             some = specs.of(slice(start, start + MOST_ROWS))
             allowed = None
             if self.pruning is not None:
-                bound = self.pruning.bound
-                allowed = bound.affordable(encoding, some.keys, some.cutoffs, rewrites)
+                allowed = self.pruning.bound.affordable(
+                    encoding, some.keys, self.space.placements, some.cutoffs, rewrites
+                )
             if allowed is None:
                 allowed = np.ones((len(rewrites), len(some.keys)), np.bool_)
             allowed &= tried[:, np.newaxis]

@@ -76,8 +76,11 @@ class TracedRules:
         return parts + self._by_numpy(keys, others)
 
     def _parted(self, keys: Ints) -> tuple[Ints, Ints]:
-        """The rows of all Specs but those whose placements are all ideal, and of these."""
-        if not self.space.relaxed:
+        """The rows of all Specs but those whose placements are all ideal, and of these.
+
+        Where few are, they are not told apart.
+        """
+        if not self.space.relaxed or self._encoding.neighbours:
             return np.arange(len(keys), dtype=np.int32), _NONE
         ideal = self._encoding.ideal(keys, self.space.placements)
         return (~ideal).nonzero()[0].astype(np.int32), ideal.nonzero()[0].astype(np.int32)

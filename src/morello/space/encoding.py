@@ -10,7 +10,7 @@ import numpy as np
 from morello.base.errors import SearchError
 from morello.engine.keys import Keys
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints, Placements
+from morello.ir.placements import NEIGHBOUR_BITS, Bools, Ints, Placements
 from morello.space.kind import Kind
 from morello.space.sizes import Sizes
 from morello.targets.target import Target
@@ -26,13 +26,17 @@ class SpecEncoding:
 
     Placements get more bits if the kind has `MANY_DIMS`, or any tensor in the search has: there are
     more layouts of more dimensions.
+
+    The *position* of a Spec has its sizes and levels, and of as many operands as `neighbours`
+    counts, all or none, also the dimension along which neighbours are in memory, if it is given.
     """
 
     def __init__(self, kind: Kind, sizes: Sizes, many_dims: bool) -> None:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
-        self.position_keys = Keys(position)
+        self.neighbours = 0 if kind.operation.sums_products else operands
+        self.position_keys = Keys(position + [NEIGHBOUR_BITS] * self.neighbours)
         many = many_dims or dims >= MANY_DIMS
         self._placement_bits = _MANY_PLACEMENT_BITS if many else _PLACEMENT_BITS
         self.spec_keys = Keys([*position, *[self._placement_bits] * operands])
@@ -107,19 +111,31 @@ class SpecEncoding:
             self.kind.parallel, self.kind.joining,
         )  # fmt: skip
 
-    def positions(self, batch: Batch) -> Ints:
-        """The Specs as integers, without their placements: sizes and levels only."""
-        return self.position_keys.pack([*self._numbers(batch), *batch.levels])
+    def positions(self, batch: Batch, known: Bools | None = None) -> Ints:
+        """The positions of Specs; neighbours are those `known`, by operand and row, if any."""
+        columns = [*self._numbers(batch), *batch.levels]
+        if known is None:
+            columns += [np.zeros(len(batch), np.int64)] * self.neighbours
+        else:
+            columns += [*np.where(known, self.neighbours_of(batch), 0)]
+        return self.position_keys.pack(columns)
 
-    def positions_of(self, keys: Ints) -> Ints:
-        """The positions of the Specs with these keys."""
-        if self.spec_keys.words == 1:
+    def neighbours_of(self, batch: Batch) -> Ints:
+        """By operand and row, the dimensions of neighbours as numbers (see `Placements`)."""
+        codes = batch.codes[: self.neighbours]
+        result = np.empty((len(codes), len(batch)), np.int64)
+        for operand, code in enumerate(codes):
+            result[operand] = batch.placements.neighbours[code]
+        return result
+
+    def positions_of(self, keys: Ints, placements: Placements) -> Ints:
+        """The positions of the Specs with these keys, of which no neighbours are known."""
+        if self.spec_keys.words == 1 and not self.neighbours:
             return keys >> (self._placement_bits * len(self.kind.operation.operands))
-        columns = self.spec_keys.unpack(keys)
-        return self.position_keys.pack(columns[: -len(self.kind.operation.operands)])
+        return self.positions(self.batch(keys, placements))
 
     def ideal(self, keys: Ints, placements: Placements) -> Bools:
-        """Whether all placements of the Specs with these keys are ideal."""
+        """Whether all placements of the Specs with these keys are ideal, of all."""
         columns = self.spec_keys.unpack(keys)[-len(self.kind.operation.operands) :]
         result: Bools = np.logical_and.reduce([placements.ideal(codes) for codes in columns])
         return result

@@ -37,7 +37,7 @@ class Family:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
         groups = rules(kind, self.target, sizes, blocks=self.blocks)
         if self.relaxed:
-            groups = relaxed(groups)
+            groups = relaxed(groups, kind.operation)
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
             raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
         return groups

@@ -13,6 +13,7 @@ from functools import partial, reduce
 import numpy as np
 
 from morello.ir.batch import Batch
+from morello.ir.operation import Operation
 from morello.ir.placements import Bools
 from morello.rewrites import Rewrite
 
@@ -27,12 +28,12 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def relaxed(groups: Sequence[Rules]) -> list[Rules]:
+def relaxed(groups: Sequence[Rules], operation: Operation) -> list[Rules]:
     """The rules of the relaxed space. Rewrites that differ in layouts only become the same."""
     guards: dict[Rewrite, dict[Guard, None]] = {}
     for group in groups:
         for rewrite in group.rewrites:
-            guards.setdefault(rewrite.relaxed(), {})[group.guard] = None
+            guards.setdefault(rewrite.relaxed(operation), {})[group.guard] = None
     rewrites: dict[tuple[Guard, ...], list[Rewrite]] = {}
     for rewrite, admitting in guards.items():
         rewrites.setdefault(tuple(admitting), []).append(rewrite)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
-from morello.ir.joining import joining_of
+from morello.ir.joining import NO_JOINING, joining_of
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
@@ -99,10 +101,18 @@ class Space:
         return self._rewrites[kind]
 
     def goal_batches(self) -> list[Batch]:
-        """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
-        if self.relaxed:
-            return [self._joined(goal[:1]).relaxed() for goal in self.goals]
-        return [self._joined(goal) for goal in self.goals]
+        """The Specs of each goal; in a relaxed space, a single one stands for all of them.
+
+        That has ideal placements, but for a goal of one Spec whose dimensions are to be joined.
+        """
+        batches = [self._joined(goal) for goal in self.goals]
+        return [self._relaxed(batch) for batch in batches] if self.relaxed else batches
+
+    def _relaxed(self, goal: Batch) -> Batch:
+        if len(goal) > 1:
+            first = goal[np.zeros(1, np.int64)]
+            return replace(first, codes=tuple(map(self.placements.relaxed, first.codes)))
+        return goal if goal.joining != NO_JOINING else goal.relaxed()
 
     def batch_of(self, spec: Spec) -> Batch:
         """A Spec of the space as a batch; the dimensions of goals are to be joined first."""
