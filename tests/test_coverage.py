@@ -456,7 +456,7 @@ def test_rewrite_move_to_a_cache(check: Check, machine: Target) -> None:
 
 
 def test_rewrite_move_to_registers(check: Check, machine: Target) -> None:
-    held = rewrites(check(matmul_goal(8, 16, 64)), Move)
+    held = rewrites(check(matmul_goal(12, 96, 64)), Move)
     assert {m.level for m in held} == {"L2", "L1", "registers"}
     assert max(m.vector for m in held) == machine.widths(F32)[0]
 

@@ -30,7 +30,7 @@ from morello.search.deepening import deepen
 from morello.search.incumbent import Incumbent
 from morello.search.result import SearchResult
 
-GOAL = "softmax(f32[7,11] @ f32[11,13])"
+GOAL = "softmax(f32[7,11] @ f32[11,33])"
 """Its search has a program long before it has proven that none is cheaper."""
 
 SMALL = "relu(f32[8])"

@@ -63,7 +63,7 @@ def test_costs_that_are_wrong_choose_badly(
     few = [one for one in recording.specs if one.expression.startswith(("f32[128,1", "f32[256,2"))]
     honest = sum(choices[one.expression].first for one in few)
     known = costs.coefficients(recording.target)
-    inverse = {name: 1 / cost for name, cost in known.items()}
+    inverse = {name: 1 / cost if cost else 0.0 for name, cost in known.items()}
     wrong = costs.with_coefficients(recording.target, inverse)
     monkeypatch.setattr(Recording, "target", wrong)
     assert sum(judged(recording, one).first for one in few) > honest

@@ -86,7 +86,7 @@ class Kernels:
         self.seconds += time.perf_counter() - began
 
     def _promising(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
-        """What may cost less by a `MUCH` of the calls' cost, and was not searched for again."""
+        """Those that may cost less by a `MUCH` of all calls, and were not searched for again."""
         excess: dict[_Wanted, float] = defaultdict(float)
         for call in calls:
             wanted, kernel = _wanted(call), self[call]

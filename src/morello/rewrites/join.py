@@ -30,13 +30,10 @@ class Join(Rewrite):
       -> Add(i=8192)
     Conv(b=1, f=8, c=4, y=7, x=7, p=1, q=1), group y, x, units b, p, q
       -> Matmul(m=8, k=4, n=49)
-
-    In the relaxed space, `relaxing`, it leaves ideal placements.
     """
 
     groups: tuple[tuple[str, ...], ...]
     units: tuple[str, ...] = ()
-    relaxing: bool = False
 
     name = "join"
     lowers = Rank.OPERATION
@@ -61,19 +58,21 @@ class Join(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         smaller = joined(batch.operation, self.joining)
         assert smaller is not None
-        body = _joined(batch, smaller, self.joining)
-        if self.relaxing:
-            body = body.relaxed()
+        body = self._left(_joined(batch, smaller, self.joining))
         return [Edges(np.arange(len(batch)), children=(Child(body, tensors=smaller.tensors),))]
 
     def __str__(self) -> str:
         return f"join({self._text})"
 
     def relaxed(self, operation: Operation) -> Rewrite:
-        return replace(self, relaxing=True)
+        return _RelaxedJoin(self.groups, self.units)
 
     def words(self, applied: Application) -> str:
         return f"{self._text} as one dimension" + "s" * (len(self.groups) > 1)
+
+    def _left(self, body: Batch) -> Batch:
+        """The Specs that are left to be solved, of those with fewer dimensions."""
+        return body
 
     @property
     def _text(self) -> str:
@@ -83,6 +82,13 @@ class Join(Rewrite):
     def joining(self) -> Joining:
         """The groups and the units, as one value."""
         return Joining(self.groups, self.units)
+
+
+class _RelaxedJoin(Join):
+    """The same in a relaxed space: ideal placements are left."""
+
+    def _left(self, body: Batch) -> Batch:
+        return body.relaxed()
 
 
 def _joined(batch: Batch, smaller: Joined, joining: Joining) -> Batch:

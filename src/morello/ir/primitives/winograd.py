@@ -131,7 +131,7 @@ def _variants(primitive: Primitive, like: Operation) -> Iterator[Operation]:
 
 
 def _matrix(turning: Operation) -> Array:
-    """What an operation multiplies lines of pixels, or of points, by."""
+    """The matrix by which an operation multiplies lines of pixels, or of points."""
     turns = TRANSFORMS[tile_of(turning)]
     chosen = turns.input if turning.primitive is WINOGRAD_INPUT else turns.out
     return chosen.astype(np.float64)
