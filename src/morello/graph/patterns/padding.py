@@ -23,16 +23,15 @@ def stored_in_padding(graph: Graph) -> Graph:
 
     Graphs with convolutions in groups of several channels or filters do not.
     """
-    grouped = [n for n in graph.nodes if isinstance(n.operator, Conv) and n.operator.groups > 1]
-    return rewritten(graph, STORED_PADDING) if all(map(_is_depthwise, grouped)) else graph
+    return graph if any(map(is_in_groups, graph.nodes)) else rewritten(graph, STORED_PADDING)
 
 
-def _is_depthwise(node: Node) -> bool:
-    """Whether a node is a depthwise convolution: a filter of its own for each channel."""
+def is_in_groups(node: Node) -> bool:
+    """Whether a node is a convolution in groups of several channels or filters."""
     conv = node.operator
-    return (
-        isinstance(conv, Conv) and node.inputs[1].shape[:2] == (conv.groups, 1) and conv.groups > 1
-    )
+    if not isinstance(conv, Conv) or conv.groups == 1:
+        return False
+    return node.inputs[1].shape[:2] != (conv.groups, 1)
 
 
 def conv_of_stored_padding(node: Node) -> Node | None:

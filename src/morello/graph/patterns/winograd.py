@@ -14,6 +14,7 @@ from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Conv, Dot, Map, Pad, PrimitiveOperator, Slice
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import constant
+from morello.graph.patterns.padding import is_in_groups
 from morello.graph.rewriting import rewritten
 from morello.ir.operation import Operation
 from morello.ir.primitives.winograd import (
@@ -56,7 +57,7 @@ def in_fewer_multiplications(graph: Graph, most: int) -> Graph:
     With 0, or for graphs whose images are stored in rows (see `channels_last`), there are none.
     """
     sizes = [tile for tile in TRANSFORMS if tile <= most]
-    if not sizes or any(_is_in_groups(node) for node in graph.nodes):
+    if not sizes or any(is_in_groups(node) for node in graph.nodes):
         return graph
     rule = partial(convolution_by_tiles, sizes=tuple(sizes))
     return rewritten(graph, {Conv: (rule,), Map: (map_before_crop,)})
@@ -165,11 +166,3 @@ def _by_tiles(node: Node, tile: int) -> Node:
 
 def _turned(operation: Operation, sizes: tuple[int, ...], shape: tuple[int, ...], x: Node) -> Node:
     return apply(PrimitiveOperator(operation, sizes, TensorType(shape, x.dtype)), x)
-
-
-def _is_in_groups(node: Node) -> bool:
-    """Whether a node is a convolution in groups of several channels or filters."""
-    conv = node.operator
-    if not isinstance(conv, Conv) or conv.groups == 1:
-        return False
-    return node.inputs[1].shape[:2] != (conv.groups, 1)
