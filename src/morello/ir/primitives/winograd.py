@@ -12,7 +12,7 @@ The numbers that points are turned by grow with m, and so does the error: see `d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,18 +113,26 @@ def winograd_filters(filters: Array, tile: int) -> Array:
 
 def tile_of(turning: Operation) -> int:
     """The rows, and the columns, of the tiles that an operation makes or is for."""
-    windowed = 0 if turning.primitive is WINOGRAD_INPUT else 1
-    return turning.places[windowed, "y"][1]
+    return turning.places[_windowed(turning.primitive), "y"][1]
+
+
+def _windowed(primitive: Primitive | None) -> int:
+    """The operand that has squares or tiles: the image, or the output."""
+    return 0 if primitive is WINOGRAD_INPUT else 1
+
+
+def _maker(primitive: Primitive | None) -> Callable[[int, bool], Operation]:
+    """The function that makes the operations of a primitive."""
+    return winograd_input if primitive is WINOGRAD_INPUT else winograd_output
 
 
 def _variants(primitive: Primitive, like: Operation) -> Iterator[Operation]:
     """The operations for tiles of the same size."""
-    windowed = 0 if primitive is WINOGRAD_INPUT else 1
-    if len(like.operands) == 2 and (windowed, "y") in like.places:
-        make = winograd_input if primitive is WINOGRAD_INPUT else winograd_output
-        tile = like.places[windowed, "y"][1]
+    place = (_windowed(primitive), "y")
+    if len(like.operands) == 2 and place in like.places:
+        tile = like.places[place][1]
         if tile in TRANSFORMS:
-            yield from (make(tile, last) for last in (False, True))
+            yield from (_maker(primitive)(tile, last) for last in (False, True))
 
 
 # ---- what they compute
@@ -188,22 +196,11 @@ def _bound(turning: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType
 # ---- their text
 
 
-def _text_input(turning: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    last = turning.operands[0].dims[-1] == "c"
-    wanted = winograd_input(tile_of(turning), last).operands[0].dims
-    image = oriented(arguments[0], turning.operands[0].dims, wanted)
-    return _called("winograd_input", turning, image, last, result)
-
-
-def _text_output(turning: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    last = turning.operands[1].dims[-1] == "f"
-    wanted = winograd_output(tile_of(turning), last).operands[0].dims
-    source = oriented(arguments[0], turning.operands[0].dims, wanted)
-    return _called("winograd_output", turning, source, last, result)
-
-
-def _called(name: str, turning: Operation, source: Text, last: bool, result: Result) -> Text:
+def _text(name: str, turning: Operation, arguments: Sequence[Text], result: Result) -> Text:
     tile = tile_of(turning)
+    last = turning.operands[_windowed(turning.primitive)].dims[-1] in ("c", "f")
+    wanted = _maker(turning.primitive)(tile, last).operands[0].dims
+    source = oriented(arguments[0], turning.operands[0].dims, wanted)
     options: list[tuple[str, str | int]] = [("tile", tile)] if tile != 2 else []
     options += [("layout", "NHWC")] if last else []
     return call(name, [source], options, result.dtype)
@@ -214,7 +211,7 @@ WINOGRAD_INPUT: Primitive = Primitive(
     variants=lambda like: _variants(WINOGRAD_INPUT, like),
     evaluate=_evaluate,
     bound=_bound,
-    text=_text_input,
+    text=partial(_text, "winograd_input"),
     idle=("t",),
 )
 
@@ -223,5 +220,5 @@ WINOGRAD_OUTPUT: Primitive = Primitive(
     variants=lambda like: _variants(WINOGRAD_OUTPUT, like),
     evaluate=_evaluate,
     bound=_bound,
-    text=_text_output,
+    text=partial(_text, "winograd_output"),
 )
