@@ -111,10 +111,10 @@ SCATTERED: dict[str, Callable[[Array, Array], Array]] = {
 
 
 TURNS = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
-"""What lines of 4 pixels are multiplied by."""
+"""The matrix of the input transform, which multiplies lines of 4 pixels."""
 
 BACK = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
-"""What lines of 4 points are multiplied by."""
+"""The matrix of the output transform, which multiplies lines of 4 points."""
 
 
 def points_of_squares(image: Array) -> Array:

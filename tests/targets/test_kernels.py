@@ -96,7 +96,7 @@ def of_kernels(chosen: Callable[[LeafKernel], bool] = lambda kernel: True) -> py
 
 
 def is_of_floats(kernel: LeafKernel) -> bool:
-    """Whether it takes and makes floats, and is no sum of several terms, of which some overflow."""
+    """Whether its operands are floats, and it has no partial sums, which may overflow."""
     sums = kernel.operation == "MatmulAccum" or kernel.operation.startswith("Winograd")
     return all(dtype.is_float for dtype in kernel.dtypes) and not sums
 

@@ -184,7 +184,7 @@ class Operation:
 
     @cached_property
     def sums_products(self) -> bool:
-        """Whether it, or a component of it, sums products, so that operands may be copied."""
+        """Whether it is, or has as a component, a sum of products, whose operands may be packed."""
         return self.is_product or any(c.operation.is_product for c in self.components)
 
     @cached_property
