@@ -8,7 +8,7 @@ OTHERS ?= corpora/zen3 corpora/sapphirerapids
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-models test-browser check pythons lint typecheck unit format lock package clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-all test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	touch $@
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
+
+test-all: export EVERY_CASE = 1
+test-all: test ## `make test` with every case of tests that otherwise run some of theirs
 
 test-models: setup-models ## compile models of other frameworks, and compare them with these
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.goals import conv_goal, matmul_goal, mlp_goal, softmax_goal
+from tests.sampling import some
 from tests.support import compile_c, in_layout, runs_here, with_capacities
 
 from morello.base.errors import SearchError, TargetError
@@ -560,7 +561,7 @@ ODD_EVEN: dict[str, tuple[Operation, tuple[int, ...], tuple[DType, ...], dict[in
 """Operands in odd-even blocks that no other kernel takes."""
 
 
-@pytest.mark.parametrize("name", ODD_EVEN)
+@pytest.mark.parametrize("name", some(ODD_EVEN, 2))
 @pytest.mark.parametrize("target", ["avx2", "neon"])
 def test_layout_odd_even(name: str, target: str, tmp_path: Path) -> None:
     operation, sizes, dtypes, blocks = ODD_EVEN[name]

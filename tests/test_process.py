@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.sampling import some
 
 from fuzz.launch import Command, command_line, marked
 from morello.base.errors import MorelloError, TableError
@@ -195,19 +196,22 @@ def redirected(command: str, streams: str, unbuffered: str, code: str | None) ->
 
 @pytest.mark.parametrize(
     ("command", "streams", "code", "said", "unbuffered"),
-    [
-        ("targets", ">&-", 2, "standard output: Bad file descriptor", ""),
-        ("targets --json", ">&-", 2, "standard output: Bad file descriptor", "1"),
-        ("targets", ">/dev/full", 2, "standard output: No space left", ""),
-        ("targets", ">/dev/full", 2, "standard output: No space left", "1"),
-        ("explain nonsense --json", ">/dev/full", 2, "nonsense", ""),
-        ("explain nonsense --json", ">/dev/full", 2, "nonsense", "1"),
-        ("explain nonsense", ">&-", 2, "nonsense", ""),
-        ("targets", ">&- 2>&-", 2, "", "1"),
-        ("targets", ">&- <&- 2>/dev/full", 2, "", ""),
-        ("targets", "| true", 0, "", ""),
-        ("targets", "| true", 0, "", "1"),
-    ],
+    some(
+        [
+            ("targets", ">&-", 2, "standard output: Bad file descriptor", ""),
+            ("targets --json", ">&-", 2, "standard output: Bad file descriptor", "1"),
+            ("targets", ">/dev/full", 2, "standard output: No space left", ""),
+            ("targets", ">/dev/full", 2, "standard output: No space left", "1"),
+            ("explain nonsense --json", ">/dev/full", 2, "nonsense", ""),
+            ("explain nonsense --json", ">/dev/full", 2, "nonsense", "1"),
+            ("explain nonsense", ">&-", 2, "nonsense", ""),
+            ("targets", ">&- 2>&-", 2, "", "1"),
+            ("targets", ">&- <&- 2>/dev/full", 2, "", ""),
+            ("targets", "| true", 0, "", ""),
+            ("targets", "| true", 0, "", "1"),
+        ],
+        2,
+    ),
 )
 def test_output_that_cannot_be_written(
     command: str, streams: str, code: int, said: str, unbuffered: str
@@ -263,11 +267,14 @@ def done_tasks(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     ("number", "all_of_them", "said"),
-    [
-        (signal.SIGKILL, False, ""),
-        (signal.SIGINT, True, "morello: interrupted.\n"),
-        (signal.SIGTERM, False, "morello: terminated.\n"),
-    ],
+    some(
+        [
+            (signal.SIGKILL, False, ""),
+            (signal.SIGINT, True, "morello: interrupted.\n"),
+            (signal.SIGTERM, False, "morello: terminated.\n"),
+        ],
+        2,
+    ),
 )
 def test_workers_do_not_outlive_their_parent(
     number: int, all_of_them: bool, said: str, tmp_path: Path

@@ -18,6 +18,7 @@ from tests.codegen.random_rewrites import Programs, with_cores
 from tests.codegen.test_programs import one_file
 from tests.codegen.test_random_goals import check_all, set_apart
 from tests.goals import goal_of, mapped, matmul_goal, product, tensor
+from tests.sampling import some
 from tests.support import skip_unless_it_runs
 
 import morello
@@ -47,6 +48,9 @@ FOUND = (
     ("__x", "in_x"), ("_", "__"), ("kernel0", "kernel0_range"), ("out", "t0"), ("new", "class"),
 )  # fmt: skip
 """What two inputs of one program may be called."""
+REFUSED = {"float", "parallel_t", "restrict", "run_parallel"}
+TAKEN = {"a", "item", "kernel0_set_parallel", "region0", "workspace"}
+"""What functions may not be called, and what they may, of what is in generated code."""
 
 
 def identifiers(text: str) -> list[str]:
@@ -62,8 +66,8 @@ def renamed(impl: Impl, names: Sequence[str]) -> Iterator[Impl]:
     """The program with all of these names, as many at a time as it has operands."""
     count = len(impl.spec.operation.operands)
     for begin in range(0, len(names), count):
-        some = names[begin : begin + count]
-        yield called(impl, [*some, *(f"other{i}" for i in range(count - len(some)))])
+        part = names[begin : begin + count]
+        yield called(impl, [*part, *(f"other{i}" for i in range(count - len(part)))])
 
 
 def check_syntax(text: str, target: Target, directory: Path, language: str = "c") -> None:
@@ -102,7 +106,7 @@ def test_inputs_called_as_generated_code_calls_something(target: Target, tmp_pat
     target = with_cores(target)
     sources: list[Source] = []
     for impl in programs_for(target):
-        names = identifiers(generate(impl, "kernel0").text)
+        names = some(identifiers(generate(impl, "kernel0").text), 3)
         for one in renamed(impl, names):
             sources.append(generate(one, f"kernel{len(sources)}"))
     check_sources(sources, target, tmp_path)
@@ -123,7 +127,7 @@ def test_inputs_called_as_c_calls_something(target: Target, tmp_path: Path) -> N
     macros = predefined(target)
     assert {"linux", "INT32_MAX", "__x86_64__"} <= {*macros}
     impl, _ = morello.implement("f32[4] + f32[4]", target=target)
-    names = [*macros, *sorted(RESERVED), *ODD]
+    names = some([*macros, *sorted(RESERVED), *ODD], 3)
     sources = [generate(one, f"kernel{i}") for i, one in enumerate(renamed(impl, names))]
     check_sources(sources, target, tmp_path)
 
@@ -134,15 +138,16 @@ def test_functions_called_as_something_else(target: Target, tmp_path: Path) -> N
     target = with_cores(target)
     sources, refused = [], []
     for impl in programs_for(target):
-        for name in identifiers(generate(impl, "kernel0").text):
+        names = identifiers(generate(impl, "kernel0").text)
+        for name in dict.fromkeys([*some(names, 3), *({*names} & (REFUSED | TAKEN))]):
             try:
                 sources.append(generate(impl, name))
             except BuildError as error:
                 assert name in str(error)
                 refused.append(name)
-    assert {"float", "parallel_t", "restrict", "run_parallel"} <= {*refused}
+    assert {*refused} >= REFUSED
     different = {one.name: one for one in sources}
-    assert {"a", "item", "kernel0_set_parallel", "region0", "workspace"} <= {*different}
+    assert {*different} >= TAKEN
     del different["kernel0"]  # defines what another one is called
     check_sources([*different.values()], target, tmp_path)
 

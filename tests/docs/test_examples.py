@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import ROOT
+from tests.sampling import some
 
 from morello.search.budget import Budget
 
@@ -82,7 +83,7 @@ def test_every_example_is_known() -> None:
     assert all(f'"examples/{path.name}"' in page for path in EXAMPLES.iterdir() if path.is_file())
 
 
-@pytest.mark.parametrize("name", sorted(PRINTS))
+@pytest.mark.parametrize("name", some(sorted(PRINTS), 2))
 def test_example(
     name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.sampling import rare
 
 from morello.memo.program_table import ProgramTable
 
@@ -61,6 +62,7 @@ def test_bert_with_a_mask() -> None:
     assert left() == 0
 
 
+@rare
 def test_a_mixture_of_experts() -> None:
     """Which experts are asked, and in which order, is known by kernels; torch asks them."""
     size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
@@ -73,6 +75,7 @@ def test_a_mixture_of_experts() -> None:
     assert foreign() == ["grouped_mm_fallback"] * 2
 
 
+@rare
 def test_text_is_generated_with_a_cache_that_is_written() -> None:
     size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**size)).eval()

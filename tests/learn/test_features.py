@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
+from tests.sampling import some
 
 from morello.impl.tree import Impl
 from morello.learn.features import (
@@ -43,7 +44,7 @@ def column(graph: ProgramGraph, name: str) -> list[float]:
     return values
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("expression", some(EXPRESSIONS, 2))
 def test_graphs_are_the_programs(target: Target, expression: str) -> None:
     for impl, graph in graphs(target.name, expression):
         loops = list(nest(impl).walk())

@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
+from tests.sampling import some
 from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
 from tests.support import optimum, with_capacities
@@ -45,7 +46,7 @@ TIGHT = {
 """Memory that some of their structures do not fit."""
 
 CASES = [(name, GOALS[name][1].limits) for name in NAMES] + list(TIGHT.items())
-each = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
+each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 2), ids=str)
 
 
 @cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sampling import some
 from tests.search.small_goals import GOALS
 from tests.support import optimum
 
@@ -46,7 +47,7 @@ BETWEEN = "softmax(f32[7,11] @ f32[11,13])"
 """Its search has a program long before it has proven that none is cheaper."""
 
 SHORT = Budget(1e-6)
-SOME = list(GOALS)[::9]
+SOME = some(GOALS, 18)
 """Goals of many kinds."""
 
 

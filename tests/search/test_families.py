@@ -10,6 +10,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from tests.sampling import some
 from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
 from tests.support import forget_traces, solved, with_capacities
@@ -59,7 +60,7 @@ from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 
 
-@pytest.fixture(scope="module", params=GOALS)
+@pytest.fixture(scope="module", params=some(GOALS, 3))
 def name(request: pytest.FixtureRequest) -> str:
     """Of a goal; pytest runs all tests of a goal one after another."""
     return str(request.param)
@@ -195,7 +196,9 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
     assert brute(name).cheapest(peak) == pytest.approx(answer.cost)
 
 
-@pytest.mark.parametrize(("name", "kind"), NEEDED, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize(
+    ("name", "kind"), some(NEEDED, 2), ids=lambda one: getattr(one, "__name__", one)
+)
 def test_a_search_without_a_rewrite_is_told_apart(
     name: str, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:

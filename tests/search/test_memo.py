@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.goals import conv_goal, goal_of, mapped, matmul_goal, product, softmax_goal, tensor
+from tests.sampling import some
 from tests.search.brute import Amounts
 from tests.search.small_goals import CORES, GOALS, MASKS, PLAIN, brute
 from tests.support import searched, with_capacities
@@ -83,7 +84,7 @@ def small(name: str, capacities: Amounts = ENOUGH) -> tuple[Spec, Target]:
 # ---- the same cost, whatever is known
 
 
-@pytest.mark.parametrize(("keeps", "capacities"), [(1, (3, 4)), (2, (5, 3)), (3, ENOUGH)])
+@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (5, 3)), (3, ENOUGH)], 2))
 def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> None:
     order = random.Random(sum(capacities) + keeps)
     names = [*NESTED, *order.sample([name for name in SERIAL if name not in NESTED], 3)]
@@ -252,7 +253,7 @@ def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
     yield from {peak, limit, middle, (peak[0], limit[1]), (limit[0], peak[1])}
 
 
-@pytest.mark.parametrize(("keeps", "capacities"), [(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)])
+@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)], 2))
 def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
     """Of each box: the cheapest rewrites under all its limits, in order."""
     names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
@@ -325,7 +326,7 @@ def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
 
 
 @pytest.mark.parametrize("altogether", [False, True])
-@pytest.mark.parametrize("which", ["some", "bounds", "answers", "inner"])
+@pytest.mark.parametrize("which", some(["some", "bounds", "answers", "inner"], 2))
 def test_pages_that_are_lost_change_no_answer(
     which: str, altogether: bool, saved: bytes, tmp_path: Path
 ) -> None:

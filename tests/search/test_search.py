@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sampling import some
 from tests.search.brute import Amounts, Brute, small_target
 from tests.support import searched, with_capacities
 
@@ -64,7 +65,7 @@ CASES: list[tuple[Spec, Target]] = [
 
 
 @pytest.mark.parametrize(
-    ("spec", "target"), CASES, ids=[f"{spec}-{target.name}" for spec, target in CASES]
+    ("spec", "target"), some(CASES, 3), ids=lambda one: getattr(one, "name", str(one))
 )
 def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> None:
     brute = Brute(spec, target)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sampling import some
 from tests.targets.helper_machine import (
     CONFIGURATIONS,
     CPU_FLAGS,
@@ -65,7 +66,7 @@ MACHINES = [
 
 @pytest.fixture(
     scope="module",
-    params=MACHINES,
+    params=some(MACHINES, 2),
     ids=lambda p: f"{p[0]}-{p[1]}",
 )
 def machine(

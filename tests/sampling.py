@@ -1,0 +1,22 @@
+"""Which cases of long lists `make test` runs: some of them; `make test-all` runs every one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pytest
+
+Case = TypeVar("Case")
+
+EVERY_CASE = os.environ.get("EVERY_CASE", "") not in ("", "0")
+
+
+def some(cases: Iterable[Case], one_in: int) -> list[Case]:
+    """One case in so many, the first among them; all of them for `make test-all`."""
+    return list(cases)[:: 1 if EVERY_CASE else one_in]
+
+
+rare = pytest.mark.skipif(not EVERY_CASE, reason="only `make test-all` runs it")
+"""For a test that is another case of what a test that takes less does."""
