@@ -249,4 +249,7 @@ def test_long_compositions_are_searched_part_by_part() -> None:
     )  # fmt: skip
     norm = "layer_norm(relu(f32[12,51] @ f32[51,26]), f32[26], f32[26])"
     assert all(in_parts(parse(text).operation) for text in (chain, norm))
+    assert not any(in_parts(parse(text).operation, 10.0) for text in (chain, norm))
+    longer = parse(f"layer_norm({norm} @ f32[26,26], f32[26], f32[26])")
+    assert in_parts(longer.operation, 10.0)
     assert not any(in_parts(parse(text).operation) for text in whole)

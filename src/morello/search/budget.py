@@ -164,6 +164,11 @@ class Watch:
         return self._ends < inf
 
     @property
+    def left(self) -> float:
+        """The seconds until the time is used up."""
+        return self._ends - clock()
+
+    @property
     def over(self) -> bool:
         """Whether the time is used up."""
         return clock() > self._ends

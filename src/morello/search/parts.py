@@ -38,6 +38,9 @@ MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
 """The most cuts, with and without sums of products, and the most of these, of a composition that
 is searched as a whole: its bound takes far longer where there are products."""
 
+LONG_S, MORE_CUTS, MORE_PRODUCTS = 2.5, 4, 2
+"""The least seconds for the bound in which it may have more, and how many more."""
+
 COARSEST, COARSE = 16, 4
 """The ratios of sizes: by the first, there is a program soonest, by the second a better one."""
 
@@ -91,7 +94,7 @@ class Parts:
     def soon(self, watch: Watch) -> Incumbent:
         """As `plain`, and then of the Spec as a whole, of few sizes, if there is time."""
         self.plain(watch)
-        if not in_parts(self.spec.operation):
+        if not in_parts(self.spec.operation, watch.left):
             self._improve([self.spec], COARSEST, watch)
         return self._best()
 
@@ -221,11 +224,13 @@ def _easiest(goal: Goal) -> int:
     return 0
 
 
-def in_parts(operation: Operation) -> bool:
-    """Whether a composition is searched part by part if there is a time limit."""
+def in_parts(operation: Operation, seconds: float = 0.0) -> bool:
+    """Whether a composition is searched part by part, if its bound may take so many seconds."""
     products = sum(component.operation.is_product for component in operation.components)
-    most_cuts = MOST_CUTS if products else MOST_CUTS_WITHOUT
-    return len(cut_points(operation)) > most_cuts or products > MOST_PRODUCTS
+    most_cuts, most_products = MOST_CUTS if products else MOST_CUTS_WITHOUT, MOST_PRODUCTS
+    if seconds >= LONG_S:
+        most_cuts, most_products = most_cuts + MORE_CUTS, most_products + MORE_PRODUCTS
+    return len(cut_points(operation)) > most_cuts or products > most_products
 
 
 def _cuts(spec: Spec, target: Target) -> list[_Cut]:

@@ -273,7 +273,7 @@ class Session:
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
-        if watch.timed and in_parts(self.goal.operation):
+        if watch.timed and in_parts(self.goal.operation, watch.left):
             return None
         try:
             return self._space.bound(watch)
