@@ -154,7 +154,8 @@ def _by_tiles(node: Node, tile: int) -> Node:
         winograd_input(tile), (batch, channels, *tiles, *square, number),
         (number, batch, *tiles, channels), x,
     )  # fmt: skip
-    weights = constant(winograd_filters(filters.operator.array, tile), filters.dtype)
+    with np.errstate(over="ignore"):
+        weights = apply(Constant(winograd_filters(filters.operator.array, tile)))
     product = apply(Dot(((0, 0),), ((_CHANNELS_LAST, 1),)), turned, weights)
     whole = (batch, count, *(tile * n for n in tiles))
     result = _turned(

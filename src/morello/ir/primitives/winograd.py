@@ -70,6 +70,10 @@ TRANSFORMS: Mapping[int, Transforms] = {
 """By the rows and columns m of a tile."""
 
 
+_AT_ONCE = 4096
+"""The filters of a channel that are turned at once: what they take stays in a cache."""
+
+
 def points(tile: int) -> int:
     """The number of points of a tile of so many rows and columns."""
     return (tile + TAPS - 1) ** 2
@@ -104,11 +108,17 @@ def winograd_output(tile: int = 2, channels_last: bool = False) -> Operation:
 
 
 def winograd_filters(filters: Array, tile: int) -> Array:
-    """The points [t,c,f] of filters[f,c,p,q], in float64."""
+    """The points [t,c,f] of filters[f,c,p,q], in their dtype: sums in float64, rounded once."""
     turn = TRANSFORMS[tile].filters
-    wide = filters.astype(np.float64)
-    turned: Array = np.einsum("up,vq,fcpq->uvcf", turn, turn, wide, optimize=True)
-    return turned.reshape(points(tile), *turned.shape[2:])
+    both, (count, channels) = np.kron(turn, turn), filters.shape[:2]
+    flat = filters.reshape(count, channels, TAPS**2)
+    turned = np.empty((points(tile), channels, count), filters.dtype)
+    step = max(1, _AT_ONCE // count)
+    for low in range(0, channels, step):
+        some = flat[:, low : low + step].transpose(2, 1, 0).astype(np.float64, order="C")
+        sums = both @ some.reshape(TAPS**2, -1)
+        turned[:, low : low + step] = sums.reshape(points(tile), -1, count)
+    return turned
 
 
 def tile_of(turning: Operation) -> int:
