@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 import morello
 from morello.base.errors import CallError, SpecError
 from morello.cli.parser import main
+from morello.graph.graph import apply
+from morello.graph.operators import Constant
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
 from morello.measure.quality import assess
+from morello.models import packing as constants
+from morello.models.schedule import whole
 from morello.runtime import packing
 from morello.runtime.argument import arguments
 from morello.runtime.packing import packed, random_inputs
@@ -108,6 +112,22 @@ def test_numpy_and_the_kernel_get_the_same_values(expression: str) -> None:
     rough = 1e-5 if kernel.spec.dtypes[0] is F32 else 1e-2
     found = kernel.fast(*inputs.taken).view(kernel.arguments[-1].dtype.np)
     np.testing.assert_allclose(found.astype(np.float64), a @ b, rtol=rough)
+
+
+@pytest.mark.parametrize("expression", [*PANELS, "f32[8,16] @ f32[16,32]{0,1}"])
+def test_programs_share_what_is_packed_until_it_changes(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "_MANY_BYTES", 0)
+    kernel = morello.compile(expression)
+    array = random_inputs(kernel.spec).plain[1].copy(order="C")
+    view = whole(apply(Constant(array)))
+    first = constants.packed(view, kernel, 1)
+    assert constants.packed(view, kernel, 1) is first
+    array[-1, -1] = 2
+    second = constants.packed(view, kernel, 1)
+    assert np.count_nonzero(second != first) == 1
+    assert constants.packed(view, kernel, 1) is second
 
 
 @pytest.mark.parametrize(

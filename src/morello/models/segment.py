@@ -19,9 +19,10 @@ from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
+from morello.models.packing import packed
 from morello.models.schedule import Stage, StoredCall
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import Argument, same_strides
+from morello.runtime.argument import Argument
 from morello.runtime.kernel import allocator
 from morello.runtime.load import SegmentAddress, make_segment_function, own_library
 from morello.runtime.threads import CALLER, Threads, pool
@@ -214,26 +215,6 @@ class _Placing:
         if view.base in self._numbers:
             return Place(self._numbers[view.base], offset)
         return Place(0, self._arena.offsets[view.base] + offset)
-
-
-def packed(view: View, kernel: Kernel, number: int) -> Array:
-    """The memory of a constant in the layout that the kernel takes it in, as a flat array."""
-    assert isinstance(view.base.operator, Constant)
-    argument = kernel.arguments[number]
-    array = np.ascontiguousarray(view.base.operator.array)
-    spec = kernel.spec
-    tensor = spec.tensor(spec.arrays[argument.name])
-    kept = [d for d, stride in enumerate(view.strides) if stride and view.shape[d] > 1]
-    shape = [view.shape[d] for d in kept] or [1]
-    strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
-    values = np.ndarray(shape, array.dtype, array, view.offset * array.itemsize, strides)
-    if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
-        values = values.reshape(tensor.shape)
-    laid_out = values.shape == argument.shape and same_strides(argument, values.strides)
-    if not laid_out:  # NumPy asks for large pages where there are any
-        values = kernel.pack(argument.name, values.view(argument.dtype.np))
-    size = argument.extent // array.itemsize
-    return np.lib.stride_tricks.as_strided(values, (size,), (values.itemsize,))
 
 
 def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _Segment:

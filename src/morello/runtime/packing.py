@@ -6,7 +6,7 @@ The plain values of such an input are a row-major array of its shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -32,15 +32,20 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
             f"an array of {values.ndim} dimensions has no layout {layout}; "
             f"pass one of {layout.rank}."
         )
-    shape = values.shape
-    extents = layout.extents(shape)
-    flat = argument("packed", dtype, (math.prod(extents),)).empty()
+    ordered = _ordered(values, layout)
+    flat = argument("packed", dtype, (ordered.size,)).empty()
+    _copy(ordered, flat.reshape(ordered.shape))
+    return flat
+
+
+def _ordered(values: Array, layout: Layout) -> Array:
+    """The values with their dimensions in the order of memory, that of a panel last."""
     if layout.panel is None:
-        _copy(values.transpose(layout.order), flat.reshape(extents))
-        return flat
+        return values.transpose(layout.order)
+    shape = values.shape
     dim, width = layout.panel
     sizes = [*shape]
-    sizes[dim] = extents[layout.order.index(dim)] * width
+    sizes[dim] = layout.extents(shape)[layout.order.index(dim)] * width
     whole = values
     if sizes[dim] > shape[dim]:
         whole = np.zeros(sizes, values.dtype)
@@ -50,8 +55,7 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
     inner = cut.transpose(*order, dim + 1)
     if layout.odd_even:
         inner = np.concatenate([inner[..., 0::2], inner[..., 1::2]], axis=-1)
-    _copy(inner, flat.reshape(inner.shape))
-    return flat
+    return inner
 
 
 def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: ArrayLike) -> Array:
@@ -82,6 +86,26 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     return result
 
 
+def lies_in(memory: Array, argument: Argument, tensor: TensorSpec, values: Array) -> bool:
+    """Whether memory, a flat array, has these values as `laid_out` lays them out, to the bit.
+
+    The argument and the tensor are those of an input.
+    """
+    if tensor.placement.layout.panel is None:
+        laid = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
+    else:
+        values = _ordered(values, tensor.placement.layout)
+        laid = memory.reshape(values.shape)
+    return all(_are_equal(*part) for part in _parts(values, laid))
+
+
+def _are_equal(values: Array, laid: Array) -> bool:
+    """Whether two arrays are equal, compared as the second one lies in memory."""
+    copy = np.empty_like(laid)
+    copy[...] = values
+    return np.array_equal(copy, laid)
+
+
 _BLOCK = 64
 """The elements that `_copy` writes one after the other."""
 
@@ -91,30 +115,41 @@ _MANY_BYTES = 1 << 24
 
 
 def _copy(values: Array, result: Array) -> None:
-    """Copy values into an array that may have other strides.
+    """Copy values into an array of their dtype that may have other strides.
 
-    If its neighbours in memory lie apart in that of the values, a block of them at a time, so that
-    lines that are read stay in caches until all of their elements are. Many blocks are copied by
-    several threads.
+    Many are copied by several threads.
     """
-    if not values.size or _nearest(values) == (axis := _nearest(result)):
-        result[...] = values
-        return
-    read, written = np.moveaxis(values, axis, 0), np.moveaxis(result, axis, 0)
+    parts = [*_parts(values, result)]
 
-    def copy_block(low: int) -> None:
-        written[low : low + _BLOCK] = read[low : low + _BLOCK]
+    def copy_part(part: tuple[Array, Array]) -> None:
+        read, written = part
+        written[...] = read
 
-    blocks = range(0, len(written), _BLOCK)
-    if result.nbytes < _MANY_BYTES:
-        for low in blocks:
-            copy_block(low)
+    if result.nbytes < _MANY_BYTES or len(parts) == 1:
+        for part in parts:
+            copy_part(part)
         return
     from morello.runtime.threads import available_threads  # slow to import, and seldom needed
 
     with ThreadPoolExecutor(available_threads()) as threads:
-        for copied in [threads.submit(copy_block, low) for low in blocks]:
+        for copied in [threads.submit(copy_part, part) for part in parts]:
             copied.result()
+
+
+def _parts(values: Array, result: Array) -> Iterator[tuple[Array, Array]]:
+    """Parts of two arrays of one shape and dtype that are to be gone through together, as bits.
+
+    If neighbours in the memory of the result lie apart in that of the values, a block of them at a
+    time, so that lines that are read stay in caches until all of their elements are.
+    """
+    bits = np.dtype(f"u{result.itemsize}")  # NumPy copies numbers of bfloat16 one at a time
+    values, result = values.view(bits), result.view(bits)
+    if not values.size or _nearest(values) == (axis := _nearest(result)):
+        yield values, result
+        return
+    read, written = np.moveaxis(values, axis, 0), np.moveaxis(result, axis, 0)
+    for low in range(0, len(written), _BLOCK):
+        yield read[low : low + _BLOCK], written[low : low + _BLOCK]
 
 
 def _nearest(array: Array) -> int:

@@ -1,0 +1,58 @@
+"""Constants in the layouts that kernels take them in, packed once for all programs of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from morello.graph.graph import Array
+from morello.graph.operators import Constant
+from morello.graph.views import View
+from morello.kernel import Kernel
+from morello.runtime.argument import same_strides
+from morello.runtime.packing import lies_in
+
+_MANY_BYTES = 1 << 20
+"""From so many on, what was packed for another program is looked for."""
+
+_before: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+"""What was packed and is still in use, by where its values were, and the layout."""
+
+
+def packed(view: View, kernel: Kernel, number: int) -> Array:
+    """The memory of a constant in the layout that the kernel takes it in, as a flat array.
+
+    Programs share it: such as one for the first words of a text, and one for each word that
+    follows. It is compared with the constant, which may have changed since.
+    """
+    assert isinstance(view.base.operator, Constant)
+    argument = kernel.arguments[number]
+    array = np.ascontiguousarray(view.base.operator.array)
+    spec = kernel.spec
+    tensor = spec.tensor(spec.arrays[argument.name])
+    kept = [d for d, stride in enumerate(view.strides) if stride and view.shape[d] > 1]
+    shape = [view.shape[d] for d in kept] or [1]
+    strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
+    values = np.ndarray(shape, array.dtype, array, view.offset * array.itemsize, strides)
+    if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
+        values = values.reshape(tensor.shape)
+    size = argument.extent // array.itemsize
+    if values.shape == argument.shape and same_strides(argument, values.strides):
+        return _flat(values, size)
+    values = values.view(argument.dtype.np)
+    key = values.ctypes.data, values.strides, argument.shape, argument.strides, tensor
+    found = _before.get(key) if values.nbytes >= _MANY_BYTES else None
+    if found is not None and lies_in(found, argument, tensor, values):
+        return found
+    # NumPy asks for large pages where there are any
+    result = _flat(kernel.pack(argument.name, values), size)
+    if values.nbytes >= _MANY_BYTES:
+        _before[key] = result
+    return result
+
+
+def _flat(values: Array, size: int) -> Array:
+    """So many elements from the first of an array on, as they lie in memory."""
+    return np.lib.stride_tricks.as_strided(values, (size,), (values.itemsize,))
