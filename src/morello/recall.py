@@ -86,7 +86,7 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
         "symbol": kernel.symbol,
         "names": kernel.spec.names,
         "arguments": [
-            (a.name, a.dtype.name, a.shape, a.strides, a.output, a.updated)
+            (a.name, a.dtype.name, a.shape, a.strides, a.output, a.updated, a.in_panels)
             for a in kernel.arguments
         ],
         "compiler": asdict(kernel.compiler),

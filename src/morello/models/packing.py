@@ -10,6 +10,7 @@ import numpy as np
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.graph.views import View
+from morello.ir.layout import Layout
 from morello.kernel import Kernel
 from morello.runtime.argument import same_strides
 from morello.runtime.packing import lies_in
@@ -28,29 +29,39 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     follows. It is compared with the constant, which may have changed since.
     """
     assert isinstance(view.base.operator, Constant)
-    argument = kernel.arguments[number]
+    argument, layout = kernel.arguments[number], panels(kernel, number)
     array = np.ascontiguousarray(view.base.operator.array)
-    spec = kernel.spec
-    tensor = spec.tensor(spec.arrays[argument.name])
     kept = [d for d, stride in enumerate(view.strides) if stride and view.shape[d] > 1]
-    shape = [view.shape[d] for d in kept] or [1]
+    sizes = [view.shape[d] for d in kept] or [1]
     strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
-    values = np.ndarray(shape, array.dtype, array, view.offset * array.itemsize, strides)
-    if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
-        values = values.reshape(tensor.shape)
+    values = np.ndarray(sizes, array.dtype, array, view.offset * array.itemsize, strides)
+    shape = kernel.spec.shape(kernel.spec.arrays[argument.name]) if layout else argument.shape
+    if values.shape != shape:  # a kernel that keeps dimensions of size 1
+        values = values.reshape(shape)
     size = argument.extent // array.itemsize
-    if values.shape == argument.shape and same_strides(argument, values.strides):
+    if layout is None and same_strides(argument, values.strides):
         return _flat(values, size)
     values = values.view(argument.dtype.np)
-    key = values.ctypes.data, values.strides, argument.shape, argument.strides, tensor
+    key = values.ctypes.data, shape, values.strides, argument, layout
     found = _before.get(key) if values.nbytes >= _MANY_BYTES else None
-    if found is not None and lies_in(found, argument, tensor, values):
+    if found is not None and lies_in(found, kernel.spec, argument, values):
         return found
     # NumPy asks for large pages where there are any
     result = _flat(kernel.pack(argument.name, values), size)
     if values.nbytes >= _MANY_BYTES:
         _before[key] = result
     return result
+
+
+def panels(kernel: Kernel, number: int) -> Layout | None:
+    """The layout of an argument that a kernel takes in panels; None for others.
+
+    Its Spec, which takes long to read, is asked for if there are panels.
+    """
+    argument = kernel.arguments[number]
+    if not argument.in_panels:
+        return None
+    return kernel.spec.placements[kernel.spec.arrays[argument.name]].layout
 
 
 def _flat(values: Array, size: int) -> Array:

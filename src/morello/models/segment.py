@@ -19,7 +19,7 @@ from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
-from morello.models.packing import packed
+from morello.models.packing import packed, panels
 from morello.models.schedule import Stage, StoredCall
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.argument import Argument
@@ -204,7 +204,7 @@ class _Placing:
     def place(self, view: View, kernel: Kernel, number: int) -> Place:
         """Where the kernel's argument of this number lies."""
         if isinstance(view.base.operator, Constant):
-            key = view, kernel.arguments[number], kernel.spec.placements
+            key = view, kernel.arguments[number], panels(kernel, number)
             if key not in self._packed:
                 constant = self._packed[key] = packed(view, kernel, number)
                 if np.may_share_memory(constant, view.base.operator.array):

@@ -28,7 +28,8 @@ BLOCK = 1 << 22
 class Argument:
     """One pointer a kernel takes: its name, dtype, shape, and strides in bytes.
 
-    An `output` may be `updated`: the kernel reads it as well.
+    An `output` may be `updated`: the kernel reads it as well. An input `in_panels` is a flat array
+    of the values of another one (see `runtime.packing`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Argument:
     strides: tuple[int, ...]
     output: bool = False
     updated: bool = False
+    in_panels: bool = False
 
     @property
     def size(self) -> int:
@@ -112,7 +114,8 @@ def _argument(spec: Spec, name: str, index: int) -> Argument:
                 f"{name} is {tensor.type}: a NumPy array cannot lie in panels; "
                 "generate the C with `morello synth`, or give a plain layout such as {1,0}."
             )
-        return argument(name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
+        flat = argument(name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
+        return replace(flat, in_panels=True)
     if tensor.dtype.lanes > 1:
         raise SpecError(f"{name} is {tensor.type}: a NumPy array cannot have such elements.")
     gapless = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))

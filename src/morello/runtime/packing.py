@@ -86,16 +86,13 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     return result
 
 
-def lies_in(memory: Array, argument: Argument, tensor: TensorSpec, values: Array) -> bool:
-    """Whether memory, a flat array, has these values as `laid_out` lays them out, to the bit.
-
-    The argument and the tensor are those of an input.
-    """
-    if tensor.placement.layout.panel is None:
-        laid = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
-    else:
-        values = _ordered(values, tensor.placement.layout)
+def lies_in(memory: Array, spec: Spec, argument: Argument, values: Array) -> bool:
+    """Whether memory, a flat array, has these values as `laid_out` lays them out, to the bit."""
+    if argument.in_panels:
+        values = _ordered(values, spec.placements[spec.arrays[argument.name]].layout)
         laid = memory.reshape(values.shape)
+    else:
+        laid = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
     return all(_are_equal(*part) for part in _parts(values, laid))
 
 
