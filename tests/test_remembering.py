@@ -319,6 +319,8 @@ def test_a_question_is_all_that_the_answer_depends_on(
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "editor").touch()
     assert question(GOAL, options) == asked[-1]
+    monkeypatch.setenv("PATH", f"{tmp_path}:{tmp_path / 'bin'}:/usr/bin")
+    assert question(GOAL, options) == asked[-1]  # a folder without compilers
     (tmp_path / "bin" / "clang-19").touch()
     asked.append(question(GOAL, options))
     (tmp_path / "another").write_text("another")

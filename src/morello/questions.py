@@ -25,8 +25,8 @@ from morello.tables import VARIABLE as TABLE
 from morello.targets.calibration_path import chosen_path
 from morello.targets.cpu import host_cpu
 
-VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
-"""The environment variables that answers depend on."""
+VARIABLES = ("MORELLO_CALIBRATION", "CC")
+"""The environment variables that answers depend on, beside what PATH leads to."""
 
 USUAL = {"measure": 1, "choice": 1, "rank": "cost"}
 """The values of options that choose among programs, for those that are kept."""
@@ -128,12 +128,12 @@ def _machine() -> Iterator[str]:
 
 
 def _toolchain(requested: str) -> Iterator[str]:
-    """The variables, the compilers that are found by them or requested, and the wheel that may
-    have one.
+    """The variables, the compilers that PATH or they lead to or that are requested, and the wheel
+    that may have one.
     """
     values = {name: os.environ.get(name, "") for name in VARIABLES}
     yield from (f"{name}={value}" for name, value in values.items())
-    folders = values["PATH"].split(os.pathsep)
+    folders = os.environ.get("PATH", "").split(os.pathsep)
     words = (*values["CC"].split(), *requested.split())
     yield from _compilers(words, (*folders,), (*stamps(folders),))
     yield from stamps([os.path.join(folder, "ziglang") for folder in sys.path])
