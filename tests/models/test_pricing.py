@@ -11,11 +11,14 @@ import pytest
 from tests.pages import data_of
 
 from morello.base.errors import SearchError
-from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Dot, Input, Map
+from morello.graph.operators import Constant, Dot, Input, Map, PrimitiveOperator
+from morello.ir.dtype import BF16
+from morello.ir.primitives.winograd import winograd_input
 from morello.ir.spec import Spec
 from morello.models import CompiledGraph, compile_graph
+from morello.models.plans import MOST_BYTES, plan_question
 from morello.models.reporting import program_report
 from morello.several import compile_all
 
@@ -80,10 +83,24 @@ def test_a_program_is_cut_where_that_costs_least(
     assert [kernel["program"] for kernel in data["kernels"]] == [0, 0]
 
     searched.clear()
+    kept = compiled(layers(), fuse_seconds=PATIENCE_S)
+    assert not searched
+    (segment,), (before,) = kept.segments, program.segments
+    for result, expected in zip(kept(*inputs), program(*inputs), strict=True):
+        assert np.array_equal(result, expected)
+    assert kept.left == () and kept.partition.light == program.partition.light
+    assert [call.spec for call in segment.calls] == [call.spec for call in before.calls]
+    specs = [[g.lowered.spec for g in each.partition.groups] for each in (kept, program)]
+    assert specs[0] == specs[1]
+    assert data_of(program_report(kept, ()).html())["data"]["kernels"] == data["kernels"]
+
+    searched.clear()
+    before.kernels[0].library.path.unlink()
     again = compiled(layers(), fuse_seconds=PATIENCE_S)
     assert len({*searched}) == len(searched) == 1
-    assert (again.cost, again.cost_at_first) == (program.cost, program.cost_at_first)
-    assert {(group.cost, group.instead) for group in again.weighing.groups} == {fused}
+    for one in (kept, again):
+        assert (one.cost, one.cost_at_first) == (program.cost, program.cost_at_first)
+        assert {(group.cost, group.instead) for group in one.weighing.groups} == {fused}
     assert budgets == {PATIENCE_S}  # another one would be another question
 
     by_rule = compiled(layers(), fuse_seconds=0)
@@ -95,3 +112,29 @@ def test_a_program_is_cut_where_that_costs_least(
 def test_how_long_to_try_is_a_number(seconds: object) -> None:
     with pytest.raises(SearchError, match="fuse_seconds is a number of seconds, or 0, not"):
         compiled(layers(), fuse_seconds=seconds)
+
+
+def test_a_plan_is_for_all_that_it_may_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of constants, too, to the last bit."""
+    monkeypatch.delenv("MORELLO_TABLE", raising=False)
+    weights = np.random.default_rng(0).random((4, 4), np.float32)
+
+    def asked(
+        weights: Array = weights, number: float = 0.1, contracted: int = 0, **options: Any
+    ) -> str | None:
+        x = apply(Input(TensorType((4, 4), np.dtype(np.float32))))
+        product = apply(Dot(contracted=((1, contracted),)), x, apply(Constant(weights)))
+        total = apply(Map("remainder"), product, apply(Constant(np.array(number, np.float32))))
+        pooled = apply(PrimitiveOperator(winograd_input(2), (), total.type), total)
+        return plan_question(Graph((x,), (pooled,)), None, options)
+
+    other = weights.copy()
+    other[3, 3] = np.nextafter(other[3, 3], np.float32(2))
+    every = [
+        asked(), asked(other), asked(number=0.10000001), asked(contracted=1),
+        asked(weights.astype(BF16.np)), asked(gap=0.1),
+    ]  # fmt: skip
+    assert None not in every
+    assert len({*every}) == len(every)
+    assert asked(weights.copy()) == every[0]
+    assert asked(np.zeros((4, MOST_BYTES // 16 + 1), np.float32)) is None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
 from morello.ir.primitives.winograd import TRANSFORMS
+from morello.kernel import Kernel
 from morello.models.channels_last import in_place_by_pixels
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
+from morello.models.plans import Plan, keep_plan, plan_question, recalled_plan
 from morello.models.pricing import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
 from morello.models.schedule import Stage, StoredCall, schedule
@@ -198,20 +201,57 @@ def _compiled(
     known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
     known.update(asked)
     kernels = Kernels(known, longer=0.0 if "budget" in asked else LONGER)
-    weighing = Weighing()
     with same_workers():
-        if seconds == 0:
-            plan = _planned(given or by_rule(graph), framework, kernels)
-            cost_at_first = plan.cost
-        else:
-            plan, cost_at_first, weighing = _cheapest(graph, given, framework, kernels, seconds)
+        plan = _chosen(graph, given, framework, kernels, seconds)
     planned = perf_counter()
-    steps = [_segment(step, kernels) if isinstance(step, Stage) else step for step in plan.steps]
+    steps = [step if isinstance(step, Node) else Segment(*step) for step in plan.steps]
     ended = perf_counter()
     taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
     return CompiledGraph(
-        graph, plan.partition, tuple(steps), framework, plan.cost, cost_at_first, weighing, taken
-    )
+        graph, plan.partition, tuple(steps), framework, plan.cost, plan.cost_at_first,
+        plan.weighing, taken,
+    )  # fmt: skip
+
+
+def _chosen(
+    graph: Graph,
+    given: GraphPartition | None,
+    framework: Framework,
+    kernels: Kernels,
+    seconds: float | None,
+) -> Plan:
+    """The plan for a graph; one that was made before, if groups are chosen by cost."""
+    if seconds == 0:
+        plan = _planned(given or by_rule(graph), framework, kernels)
+        return _with_kernels(plan, RememberedCut(plan.partition, plan.cost, Weighing()), kernels)
+    choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
+    asked = plan_question(graph, given, {**choosing, "longer": kernels.longer})
+    if asked:
+        again = partial(_steps, framework=framework, kernels=kernels)
+        kept = recalled_plan(asked, graph, kernels, again)
+        if kept:
+            return kept
+    plan, cut = _cheapest(graph, given, kernels, framework, choosing)
+    if asked:
+        keep_plan(asked, plan.steps, plan.cost, cut, kernels)
+    return _with_kernels(plan, cut, kernels)
+
+
+def _with_kernels(plan: _Plan, cut: RememberedCut, kernels: Kernels) -> Plan:
+    steps = [
+        (step, _kernels(step, kernels)) if isinstance(step, Stage) else step for step in plan.steps
+    ]
+    return Plan(tuple(steps), plan.partition, plan.cost, cut.cost_at_first, cut.weighing)
+
+
+def _kernels(stage: Stage, kernels: Kernels) -> tuple[Kernel, ...]:
+    found = []
+    for call in stage.calls:
+        kernel = kernels[call]
+        if kernel is None:
+            raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
+        found.append(kernel)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -226,29 +266,35 @@ class _Plan:
 def _cheapest(
     graph: Graph,
     given: GraphPartition | None,
-    framework: Framework,
     kernels: Kernels,
-    seconds: float | None,
-) -> tuple[_Plan, float, Weighing]:
-    """The plan for the cheapest partition that is found, the cost of the given one's plan, and
-    what is known of other groups.
+    framework: Framework,
+    choosing: Mapping[str, Any],
+) -> tuple[_Plan, RememberedCut]:
+    """The plan for the cheapest partition that is found, that partition, the cost of the given
+    one's plan, and what is known of other groups.
     """
-    choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
     asked = cut_question(graph, given, choosing)
     cut = recalled(asked, graph) if asked else None
     if cut:
         plan = _planned(cut.partition, framework, kernels)
         if plan.partition == cut.partition:
-            return plan, cut.cost_at_first, cut.weighing
+            return plan, cut
     first = best = _planned(given or by_rule(graph), framework, kernels)
-    other, weighing = cheaper(first.partition, kernels, seconds)
+    other, weighing = cheaper(first.partition, kernels, choosing["fuse_seconds"])
     if other != first.partition:
         second = _planned(other, framework, kernels)
         if second.cost < first.cost and second.partition.left == first.partition.left:
             best = second
+    cut = RememberedCut(best.partition, first.cost, weighing)
     if asked:
-        remember(asked, RememberedCut(best.partition, first.cost, weighing))
-    return best, first.cost, weighing
+        remember(asked, cut)
+    return best, cut
+
+
+def _steps(
+    partition: GraphPartition, framework: Framework, kernels: Kernels
+) -> tuple[Stage | Node, ...]:
+    return _planned(partition, framework, kernels).steps
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:
@@ -290,13 +336,3 @@ def _stored(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | No
 
 def _calls(steps: Iterable[Stage | Node]) -> list[StoredCall]:
     return [call for step in steps if isinstance(step, Stage) for call in step.calls]
-
-
-def _segment(stage: Stage, kernels: Kernels) -> Segment:
-    compiled = []
-    for call in stage.calls:
-        kernel = kernels[call]
-        if kernel is None:
-            raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
-        compiled.append(kernel)
-    return Segment(stage, compiled)

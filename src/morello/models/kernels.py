@@ -13,6 +13,8 @@ from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.schedule import StoredCall
 from morello.options import Options
+from morello.questions import question
+from morello.recall import recall_all
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_all
@@ -41,11 +43,20 @@ class Kernels:
         self._known: dict[_Wanted, Kernel | None] = {}
         self._again: set[_Wanted] = set()
         """What was searched for longer."""
+        self._asked: dict[Kernel, tuple[Spec, Options]] = {}
+        """What each kernel was asked for as."""
+        self._recalled: list[Kernel] = []
+
+    @property
+    def longer(self) -> float:
+        """The seconds of a longer search."""
+        return self._longer
 
     @property
     def searches(self) -> float:
         """The seconds of the searches for all kernels, one after the other."""
-        kernels = dict.fromkeys(kernel for kernel in self._known.values() if kernel)
+        known = (kernel for kernel in self._known.values() if kernel)
+        kernels = dict.fromkeys((*known, *self._recalled))
         return sum(each.statistics.seconds for each in kernels if each.statistics)
 
     def __contains__(self, call: StoredCall) -> bool:
@@ -65,6 +76,25 @@ class Kernels:
         """The cost of the kernels of compiled calls in cycles; infinite if one has none."""
         kernels = [self[call] for call in calls]
         return sum(kernel.cost if kernel else inf for kernel in kernels)
+
+    def question(self, call: StoredCall) -> str:
+        """The question that the kernel of a call answers; raises `KeyError` if it is not kept."""
+        kernel = self[call]
+        asked = None if kernel is None else question(*self._asked[kernel])
+        if asked is None:
+            raise KeyError(call)
+        return asked
+
+    def recall(self, questions: Sequence[str]) -> list[Kernel] | None:
+        """The kernels that were kept for questions; None unless there is one for each."""
+        began = time.perf_counter()
+        found = recall_all(questions, verify=True)
+        if len(found) < len(questions):
+            return None
+        kernels = [found[each] for each in questions]
+        self._recalled += kernels
+        self.seconds += time.perf_counter() - began
+        return kernels
 
     def compile(self, calls: Iterable[StoredCall], seconds: float | None = None) -> None:
         """Compile what was not compiled yet; searches have so many seconds, or their budget.
@@ -103,16 +133,29 @@ class Kernels:
         for weights in ("constant", "plain"):
             some = [each for each in missing if each[-1] == weights]
             asked: Options = {**options, "weights": weights}
-            self._known |= zip(some, _compiled(some, {**asked, "threads": 1}), strict=True)
+            self._known |= zip(some, self._compiled(some, {**asked, "threads": 1}), strict=True)
             if thread_count(asked["threads"]) > 1:
                 slow = {
                     each: kernel
                     for each in some
                     if (kernel := self._known[each]) and kernel.releases_gil
                 }
-                parallel = _compiled([*slow], asked)
+                parallel = self._compiled([*slow], asked)
                 for (each, kernel), other in zip(slow.items(), parallel, strict=True):
                     self._known[each] = _cheaper(kernel, other)
+
+    def _compiled(self, wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
+        """The kernels, with None for those that cannot be compiled."""
+        asked: Options = {"progress": True, **options}
+        try:
+            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
+        except CompileAllError as error:
+            results = error.results
+        kernels = [result if isinstance(result, Kernel) else None for result in results]
+        for (spec, *_), kernel in zip(wanted, kernels, strict=True):
+            if kernel:
+                self._asked[kernel] = spec, asked
+        return kernels
 
 
 def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
@@ -131,13 +174,3 @@ def prepacked(call: StoredCall) -> bool:
     by_name = dict(zip(spec.arrays, call.inputs, strict=False))
     weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
     return bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
-
-
-def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
-    """The kernels, with None for those that cannot be compiled."""
-    asked: Options = {"progress": True, **options}
-    try:
-        results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
-    except CompileAllError as error:
-        results = error.results
-    return [result if isinstance(result, Kernel) else None for result in results]

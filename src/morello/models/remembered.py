@@ -52,25 +52,21 @@ def recalled(asked: str, graph: Graph) -> RememberedCut | None:
         text = None if known is None else known.program("", asked)
     if text is None:
         return None
-    record, nodes = json.loads(text), graph.nodes
-    members = [[nodes[place] for place in places] for places in record["groups"]]
-    stored = {some[-1] for some in members if isinstance(some[-1].operator, VIEWS)}
-    groups = [group_of(some, graph, stored) for some in members]
-    light = frozenset(nodes[place] for place in record["light"])
-    partition = GraphPartition(graph, tuple(group for group in groups if group), light)
-    weighed = [
-        WeighedGroup(tuple(nodes[place] for place in places), cost, instead)
-        for places, cost, instead in record["weighed"]
-    ]
-    weighing = Weighing(record["line"], tuple(weighed))
-    return RememberedCut(partition, record["cost_at_first"], weighing)
+    return cut_of(json.loads(text), graph)
 
 
 def remember(asked: str, cut: RememberedCut) -> None:
     """Keep a choice."""
+    with texts() as known:
+        if known is not None:
+            known.keep_program("", asked, json.dumps(cut_data(cut)))
+
+
+def cut_data(cut: RememberedCut) -> dict[str, Any]:
+    """A choice as JSON-able data, with the places of nodes in its graph."""
     partition = cut.partition
     places = partition.graph.positions
-    record = {
+    return {
         "groups": [[places[node] for node in group.nodes] for group in partition.groups],
         "light": sorted(places[node] for node in partition.light),
         "cost_at_first": cut.cost_at_first,
@@ -80,9 +76,32 @@ def remember(asked: str, cut: RememberedCut) -> None:
             for each in cut.weighing.groups
         ],
     }
-    with texts() as known:
-        if known is not None:
-            known.keep_program("", asked, json.dumps(record))
+
+
+def cut_of(data: Any, graph: Graph) -> RememberedCut:
+    """The choice that `cut_data` gave as these data."""
+    nodes = graph.nodes
+    members = [[nodes[place] for place in places] for places in data["groups"]]
+    stored = {some[-1] for some in members if isinstance(some[-1].operator, VIEWS)}
+    groups = [group_of(some, graph, stored) for some in members]
+    light = light_of(data, graph)
+    partition = GraphPartition(graph, tuple(group for group in groups if group), light)
+    return RememberedCut(partition, data["cost_at_first"], weighing_of(data, graph))
+
+
+def light_of(data: Any, graph: Graph) -> frozenset[Node]:
+    """The light nodes of a choice that is given as data."""
+    return frozenset(graph.nodes[place] for place in data["light"])
+
+
+def weighing_of(data: Any, graph: Graph) -> Weighing:
+    """The weighing of a choice that is given as data."""
+    nodes = graph.nodes
+    weighed = [
+        WeighedGroup(tuple(nodes[place] for place in places), cost, instead)
+        for places, cost, instead in data["weighed"]
+    ]
+    return Weighing(data["line"], tuple(weighed))
 
 
 def _places(graph: Graph, nodes: Iterable[Node]) -> list[str]:

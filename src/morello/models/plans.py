@@ -1,0 +1,235 @@
+"""Plans that were made before, so that a later process neither groups nor places anything again.
+
+A plan says which kernels run, in which order, and where their arrays lie. It is kept for a graph
+with all its constants: what a rule makes of a graph may depend on their numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from morello.graph.graph import Array, Graph, Node, TensorType
+from morello.graph.operators import Constant, Foreign, Input
+from morello.graph.partition import GraphPartition, Group
+from morello.graph.views import View
+from morello.impl.operations import operation_data
+from morello.ir.operation import Operation
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
+from morello.models.kernels import Kernels
+from morello.models.pricing import Weighing
+from morello.models.remembered import RememberedCut, cut_data, cut_of, light_of, weighing_of
+from morello.models.schedule import Stage, StoredCall
+from morello.questions import question
+from morello.runtime.threads import available_threads
+from morello.tables import texts
+
+MOST_BYTES = 1 << 28
+"""The most bytes of constants for which a plan is kept: to hash more takes longer than to plan."""
+
+Steps = Sequence[Stage | Node]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a graph: stages with the kernels of their calls, and nodes that are left.
+
+    The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given;
+    the `weighing` is what was found out about other groups.
+    """
+
+    steps: tuple[tuple[Stage, tuple[Kernel, ...]] | Node, ...]
+    partition: GraphPartition
+    cost: float
+    cost_at_first: float
+    weighing: Weighing
+
+
+def plan_question(
+    graph: Graph, given: GraphPartition | None, options: Mapping[str, Any]
+) -> str | None:
+    """A hash of a graph with its constants, and of all else that its plan depends on.
+
+    None if its plan is not to be kept.
+    """
+    arrays = [n.operator.array for n in graph.nodes if isinstance(n.operator, Constant)]
+    if sum(array.nbytes for array in arrays) > MOST_BYTES or any(a.dtype.hasobject for a in arrays):
+        return None
+    with ThreadPoolExecutor(available_threads()) as threads:
+        digests = iter([*threads.map(_digest, arrays)])
+    places = graph.positions
+    try:
+        nodes = [
+            [
+                next(digests) if isinstance(node.operator, Constant) else _data(node.operator),
+                str(node.type),
+                [places[source] for source in node.inputs],
+            ]
+            for node in graph.nodes
+        ]
+    except TypeError:  # an operator of which it is not known what tells it from others
+        return None
+    groups = given and [[places[node] for node in group.nodes] for group in given.groups]
+    ends = [[places.get(node) for node in some] for some in (graph.inputs, graph.outputs)]
+    return question(json.dumps(["plan", nodes, ends, groups]), options)
+
+
+def _digest(array: Array) -> str:
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return sha256(content.data).hexdigest()
+
+
+def _data(value: object) -> object:
+    """What tells an operator or an attribute of one from others; `TypeError` if it is not known.
+
+    Only the framework knows what is left to it, and plans do not.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return [*map(_data, value)]
+    if isinstance(value, np.dtype | TensorType):
+        return str(value)
+    if isinstance(value, Operation):
+        return operation_data(value)
+    if isinstance(value, Foreign):
+        return ["Foreign", value.index]
+    if isinstance(value, Input):
+        return ["Input"]
+    attributes = [[each.name, _data(getattr(value, each.name))] for each in fields(value)]  # type: ignore[arg-type]  # raises TypeError for others
+    return [type(value).__name__, attributes]
+
+
+def keep_plan(asked: str, steps: Steps, cost: float, cut: RememberedCut, kernels: Kernels) -> None:
+    """Keep a plan, whose calls were compiled, for a graph that is cut so."""
+    places, numbers = cut.partition.graph.positions, dict[str, int]()
+
+    def viewed(view: View) -> list[object]:
+        return [places[view.base], view.shape, view.strides, view.offset]
+
+    def called(call: StoredCall) -> list[object]:
+        number = numbers.setdefault(kernels.question(call), len(numbers))
+        return [number, call.copies, *map(viewed, (*call.inputs, call.output))]
+
+    def planned(step: Stage | Node) -> object:
+        if not isinstance(step, Stage):
+            return places[step]
+        ends = ([places[node] for node in some] for some in (step.inputs, step.outputs))
+        return [[*map(called, step.calls)], *ends]
+
+    try:
+        record = {"steps": [*map(planned, steps)], "kernels": [*numbers]}
+    except KeyError:  # the kernel of a call is not kept
+        return
+    with texts() as known:
+        if known is not None:
+            text = json.dumps({**record, "cost": cost, "cut": cut_data(cut)})
+            known.keep_program("", asked, text)
+
+
+def recalled_plan(
+    asked: str, graph: Graph, kernels: Kernels, plan: Callable[[GraphPartition], Steps]
+) -> Plan | None:
+    """The plan that was kept; None if there is none, or one of its kernels does not hold.
+
+    The Specs of its calls are those of the steps that `plan` makes, if they are asked for.
+    """
+    with texts() as known:
+        text = None if known is None else known.program("", asked)
+    if text is None:
+        return None
+    record = json.loads(text)
+    known_kernels = kernels.recall(record["kernels"])
+    if known_kernels is None:
+        return None
+    cut, nodes = record["cut"], graph.nodes
+    partition = _late_partition(graph, light_of(cut, graph), lambda: cut_of(cut, graph).partition)
+    again = _Late(lambda: plan(partition))
+    steps = tuple(
+        nodes[data]
+        if isinstance(data, int)
+        else _stage(nodes, data, partial(_spec, again, number), known_kernels)
+        for number, data in enumerate(record["steps"])
+    )
+    weighing = weighing_of(cut, graph)
+    return Plan(steps, partition, record["cost"], cut["cost_at_first"], weighing)
+
+
+def _stage(
+    nodes: Sequence[Node], data: Any, spec: Callable[[int], Spec], kernels: Sequence[Kernel]
+) -> tuple[Stage, tuple[Kernel, ...]]:
+    calls, *ends = data
+    inputs, outputs = (tuple(nodes[place] for place in some) for some in ends)
+    kept = tuple(
+        _late_call([_view(nodes, each) for each in views], copies, partial(spec, place))
+        for place, (_, copies, *views) in enumerate(calls)
+    )
+    return Stage(kept, inputs, outputs), tuple(kernels[number] for number, *_ in calls)
+
+
+def _view(nodes: Sequence[Node], data: Any) -> View:
+    base, shape, strides, offset = data
+    return View(nodes[base], tuple(shape), tuple(strides), offset)
+
+
+# ---- what takes long, and few ask for
+
+
+class _Late:
+    """The steps of a plan that is made again when they are asked for."""
+
+    def __init__(self, plan: Callable[[], Steps]) -> None:
+        self._plan = plan
+
+    @cached_property
+    def steps(self) -> Steps:
+        return self._plan()
+
+
+def _spec(again: _Late, number: int, place: int) -> Spec:
+    """The Spec of a call of a stage."""
+    stage = again.steps[number]
+    assert isinstance(stage, Stage)
+    return stage.calls[place].spec
+
+
+class _LateCall(StoredCall):
+    """A call whose Spec is found when it is asked for."""
+
+    _find: Callable[[], Spec]
+
+    @cached_property
+    def spec(self) -> Spec:  # of others it is a field
+        return self._find()
+
+
+def _late_call(views: Sequence[View], copies: bool, find: Callable[[], Spec]) -> StoredCall:
+    call = object.__new__(_LateCall)
+    vars(call).update(inputs=(*views[:-1],), output=views[-1], copies=copies, _find=find)
+    return call
+
+
+class _LatePartition(GraphPartition):
+    """A partition whose groups are made when they are asked for."""
+
+    _make: Callable[[], GraphPartition]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:  # of others it is a field
+        return self._make().groups
+
+
+def _late_partition(
+    graph: Graph, light: frozenset[Node], make: Callable[[], GraphPartition]
+) -> GraphPartition:
+    partition = object.__new__(_LatePartition)
+    vars(partition).update(graph=graph, light=light, _make=make)
+    return partition
