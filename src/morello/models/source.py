@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,7 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
         name=name, declared="\n".join(declared), calls="\n".join(calls)
     )
     files[f"{name}.h"] = _header(segment, name, constants.size)
-    return SegmentSource(name, files, constants.joined().tobytes(), segment.arena.bytes)
+    return SegmentSource(name, files, b"".join(constants.pieces()), segment.arena.bytes)
 
 
 class ConstantBlock:
@@ -87,12 +87,13 @@ class ConstantBlock:
             self.size = begin + array.nbytes
         return self._places[id(array)][0]
 
-    def joined(self) -> Array:
-        """All constants as one array of bytes."""
-        block = np.zeros(self.size, np.uint8)
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """All constants, as pieces of bytes that follow each other."""
+        end = 0
         for begin, array in self._places.values():
-            block[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
-        return block
+            yield bytes(begin - end)
+            yield np.ascontiguousarray(array).view(np.uint8).data
+            end = begin + array.nbytes
 
 
 _DRIVER = """\

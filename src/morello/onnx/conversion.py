@@ -11,20 +11,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Unpack
 
-import numpy as np
 from onnx import ModelProto, TensorProto
 
 from morello.base.errors import FileError
 from morello.base.files import check_different, check_writable
 from morello.graph.frameworks import ONNX_RUNTIME
-from morello.graph.graph import Array
 from morello.graph.operators import Foreign
 from morello.importers.onnx import OnnxProgram, import_model, read_model
 from morello.importers.onnx.program import OnnxNode, node_name
 from morello.models import CompiledGraph, compile_graph
 from morello.models.reporting import ProgramReport, program_report
 from morello.onnx.library import build_library, custom_op
-from morello.onnx.rewriting import DOMAIN, LARGE, rewritten
+from morello.onnx.rewriting import DOMAIN, LARGE, Contents, rewritten
 from morello.options import GraphOptions
 
 MOST_INSIDE = 2**26
@@ -118,19 +116,19 @@ def _report(
     )
 
 
-def _write(model: ModelProto, contents: Mapping[str, Array], path: Path, data: Path) -> bool:
+def _write(model: ModelProto, contents: Mapping[str, Contents], path: Path, data: Path) -> bool:
     """Write a model with the contents of its constants; whether these are in the file `data`."""
     tensors = {t.name: t for t in model.graph.initializer if t.name in contents}
-    outside = sum(array.nbytes for array in contents.values()) > MOST_INSIDE
+    outside = sum(content.nbytes for content in contents.values()) > MOST_INSIDE
     if outside:
         with data.open("wb") as file:
-            for name, array in contents.items():
+            for name, content in contents.items():
                 file.seek(-(-file.tell() // LARGE) * LARGE)
-                _move(tensors[name], data.name, file.tell(), array.nbytes)
-                file.write(array.reshape(-1).view(np.uint8).data)
+                _move(tensors[name], data.name, file.tell(), content.nbytes)
+                file.writelines(content.pieces())
     else:
-        for name, array in contents.items():
-            tensors[name].raw_data = array.tobytes()
+        for name, content in contents.items():
+            tensors[name].raw_data = b"".join(content.pieces())
     path.write_bytes(model.SerializeToString())
     return outside
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
+
 import morello.models
 from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.source import Unit, comment, file_workspace, joined, unit
-from morello.graph.graph import Array, Node
+from morello.graph.graph import Node
 from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.segment import Place
@@ -43,7 +45,7 @@ class CustomOp:
 
     name: str
     segment: Segment
-    constants: Array
+    constants: ConstantBlock
     places: tuple[tuple[tuple[int, int], ...], ...]
     """For each argument of each kernel, the base that it lies in, as runner.c numbers them, and
     its offset in bytes."""
@@ -64,7 +66,7 @@ def custom_op(segment: Segment, number: int) -> CustomOp:
     code = [kernel.library.path.name for kernel in segment.kernels]  # hashes of their C
     digest = hashlib.sha256("\0".join([*code, repr(places)]).encode()).hexdigest()[:12]
     name = f"Segment_{number}_{digest}"
-    return CustomOp(name, segment, block.joined(), places)
+    return CustomOp(name, segment, block, places)
 
 
 def build_library(ops: Sequence[CustomOp]) -> Path:
@@ -121,7 +123,8 @@ def build_provider(ops: Sequence[CustomOp], folder: Path) -> Path:
     for number, op in enumerate(ops):
         block += bytes(-len(block) % CACHE_LINE)
         rows.append(f"{{&op_{number}_plan, constants + {len(block)}}}")
-        block += op.constants.tobytes()
+        for piece in op.constants.pieces():
+            block += piece
     data = folder / "constants"
     data.write_bytes(block)
     code = _CONSTANTS.format(text=_c_string(f".incbin {_c_string(str(data.absolute()))}"))
@@ -252,9 +255,8 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
 
 
 def _plan(stem: str, op: CustomOp, segment: str) -> Iterable[str]:
-    constants = op.constants
     inputs = [_host_array(op.name, node) for node in op.segment.inputs]
-    inputs.append(dense_array("the constants", constants.dtype, constants.shape))
+    inputs.append(dense_array("the constants", np.dtype(np.uint8), (op.constants.size,)))
     outputs = [_host_array(op.name, node) for node in op.segment.outputs]
     arena = op.segment.arena.bytes
     return plan(stem, op.name, inputs, outputs, run="run", code=segment, arena=arena)

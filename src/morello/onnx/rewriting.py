@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -15,6 +16,7 @@ from morello.graph.views import VIEWS
 from morello.importers.onnx import OnnxProgram
 from morello.importers.onnx.program import OnnxNode
 from morello.models import CompiledGraph, Segment
+from morello.models.source import ConstantBlock
 from morello.onnx.library import CustomOp
 from morello.onnx.nodes import NodeWriter
 
@@ -27,7 +29,7 @@ _IR_VERSION = 4
 
 def rewritten(
     program: OnnxProgram, compiled: CompiledGraph, ops: Mapping[Segment, CustomOp]
-) -> tuple[ModelProto, Mapping[str, Array]]:
+) -> tuple[ModelProto, Mapping[str, Contents]]:
     """The model of a program whose segments are custom operators, and the contents of constants.
 
     Those of `LARGE` bytes or more are by name, and not in the model, if NumPy has their dtype. What
@@ -37,6 +39,14 @@ def rewritten(
     for step in compiled.steps:
         writing.add(step)
     return writing.finish(), writing.contents
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The bytes of a constant, so many `nbytes`, as `pieces` that follow each other."""
+
+    nbytes: int
+    pieces: Callable[[], Iterator[bytes | memoryview]]
 
 
 class _Rewriting:
@@ -52,7 +62,7 @@ class _Rewriting:
         self._version = _version(program.model)
         self._nodes: list[NodeProto] = []
         self._constants: list[TensorProto] = []
-        self.contents: dict[str, Array] = {}
+        self.contents: dict[str, Contents] = {}
         self._name: dict[Node, str] = {}
         self._written = {*program.inputs}
         self._outputs = compiled.graph.outputs
@@ -87,7 +97,7 @@ class _Rewriting:
             self._compute(node)
         inputs = [self._name[node] for node in step.inputs]
         inputs.append(next(self._fresh))
-        self._keep(op.constants, inputs[-1])
+        self._keep_block(op.constants, inputs[-1])
         outputs = [self._named(node) for node in step.outputs]
         self._nodes.append(
             helper.make_node(op.name, inputs, outputs, domain=DOMAIN, name=f"{DOMAIN}/{op.name}")
@@ -176,7 +186,18 @@ class _Rewriting:
             return
         code = helper.np_dtype_to_tensor_dtype(array.dtype)
         self._constants.append(TensorProto(name=name, data_type=code, dims=array.shape))
-        self.contents[name] = array
+        content = array.reshape(-1).view(np.uint8).data
+        self.contents[name] = Contents(array.nbytes, lambda: iter([content]))
+
+    def _keep_block(self, block: ConstantBlock, name: str) -> None:
+        """Add constants as one array of bytes, which is not made if they are many."""
+        if block.size < LARGE:
+            self._keep(np.frombuffer(b"".join(block.pieces()), np.uint8), name)
+            return
+        self._constants.append(
+            TensorProto(name=name, data_type=TensorProto.UINT8, dims=(block.size,))
+        )
+        self.contents[name] = Contents(block.size, block.pieces)
 
     def _leave(self, node: Node) -> None:
         """Add the node of the model that a node is left to, with all its outputs."""
