@@ -245,13 +245,13 @@ def _with_kernels(plan: _Plan, cut: RememberedCut, kernels: Kernels) -> Plan:
 
 
 def _kernels(stage: Stage, kernels: Kernels) -> tuple[Kernel, ...]:
-    found = []
+    compiled = []
     for call in stage.calls:
         kernel = kernels[call]
         if kernel is None:
             raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
-        found.append(kernel)
-    return tuple(found)
+        compiled.append(kernel)
+    return tuple(compiled)
 
 
 @dataclass(frozen=True)

@@ -88,10 +88,10 @@ class Kernels:
     def recall(self, questions: Sequence[str]) -> list[Kernel] | None:
         """The kernels that were kept for questions; None unless there is one for each."""
         began = time.perf_counter()
-        found = recall_all(questions, verify=True)
-        if len(found) < len(questions):
+        known = recall_all(questions, verify=True)
+        if len(known) < len(questions):
             return None
-        kernels = [found[each] for each in questions]
+        kernels = [known[each] for each in questions]
         self._recalled += kernels
         self.seconds += time.perf_counter() - began
         return kernels

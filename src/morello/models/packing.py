@@ -43,9 +43,9 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
         return _flat(values, size)
     values = values.view(argument.dtype.np)
     key = values.ctypes.data, shape, values.strides, argument, layout
-    found = _before.get(key) if values.nbytes >= _MANY_BYTES else None
-    if found is not None and lies_in(found, kernel.spec, argument, values):
-        return found
+    earlier = _before.get(key) if values.nbytes >= _MANY_BYTES else None
+    if earlier is not None and lies_in(earlier, kernel.spec, argument, values):
+        return earlier
     # NumPy asks for large pages where there are any
     result = _flat(kernel.pack(argument.name, values), size)
     if values.nbytes >= _MANY_BYTES:
