@@ -179,6 +179,11 @@ class Watch:
         ends = min(self._ends, now + seconds)
         return Watch(now, ends, self._most, self._free, self._report, self.gap)
 
+    def at_least(self, seconds: float) -> Watch:
+        """A watch with the time left, and in any case with so many seconds."""
+        ends = max(self._ends, clock() + seconds)
+        return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
+
     def part(self, share: float) -> Watch:
         """A watch with this share of the time left."""
         now = clock()

@@ -47,6 +47,10 @@ COARSEST, COARSE = 16, 4
 WHOLE = 0.5
 """The share of the time for the whole, of few sizes, if there is time for pieces as well."""
 
+FIRST_S = 0.2
+"""The least seconds for the first program of a piece without products: it mostly has one that is
+proven by then, while narrowed spaces take longer and have worse ones. Of products, it is not so."""
+
 Program = tuple[float, tuple[Rewrite, ...]]
 """A program as its cost and its decisions in pre-order."""
 
@@ -100,7 +104,9 @@ class Parts:
 
     def best(self, watch: Watch) -> Incumbent:
         """As `soon`, and then of all pieces and of ever more sizes, as there is time."""
-        self.soon(watch.part(WHOLE))
+        soon = self.soon(watch.part(WHOLE))
+        if watch.over:
+            return soon
         plain = [*self.found]
         whole = [spec for spec in self._specs() if _is_piece(spec) and not self._batched(spec)]
         pieces = sorted(whole, key=_cut_count)
@@ -153,7 +159,8 @@ class Parts:
         sizes = coarse_sizes(spec, self.target, COARSEST)
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         bound = pruned.bound(watch.untimed())
-        (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first=watch).run()
+        first = watch if _has_product(spec.operation) else watch.at_least(FIRST_S)
+        (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first).run()
         if incumbent.undecided:
             incumbent = narrow(pruned.space, bound, incumbent.lower, watch)
         self._keep(spec, incumbent)
@@ -181,13 +188,13 @@ class Parts:
         tell_best(self._best().cost, self._lower)
 
     def _best(self) -> Incumbent:
-        """The cheapest program of the goal that consists of what was found."""
+        """The cheapest program of the goal that consists of what was found, by the known cuts."""
         best: dict[Spec, Program] = {}
 
         def solve(spec: Spec) -> Program:
             if spec not in best:
                 ways = [self.found.get(spec, _NONE)]
-                for cut in self._cuts(spec):
+                for cut in self.cuts.get(spec, ()):
                     total, decisions = cut.step.cost, [cut.rewrite]
                     for hole in cut.step.holes:
                         cost, below = solve(hole.spec)
@@ -303,6 +310,10 @@ def _begins(operation: Operation, component: int) -> bool:
     inputs = inputs_of(operation)
     sources = (tensor - inputs for tensor in operation.components[component].inputs)
     return component == 0 or any(_begins(operation, n) for n in sources if n >= 0)
+
+
+def _has_product(operation: Operation) -> bool:
+    return any(True for _ in _product_operands(operation))
 
 
 def _is_piece(spec: Spec) -> bool:
