@@ -184,6 +184,8 @@ def test_a_watch_reports_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     part, now = watch.part(0.5), 100.19
     with pytest.raises(BudgetError):
         part(7, 8)
+    watch.at_least(0.02)(9, 10)
+    assert watch.over and not watch.at_least(0.02).over
     watch.untimed()(9, 10)
     assert told[-1] == (9, 10)
     assert watch.gap == watch.part(0.5).gap == watch.untimed().gap == 0.5

@@ -172,6 +172,7 @@ def test_equal_pieces_are_searched_once() -> None:
     parts = Parts((goal,), AVX2)
     agreed(parts.plain(SHORT.start()), goal)
     assert [spec.expression for spec in parts.found] == ["f32[8,8] @ f32[8,8]"]
+    assert len(parts.cuts) == 5  # with one cut after the other, of all that there are
 
 
 @pytest.mark.parametrize("expression", SMALL)
