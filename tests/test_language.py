@@ -53,6 +53,7 @@ EXPRESSIONS = {
     "conv_sequence": "conv(f32[2,3,20], f32[5,3,4], padding=[2,1], stride=2)",
     "conv_groups": "conv(f32[1,6,5,6], f32[4,3,3,2], groups=2, padding=1)",
     "conv_multiplier": "conv(f32[2,3,7,20], f32[6,1,3,3], groups=3, stride=2)",
+    "conv_groups_nhwc": "conv(f32[1,5,6,20], f32[3,3,4,20], groups=5, layout=NHWC, padding=1)",
     "conv_depthwise": "conv(f32[1,3,7,37], f32[3,1,3,3], groups=3, padding=1)",
     "conv_depthwise_strides": "conv(f32[1,3,12,12], f32[3,1,5,5], groups=3, stride=2, padding=2)",
     "conv_depthwise_nhwc": "conv(f32[1,7,6,37], f32[3,3,1,37], groups=37, layout=NHWC, padding=1)",

@@ -39,11 +39,14 @@ def test_the_program_is_the_cheapest_of_any_layout(text: str, name: str) -> None
 
 @pytest.mark.parametrize("after", ["", " + f32[8]"])
 def test_depthwise_filters_lie_as_the_result(after: str) -> None:
-    """They have no panels, in which registers hold channels of one filter pixel."""
+    """They have no panels, in which registers hold channels of a filter pixel; groups do."""
     filters, target = "transpose(f32[8,1,3,3], order=[2,3,1,0])", find_target("avx2")
     goal = f"conv(f32[1,6,6,8], {filters}, groups=8, layout=NHWC){after}"
     (only,) = with_layouts(parse(goal), target)
     assert "f32[8,1,3,3]{0,3,2,1}" in only.expression
+    shared = goal.replace(",8]", ",16]").replace("8,1,", "16,4,").replace("[8]", "[16]")
+    (panels,) = with_layouts(parse(shared.replace("groups=8", "groups=4")), target)
+    assert "f32[16,4,3,3]{3,2,1,0:T(8,1,1,1)}" in panels.expression
     rows = "conv(f32[1,8,6,6], f32[8,1,3,3], groups=8)"
     assert len(with_layouts(parse(rows), target)) > 2
 

@@ -85,6 +85,9 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         images = grouped_conv(1, 1, accumulates=True)
         sequences = (Windows(2),)
         return [images, *(grouped_conv(1, 1, sequences, last, True) for last in (False, True))]
+    if name == "GroupedConvAccum":
+        plain = channels_together(kernel)
+        return [plain, reordered(plain, [o.dims[::-1] for o in plain.operands])]
     if name in ("SumPoolAccum", "MaxPoolAccum"):
         primitive = PRIMITIVES[name.removesuffix("Accum")]
         two = (Windows(3, dilation=2), Windows(2))
@@ -130,6 +133,12 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         part = PRIMITIVES[name.removesuffix("Accum")]
         return [softmax(part, rank, scan, accumulates) for rank, scan in scans]
     return _maps(_function(kernel), len(kernel.dtypes) - 1)
+
+
+def channels_together(kernel: LeafKernel) -> Operation:
+    """The convolution of a kernel for groups that share a register, with channels last."""
+    channels = int(kernel.name.split("_")[2])
+    return grouped_conv(channels, channels, (Windows(2),), True, True)
 
 
 def _function(kernel: LeafKernel) -> Function:
@@ -380,6 +389,11 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         return {"x": range(width, width + 1)}
+    if kernel.operation == "GroupedConvAccum":
+        (width,) = (held.width for held in kernel.held if held)
+        channels = int(kernel.name.split("_")[2])
+        whole = range(channels, channels + 1)
+        return {"g": range(1, width // channels + 1), "f": whole, "c": whole}
     if kernel.name.startswith("sum_tiles_"):
         multiples = range(SIDE, 4 * SIDE, SIDE)
         return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support import compile_c, runs_here
-from tests.targets.cases import Case, part_case, part_function, random_cases
+from tests.targets.cases import Case, channels_together, part_case, part_function, random_cases
 
 from morello.codegen.instructions import compiled_for
 from morello.ir.batch import Batch
@@ -97,7 +97,7 @@ def of_kernels(chosen: Callable[[LeafKernel], bool] = lambda kernel: True) -> py
 
 def is_of_floats(kernel: LeafKernel) -> bool:
     """Whether its operands are floats, and it has no partial sums, which may overflow."""
-    sums = kernel.operation == "MatmulAccum" or kernel.operation.startswith("Winograd")
+    sums = kernel.operation.startswith(("MatmulAccum", "GroupedConvAccum", "Winograd"))
     return all(dtype.is_float for dtype in kernel.dtypes) and not sums
 
 
@@ -249,7 +249,7 @@ def run(
 def expected(case: Case, inputs: Sequence[Array]) -> list[Array]:
     """The outputs by the kernel's semantics, each with its operand's dimensions."""
     kernel, operation = case.kernel, case.spec.operation
-    usual, values = usual_dims(operation), []
+    usual, values = usual_dims(kernel, operation), []
     for index, (value, dtype) in enumerate(zip(inputs, kernel.dtypes, strict=True)):
         if operation.reads(index) or len(inputs) == 1:
             wide = dtype.is_float and not operation.copies
@@ -273,12 +273,14 @@ def expected(case: Case, inputs: Sequence[Array]) -> list[Array]:
     return found
 
 
-def usual_dims(operation: Operation) -> list[tuple[str, ...]]:
+def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]]:
     """The dimensions that semantics take each operand with: for maps, all that the output has."""
     operands = [o.dims for o in operation.operands]
     if operation.name == "MatmulAccum":
         lead = operation.dims[:-3]
         return [(*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n")]
+    if operation.name == "GroupedConvAccum":
+        return [o.dims for o in channels_together(kernel).operands]
     if operation.name == "QuantizedMatmul":
         return [o.dims for o in quantized_matmul().operands]
     if operation.name.startswith("Winograd"):

@@ -15,10 +15,11 @@ from morello.base.errors import SpecError
 from morello.graph.graph import Node
 from morello.graph.lowering import copied
 from morello.graph.operators import Constant
+from morello.ir.dtype import F32
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
-from morello.ir.primitives.convolutions import is_depthwise
-from morello.ir.spec import Spec, goal
+from morello.ir.primitives.convolutions import channels_of, suits_channels_last
+from morello.ir.spec import Spec, SpecPart, goal
 from morello.ir.turned import turned
 from morello.models.in_place import Calls, Relocation, Run, in_place
 from morello.models.schedule import Stage, StoredCall
@@ -62,14 +63,10 @@ def _images(stage: Stage) -> list[Node]:
     """The images that kernels with windows write or read within a stage, and those of the same
     sizes that are computed with them.
 
-    Empty if there are convolutions in groups of several channels or filters, or such that pad their
+    Empty if there are convolutions in groups that leave registers empty, or such that pad their
     images, which are faster on all pixels of a channel.
     """
-    if any(
-        _is_better_in_rows(primitive)
-        for call in stage.calls
-        for primitive in _primitives(call.spec)
-    ):
+    if any(_is_better_in_rows(part) for call in stage.calls for part in call.spec.parts):
         return []
     stored = {
         node
@@ -135,9 +132,13 @@ def _wastes_registers(call: StoredCall) -> bool:
     return False
 
 
-def _is_better_in_rows(primitive: Operation) -> bool:
-    """Whether it is a grouped convolution that is faster in NCHW: not depthwise, or padded."""
-    return primitive.grouped and (is_padded(primitive) or not is_depthwise(primitive))
+def _is_better_in_rows(part: SpecPart) -> bool:
+    """Whether it is a grouped convolution that is faster in NCHW."""
+    operation = part.operation
+    if not operation.grouped:
+        return False
+    f32 = set(part.dtypes) == {F32}
+    return is_padded(operation) or not suits_channels_last(*channels_of(operation), f32=f32)
 
 
 def _bases(call: StoredCall) -> list[Node]:

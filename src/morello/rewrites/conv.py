@@ -137,8 +137,7 @@ class Ungroup(Rewrite):
         yield Condition(everywhere(batch, right), f"{batch.operation} has no groups")
         if right:
             yield Condition(batch.size("g") == 1, "g must be 1")
-            operands = range(len(batch.operation.operands))
-            yield from _in_memory(batch, operands, target)
+            yield from _in_memory(batch, (0, 1), target)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         conv = ungrouped(batch.operation)

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
+from morello.ir.placements import Bools, Ints
 from morello.ir.spec import MAX_SIZE, Spec
 from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
@@ -259,19 +259,34 @@ def _overlap_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Conditio
 
 def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
     """Tiles along a dimension cut no panels and no registers of an operand."""
-    position, _ = batch.operation.places[operand, dim]
+    position, step = batch.operation.places[operand, dim]
     placements, codes = batch.placements, batch.codes[operand]
     name, size = batch.operation.operands[operand].name, batch.size(dim)
     if not batch.operation.axes[operand][position].plain:
         cut = placements.paneled_along(codes, position) | placements.in_registers_along(
             codes, position
         )
-        yield Condition(~cut, f"it would cut panels or registers of {name}")
-        return
+        follow = _follow(batch, operand, dim)
+        yield Condition(~cut | follow, f"it would cut panels or registers of {name}")
+        size, tile = size * step, tile * step
     cut = placements.cuts_panels(codes, position, size, tile)
     yield Condition(~cut, f"it would cut panels of {name}")
     cut = placements.cuts_registers(codes, position, tile)
     yield Condition(~cut, f"it would cut registers of {name}")
+
+
+def _follow(batch: Batch, operand: int, dim: str) -> Bools:
+    """Where tiles of an operand along a dimension follow each other, and share no elements.
+
+    The channels of groups do so, and windows do not.
+    """
+    position, step = batch.operation.places[operand, dim]
+    axis = batch.operation.axes[operand][position]
+    if axis.before or axis.after:
+        return everywhere(batch, False)
+    sizes = dict(zip(batch.operation.dims, batch.sizes, strict=True))
+    result: Bools = axis.extent({**sizes, dim: 1}) == step
+    return result
 
 
 def _whole_sums(batch: Batch, dim: str) -> Iterator[Condition]:

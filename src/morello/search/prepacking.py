@@ -9,7 +9,7 @@ from morello.ir.axes import axis
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major
 from morello.ir.operation import Operation
-from morello.ir.primitives.convolutions import is_depthwise
+from morello.ir.primitives.convolutions import channels_of
 from morello.ir.spec import Spec
 from morello.ir.tensor import canonical, gapless
 from morello.targets.target import Target
@@ -45,8 +45,8 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
     """The Spec with its weights as they are, then with other layouts that may be faster, each once.
 
     These are column-major, and panels one to four registers wide along the last dimension that
-    is not reduced. Filters of a depthwise convolution whose result has channels last are only
-    laid out so, too. Raises `SpecError` if the Spec has no weights.
+    is not reduced. Filters of a convolution in groups whose result has channels last are only laid
+    out so, too, or in panels of a group. Raises `SpecError` if the Spec has no weights.
     """
     weights = {
         number: reduced
@@ -59,7 +59,7 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
             'factor of a product or a filter; leave out weights="constant".'
         )
     columns = {number: column_major(len(spec.shape(number))) for number in weights}
-    if channels := _channels_last(spec, weights):
+    if channels := _channels_last(spec, weights, target):
         return [_placed(spec, channels)]
     variants = [spec, _placed(spec, columns)]
     for count in REGISTERS:
@@ -74,26 +74,34 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
     return list(dict.fromkeys(variants))  # of a vector, say, two layouts are the same
 
 
-def _channels_last(spec: Spec, weights: dict[int, tuple[str, ...]]) -> dict[int, Layout]:
-    """The layouts of the filters if those of a depthwise convolution are the only weights.
+def _channels_last(
+    spec: Spec, weights: dict[int, tuple[str, ...]], target: Target
+) -> dict[int, Layout]:
+    """The layouts of the filters if those of convolutions in groups are the only weights.
 
-    Empty if there are others, or if the result does not have its channels last.
+    Empty if there are others, or if the result does not have its channels last. Each register of
+    filters, or up to four of a group, is a panel; those of a depthwise convolution are none.
     """
     result, layouts = spec.operation.operands[-1], {}
     last = result.dims[spec.placements[-1].layout.order[-1]]
     for number, reduced in weights.items():
         dims = spec.operation.operands[number].dims
-        if not _of_depthwise(spec.operation, number) or last not in dims:
+        filters = {channels_of(each)[1] for each in _grouped(spec.operation, number)}
+        if len(filters) != 1 or last not in dims:
             return {}
+        place, count, register = dims.index(last), *filters, target.widths(F32)[0]
         summed = [i for i, d in enumerate(dims) if d in reduced]
-        layouts[number] = Layout((*summed, dims.index(last)))
+        layouts[number] = Layout((*summed, place))
+        width = max(register, count if count in [n * register for n in REGISTERS] else 0)
+        if count > 1 and spec.shape(number)[place] % width == 0:
+            layouts[number] = Layout((place, *summed), (place, width))
     return layouts
 
 
-def _of_depthwise(operation: Operation, number: int) -> bool:
-    """Whether an input is the filters of a depthwise convolution."""
+def _grouped(operation: Operation, number: int) -> list[Operation]:
+    """The convolutions whose filters an input is, if all are in groups."""
     users = [c.operation for c in operation.components if number in c.inputs] or [operation]
-    return all(map(is_depthwise, users))
+    return users if all(user.grouped for user in users) else []
 
 
 def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) -> Layout | None:

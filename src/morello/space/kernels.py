@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from morello.ir.operation import accumulating, has_accumulating_form
+from morello.ir.operation import Operation, accumulating, has_accumulating_form
+from morello.ir.primitives.convolutions import shares_registers
 from morello.rewrites import Select
 from morello.space.guards import Rules, all_from, always
 from morello.space.kind import Kind
@@ -28,13 +29,34 @@ def closing_operation(kind: Kind) -> str:
     operation = kind.operation
     if operation.lowers_to is not None:
         return operation.lowers_to.accumulating_name
+    return _summing(operation)
+
+
+def _summing(operation: Operation) -> str:
+    """The name of an operation's accumulating form, or its own if it has none."""
     return (accumulating(operation) if has_accumulating_form(operation) else operation).name
 
 
 def usable_kernels(kind: Kind, target: Target) -> list[LeafKernel]:
     """The kernels that may implement Specs of this kind once operands are converted."""
+    return _convertible_to(closing_operation(kind), kind, target)
+
+
+def groups_share(kind: Kind, target: Target) -> bool:
+    """Whether kernels sum several groups of a convolution in a register."""
+    same = (kernel.dtypes == kind.dtypes for kernel in kernels_of(kind, target))
+    return shares_registers(kind.operation) and any(same)
+
+
+def kernels_of(kind: Kind, target: Target) -> list[LeafKernel]:
+    """The kernels of the operation itself, not of what it is lowered to."""
+    return _convertible_to(_summing(kind.operation), kind, target)
+
+
+def _convertible_to(operation: str, kind: Kind, target: Target) -> list[LeafKernel]:
+    """The kernels of an operation whose operands those of this kind may be converted to."""
     usable = []
-    for kernel in target.kernels_of(closing_operation(kind)):
+    for kernel in target.kernels_of(operation):
         if len(kernel.dtypes) == len(kind.dtypes) and all(
             _convertible(kind, operand, kernel, target) for operand in range(len(kind.dtypes))
         ):

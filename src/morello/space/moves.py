@@ -18,7 +18,7 @@ from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
 from morello.space.copies import copy_layouts
 from morello.space.guards import Guard, Rules, at
-from morello.space.kernels import usable_kernels
+from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
 from morello.space.sizes import FEWEST_ROWS
 from morello.targets.target import LeafKernel, Target
@@ -56,7 +56,8 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
                 copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
                 groups.append(Rules(_few_rows(index, most), copies))
     if _held_in_registers(operation, index):
-        groups += _register_moves(kind, index, target, usable)
+        closing = kernels_of(kind, target) if operation.grouped else usable
+        groups += _register_moves(kind, index, target, closing)
     return groups
 
 
@@ -75,7 +76,7 @@ def _held_in_registers(operation: Operation, index: int) -> bool:
     filter.
     """
     if operation.lowers_to is not None:
-        return index == operation.output and not operation.grouped
+        return index == operation.output
     return not (operation.components or operation.copies)
 
 
@@ -120,7 +121,8 @@ def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list
     if operation.is_product:
         dims = {held.along for k in kernels if (held := k.held[index])}
         # without any of these dimensions, a register holds one element
-        roles = [ROLES.get(a.names[0]) if operation.lowers_to else a.names[0] for a in axes]
+        lowered = operation.lowers_to and not operation.grouped
+        roles = [ROLES.get(a.names[0]) if lowered else a.names[0] for a in axes]
         return [i for i, role in enumerate(roles) if role in dims] or [len(axes) - 1]
     return [i for i, axis in enumerate(axes) if axis.plain or _slides_by_one(axis)]
 

@@ -13,7 +13,7 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools
 from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
-from morello.space.kernels import kernel_rules
+from morello.space.kernels import groups_share, kernel_rules
 from morello.space.kind import Kind
 from morello.space.loops import has_tile, loop_rules
 from morello.space.moves import copies_out_of_blocks, move_rules
@@ -40,7 +40,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
         ]
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
-        groups += _loops(operation, dim, target, sizes)
+        groups += _loops(kind, dim, target, sizes)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]
@@ -53,13 +53,16 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     return [group for group in groups if group.rewrites]
 
 
-def _loops(operation: Operation, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules]:
+def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules]:
     """Loops over a dimension.
 
     A convolution's columns become the rows of a matmul, and are tiled then, or before, for tiles
-    whose sums registers hold for all pixels of the filter.
+    whose sums registers hold for all pixels of the filter. So are those of groups that share
+    registers, whose kernels compute a pixel.
     """
-    if operation.primitive is not None and dim in operation.primitive.tiled_lowered:
+    operation = kind.operation
+    primitive = operation.primitive
+    if primitive and dim in primitive.tiled_lowered and not groups_share(kind, target):
         return
     lowered, rows = operation.lowers_to is not None, _rows_before(operation, dim)
     loops: list[Rules] = []

@@ -22,6 +22,7 @@ from morello.rewrites import (
 )
 from morello.rewrites.conv import is_padded
 from morello.space.copies import copy_layouts
+from morello.space.kernels import groups_share
 from morello.space.kind import Kind
 from morello.targets.target import Target
 
@@ -32,7 +33,8 @@ def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
     if has_accumulating_form(operation):
         yield ToAccumulate()
     if operation.grouped:
-        yield Ungroup()
+        if not (target.masks and groups_share(kind, target)):  # masks serve a single group, too
+            yield Ungroup()
     elif operation.lowers_to is not None and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
     if is_padded(operation):

@@ -13,6 +13,7 @@ from morello.graph.operators import Constant, Conv, Map, Pad, Pooling
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import Rule, constant
 from morello.graph.rewriting import rewritten
+from morello.ir.primitives.convolutions import suits_channels_last
 
 _SPATIAL = 1, 2
 """The dimensions of images that are stored so: columns, or rows and columns."""
@@ -21,17 +22,19 @@ _SPATIAL = 1, 2
 def stored_in_padding(graph: Graph) -> Graph:
     """The graph with its images stored in their padding, where what slides over them gains by it.
 
-    Graphs with convolutions in groups of several channels or filters do not.
+    Graphs whose images are stored in rows do not.
     """
-    return graph if any(map(is_in_groups, graph.nodes)) else rewritten(graph, STORED_PADDING)
+    return graph if any(map(is_better_in_rows, graph.nodes)) else rewritten(graph, STORED_PADDING)
 
 
-def is_in_groups(node: Node) -> bool:
-    """Whether a node is a convolution in groups of several channels or filters."""
+def is_better_in_rows(node: Node) -> bool:
+    """Whether a node is a convolution in groups that leave registers empty by channels."""
     conv = node.operator
     if not isinstance(conv, Conv) or conv.groups == 1:
         return False
-    return node.inputs[1].shape[:2] != (conv.groups, 1)
+    filters, channels = node.inputs[1].shape[:2]
+    f32 = all(x.dtype == np.float32 for x in (node, *node.inputs))
+    return not suits_channels_last(channels, filters // conv.groups, f32=f32)
 
 
 def conv_of_stored_padding(node: Node) -> Node | None:
@@ -91,4 +94,4 @@ STORED_PADDING: Mapping[type[Operator], tuple[Rule, ...]] = {
     Conv: (conv_of_stored_padding,),
     Pooling: (largest_of_stored_padding,),
 }
-"""The rules for graphs without convolutions in groups."""
+"""The rules for graphs whose images are not stored in rows."""

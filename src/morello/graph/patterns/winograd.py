@@ -14,7 +14,7 @@ from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Conv, Dot, Map, Pad, PrimitiveOperator, Slice
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import constant
-from morello.graph.patterns.padding import is_in_groups
+from morello.graph.patterns.padding import is_better_in_rows
 from morello.graph.rewriting import rewritten
 from morello.ir.operation import Operation
 from morello.ir.primitives.winograd import (
@@ -57,7 +57,7 @@ def in_fewer_multiplications(graph: Graph, most: int) -> Graph:
     With 0, or for graphs whose images are stored in rows (see `channels_last`), there are none.
     """
     sizes = [tile for tile in TRANSFORMS if tile <= most]
-    if not sizes or any(is_in_groups(node) for node in graph.nodes):
+    if not sizes or any(map(is_better_in_rows, graph.nodes)):
         return graph
     rule = partial(convolution_by_tiles, sizes=tuple(sizes))
     return rewritten(graph, {Conv: (rule,), Map: (map_before_crop,)})

@@ -19,6 +19,12 @@ from morello.ir.primitives.windows import (
 from morello.ir.semantics import unfolded
 from morello.ir.text import Result, Text, call, oriented
 
+FULL = 16
+"""The filters whose sums fill registers of every machine."""
+
+SHARING = 4, 8
+"""The channels, and filters, of groups whose sums share a register."""
+
 
 @cache
 def conv(
@@ -112,6 +118,23 @@ def channels_of(grouped: Operation) -> tuple[int, int]:
     """The channels and filters of a group; 0 of what has none."""
     image, out = (grouped.places.get((o, "g"), (0, 0))[1] for o in (0, 2))
     return image, out
+
+
+def suits_channels_last(channels: int, filters: int, *, f32: bool) -> bool:
+    """Whether sums of a group of so many channels fill registers where channels are last.
+
+    They do so alone or, in groups as `SHARING` of f32, with those of its neighbours.
+    """
+    together = (1, *SHARING) if f32 else (1,)
+    return filters % FULL == 0 or channels == filters in together
+
+
+def shares_registers(operation: Operation) -> bool:
+    """Whether sums of several groups, as `SHARING`, share a register: their channels are last."""
+    if not operation.grouped or channels_of(operation) not in [(n, n) for n in SHARING]:
+        return False
+    position, _ = operation.places[2, "g"]
+    return position == len(operation.axes[2]) - 1
 
 
 def is_depthwise(operation: Operation) -> bool:

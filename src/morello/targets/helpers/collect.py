@@ -13,7 +13,12 @@ from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import run_helpers
 from morello.targets.helpers.scans import SCANS
 from morello.targets.helpers.scattering import SCATTERING
-from morello.targets.helpers.shuffles import every_second_helpers, odd_even_helpers, shuffle_helpers
+from morello.targets.helpers.shuffles import (
+    every_second_helpers,
+    odd_even_helpers,
+    shared_groups_helpers,
+    shuffle_helpers,
+)
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
     conversion_helpers,
@@ -44,6 +49,7 @@ def helpers_for(
         for dtype in _DTYPES:
             helpers |= vector_helpers(isa, dtype, bytes_ // size(dtype))
         helpers |= every_second_helpers(isa, bytes_ // 4)
+        helpers |= shared_groups_helpers(isa, bytes_ // 4)
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morello.ir.primitives.convolutions import SHARING
 from morello.targets.helpers.vectors import full_width, rounding_helpers, scalar, vector_helpers
 
 LANE_BYTES = 16  # x86 shuffles are cheap only within lanes of so many bytes
@@ -57,6 +58,34 @@ def every_second_helpers(isa: str, width: int) -> dict[str, str]:
         f"  return __builtin_shufflevector(a, b, {listed});\n}}"
     )
     return vector_helpers(isa, "f32", width) | {name: text}
+
+
+def shared_groups_helpers(isa: str, width: int) -> dict[str, str]:
+    """Sums of neighbouring `groups` of channels, at most a register, for the filters of each.
+
+    The filters of a channel are next to each other, and those of the next one are `step` further.
+    Products are summed first, so that the steps of a sum do not wait for each other.
+    """
+    kind, helpers = f"f32x{width}", vector_helpers(isa, "f32", width)
+
+    def loaded(address: str) -> str:
+        return f"(n < {width} ? load_part_{kind}({address}, n) : load_{kind}({address}))"
+
+    for channels in SHARING:
+        if channels < width:
+            lines = f"  {kind} x = {loaded('image')};\n"
+            for c in range(channels):
+                lanes = ", ".join(str(i // channels * channels + c) for i in range(width))
+                repeated = f"__builtin_shufflevector(x, x, {lanes})"
+                start = f"{kind} products =" if c == 0 else "products +="
+                lines += f"  {start} {repeated} * {loaded(f'filters + {c} * step')};\n"
+            name = f"shared_groups_{channels}_{kind}"
+            helpers[name] = (
+                f"static inline {kind} {name}({kind} sums, const float *image, "
+                f"const float *filters, long step, int groups) {{\n"
+                f"  const int n = groups * {channels};\n{lines}  return sums + products;\n}}"
+            )
+    return helpers
 
 
 def _zips(kind: str, bytes_: int, width: int) -> dict[str, str]:

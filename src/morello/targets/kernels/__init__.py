@@ -22,6 +22,7 @@ from morello.ir.dtype import (
     U32,
     DType,
 )  # fmt: skip
+from morello.ir.primitives.convolutions import SHARING
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.shuffles import REPETITIONS
@@ -38,6 +39,7 @@ from morello.targets.kernels.products import (
     multiply_add,
     packed_multiply_add,
     row_sums,
+    shared_groups,
     tile_sums,
 )
 from morello.targets.kernels.quantized import quantized_product
@@ -186,6 +188,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
     if size:
         kernels.append(depthwise_by_two(F32, width(F32)))
         kernels += pools_by_two(width(F32))
+        kernels += [shared_groups(width(F32), n) for n in SHARING if n < width(F32)]
     kernels += divide_by_scalar(F32, width(F32))
     kernels += runs(width(F32))
     kernels.append(complete_lanes(width(F32)))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16X2, DTYPES, PACKED, DType
+from morello.ir.dtype import BF16X2, DTYPES, F32, PACKED, DType
 from morello.ir.placements import Bools
+from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.products import RowReading
 from morello.targets.helpers.tiles import SIDE, TileProduct
 from morello.targets.kernels.conditions import every_second, flat, unit_sizes
@@ -24,6 +25,8 @@ INTEGER_MULTIPLY_ADD = 1.0
 BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
+REPEAT = {4: 0.6, 8: 1.0}
+"""Cycles to repeat each of so many neighbours within a register: 8 are in two lanes."""
 EVERY_SECOND = 1.5
 """Cycles to load every second of neighbours: two loads and a shuffle."""
 
@@ -154,6 +157,43 @@ def depthwise_by_two(vector: DType, width: int) -> LeafKernel:
         applies,
         lambda s: BROADCAST + MULTIPLY_ADD + EVERY_SECOND,
         registers=3,
+        group="products",
+    )
+
+
+def shared_groups(width: int, channels: int) -> LeafKernel:
+    """A pixel of filters of groups of so many channels, whose sums are in a register of the output.
+
+    The image and the filters are in the nearest cache. Each channel is repeated in a register for
+    the filters of its group.
+    """
+    name = f"shared_groups_{channels}_{kind_of(F32, width)}"
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=("g", "f", "c"))
+        right = channels_of(s.operation) == (channels, channels)
+        yield Condition(np.full(len(s), right), f"groups must have {channels} channels and filters")
+        most = width // channels
+        yield Condition(s.size("g") <= most, f"g must be at most {most}")
+        yield _rows_without_gaps(s, 0, "image", "g")
+        yield _rows_without_gaps(s, 1, "filter", "g")
+
+    def semantics(image: Any, weights: Any, out: Any) -> Any:  # the filters of each channel follow
+        lanes = np.arange(image.size) // channels * channels
+        factors = weights.reshape(channels, -1)
+        sums = sum(image.ravel()[lanes + c] * factors[c] for c in range(channels))
+        return out + np.reshape(sums, out.shape)
+
+    return LeafKernel(
+        name,
+        "GroupedConvAccum",
+        (F32,) * 3,
+        (None, None, InRegisters(width, "g")),
+        f"{{out}} = {name}({{out}}, &{{image}}, &{{filter}}, {{filter_c}}, {{g}});",
+        semantics,
+        applies,
+        lambda s: LOAD + MULTIPLY_ADD + channels * (MULTIPLY_ADD + REPEAT[channels]),
+        registers=4,
         group="products",
     )
 
