@@ -392,8 +392,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if kernel.operation == "GroupedConvAccum":
         (width,) = (held.width for held in kernel.held if held)
         channels = int(kernel.name.split("_")[2])
-        whole = range(channels, channels + 1)
-        return {"g": range(1, width // channels + 1), "f": whole, "c": whole}
+        each = range(channels, channels + 1)
+        return {"g": range(1, width // channels + 1), "f": each, "c": each}
     if kernel.name.startswith("sum_tiles_"):
         multiples = range(SIDE, 4 * SIDE, SIDE)
         return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
