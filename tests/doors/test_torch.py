@@ -185,6 +185,40 @@ def test_few_shapes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3 shapes already" in str(last())
 
 
+class Decoder(nn.Module):
+    """A step of attention with a cache of keys that grows, which are values too."""
+
+    def __init__(self, changes: bool = False) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(8, 16), nn.Linear(8, 8)
+        self.changes = changes
+
+    def forward(self, x: Any, keys: Any) -> Any:
+        query, key = self.inner(x).chunk(2, -1)
+        turned, lanes = key.mT, key.mT.tanh()
+        keys = torch.cat([keys, lanes.mT], 1)
+        if self.changes:
+            key.add_(keys.sum())
+        keys = keys * lanes.mT.view(2, 16).std()  # as it lies in torch
+        scores = (query @ keys.mT).softmax(-1)
+        return self.outer((scores @ keys).relu()) + turned.mT, keys
+
+
+@pytest.mark.parametrize(("changes", "parts"), [(False, [1, 1]), (True, [])])
+def test_a_cache_may_grow(changes: bool, parts: list[int]) -> None:
+    """Products by weights are compiled once for all lengths, where nothing changes in place."""
+    model = Decoder(changes).eval()
+    fast = compiled(model)
+    keys = torch.randn(2, 3, 8)
+    for _ in range(4):
+        x = torch.randn(2, 2, 8)
+        (result, grown), (expected, keys) = fast(x, keys), model(x, keys)
+        assert error(result, expected) < F32_TOLERANCE
+        assert error(grown, keys) < F32_TOLERANCE
+    assert [len(part.programs) for part in last().parts] == parts
+    assert ("run by torch: what depends on sizes that change: cat" in str(last())) == bool(parts)
+
+
 def test_gradients_are_left_to_torch() -> None:
     model, x = perceptron().train(), torch.randn(8, 32)
     with torch.enable_grad():

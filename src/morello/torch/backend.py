@@ -16,9 +16,11 @@ from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
 from morello.graph.frameworks import TORCH
 from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import type_of
+from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
+from morello.torch.parts import cut
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
 from morello.torch.tracing import traced
@@ -42,11 +44,13 @@ class GraphReport:
 
     programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
     """By the sizes that change from call to call."""
+    parts: tuple[GraphReport, ...] = ()
+    """What became of its parts of fixed sizes, for all shapes but those of the programs."""
     by_torch: str = ""
-    """Why torch runs it, for all shapes but those of the programs; empty if it does not."""
+    """Why torch runs it, or the rest of it beside the parts; empty if it does not."""
 
     def __str__(self) -> str:
-        lines = [str(program) for program in self.programs.values()]
+        lines = [str(each) for each in (*self.programs.values(), *self.parts)]
         if self.by_torch:
             lines.append(
                 f"  run by torch{' for other shapes' if self.programs else ''}: {self.by_torch}"
@@ -149,6 +153,8 @@ class _Graph:
         self._module, self._options = module, options
         self._programs: dict[tuple[int, ...], _Compiled] = {}
         self._changes = 0
+        self._rest: Callable[..., Any] = module
+        """What runs the calls that no program does."""
         self._lock = Lock()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -158,7 +164,7 @@ class _Graph:
             with self._lock:
                 compiled = self._current(sizes, arguments) or self._compile(sizes, arguments)
         if compiled is None or not compiled.takes(arguments):
-            return self._module(*arguments)
+            return self._rest(*arguments)
         return compiled.program([arguments[number] for number in compiled.inputs])
 
     def _current(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
@@ -173,7 +179,7 @@ class _Graph:
         """A program for these arguments; None, with the reason in the report, if torch runs it."""
         if sizes in self._programs:
             self._changes += 1
-        elif self.report.by_torch:
+        elif self.report.by_torch or (sizes and self._divided(arguments)):
             return None
         elif len(self._programs) == MOST_SHAPES:
             self.report.by_torch = f"it is compiled for {MOST_SHAPES} shapes already"
@@ -190,16 +196,43 @@ class _Graph:
         self.report.programs[sizes] = compiled.program.report
         return compiled
 
-    def _new(self, arguments: Sequence[Any], stable: bool) -> _Compiled:
-        tensors = [n for n, each in enumerate(arguments) if isinstance(each, torch.Tensor)]
-        for number in tensors:
-            type_of(arguments[number])
+    def _divided(self, arguments: Sequence[Any]) -> bool:
+        """Whether parts of fixed sizes, with kernels for all other sizes, are the rest from now on.
+
+        So it is if they read all weights, or once there are programs for enough sizes.
+        """
+        enough = len(self._programs) == MOST_SHAPES
+        if self._programs and not enough:
+            return False
+        places = self._module.graph.find_nodes(op="placeholder")
+        given = zip(places, arguments, strict=True)
         try:
-            trace = traced(self._module, arguments)
+            parts = cut(self._module, {place.name for place, a in given if _is_weight(a)})
+            if parts is None or not (enough or parts.weights_fixed):
+                return False
+            if any(map(changed_by, self._trace(arguments).graph.nodes)):
+                return False
+            graphs = [_Graph(part, self._options) for part in parts.fixed]
+            self._rest = parts.with_runs(graphs)
+        except Exception:  # a mistake of this package is no reason for a model to fail
+            return False
+        self.report.parts = tuple(graph.report for graph in graphs)
+        self.report.by_torch = f"what depends on sizes that change: {', '.join(parts.changing)}"
+        return True
+
+    def _trace(self, arguments: Sequence[Any]) -> fx.GraphModule:
+        try:
+            return traced(self._module, arguments)
         except MorelloError:
             raise
         except Exception as error:  # whatever the operations of the graph raise
             raise GraphError(f"it cannot be traced: {error}") from error
+
+    def _new(self, arguments: Sequence[Any], stable: bool) -> _Compiled:
+        tensors = [n for n, each in enumerate(arguments) if isinstance(each, torch.Tensor)]
+        for number in tensors:
+            type_of(arguments[number])
+        trace = self._trace(arguments)
         places = [node.name for node in trace.graph.nodes if node.op == "placeholder"]
         names = dict(zip(tensors, places, strict=True))
         changed = changed_inputs(trace)
@@ -227,10 +260,10 @@ class _Graph:
         )
 
 
-def _is_weight(tensor: torch.Tensor) -> bool:
+def _is_weight(argument: Any) -> bool:
     """Whether it is a parameter or buffer of a module, whose changes can be seen."""
-    static = getattr(tensor, "_dynamo_static_input_type", None) is not None
-    return (isinstance(tensor, torch.nn.Parameter) or static) and not tensor.is_inference()
+    static = getattr(argument, "_dynamo_static_input_type", None) is not None
+    return (isinstance(argument, torch.nn.Parameter) or static) and not argument.is_inference()
 
 
 def _overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
