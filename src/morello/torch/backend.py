@@ -45,7 +45,7 @@ class GraphReport:
     programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
     """By the sizes that change from call to call."""
     parts: tuple[GraphReport, ...] = ()
-    """What became of its parts of fixed sizes, for all shapes but those of the programs."""
+    """What became of its parts, for all shapes but those of the programs."""
     by_torch: str = ""
     """Why torch runs it, or the rest of it beside the parts; empty if it does not."""
 
@@ -197,9 +197,10 @@ class _Graph:
         return compiled
 
     def _divided(self, arguments: Sequence[Any]) -> bool:
-        """Whether parts of fixed sizes, with kernels for all other sizes, are the rest from now on.
+        """Whether its parts are compiled instead from now on, as far as they read weights.
 
-        So it is if they read all weights, or once there are programs for enough sizes.
+        They are if other sizes than those of what reads weights change; or, those of fixed sizes,
+        once there are programs for enough sizes.
         """
         enough = len(self._programs) == MOST_SHAPES
         if self._programs and not enough:
@@ -207,17 +208,15 @@ class _Graph:
         places = self._module.graph.find_nodes(op="placeholder")
         given = zip(places, arguments, strict=True)
         try:
-            parts = cut(self._module, {place.name for place, a in given if _is_weight(a)})
-            if parts is None or not (enough or parts.weights_fixed):
+            parts = cut(self._module, {place.name for place, a in given if _is_weight(a)}, enough)
+            if parts is None or any(map(changed_by, self._trace(arguments).graph.nodes)):
                 return False
-            if any(map(changed_by, self._trace(arguments).graph.nodes)):
-                return False
-            graphs = [_Graph(part, self._options) for part in parts.fixed]
+            graphs = [_Graph(part, self._options) for part in parts.compiled]
             self._rest = parts.with_runs(graphs)
         except Exception:  # a mistake of this package is no reason for a model to fail
             return False
         self.report.parts = tuple(graph.report for graph in graphs)
-        self.report.by_torch = f"what depends on sizes that change: {', '.join(parts.changing)}"
+        self.report.by_torch = f"what depends on sizes that change: {', '.join(parts.by_torch)}"
         return True
 
     def _trace(self, arguments: Sequence[Any]) -> fx.GraphModule:

@@ -1,4 +1,4 @@
-"""A graph whose sizes change, cut into parts: those of fixed sizes, and what depends on the sizes.
+"""A graph whose sizes change, cut into parts: what reads weights, and what depends on other sizes.
 
 So the products of a decoder are kernels while its cache of keys and values grows.
 """
@@ -16,6 +16,8 @@ from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.fx.passes.split_module import split_module
 from torch.utils._pytree import tree_leaves
 
+from morello.base.errors import GraphError
+
 Run = Callable[..., tuple[Any, ...]]
 """What computes the results of a part of its arguments."""
 
@@ -25,73 +27,94 @@ class Parts:
     """A module that calls parts in their order."""
 
     module: fx.GraphModule
-    fixed: tuple[fx.GraphModule, ...]
-    """The parts of fixed sizes that read weights; the others are torch's."""
-    changing: tuple[str, ...]
-    """The operations that depend on sizes that change, once each."""
-    weights_fixed: bool
-    """Whether no operation among these reads a weight."""
+    compiled: tuple[fx.GraphModule, ...]
+    """The parts that are to be compiled: they read weights. The others are torch's."""
+    by_torch: tuple[str, ...]
+    """The operations that depend on sizes that change more often, once each."""
 
     def with_runs(self, runs: Sequence[Run]) -> fx.GraphModule:
-        """The module, now with what runs each part of fixed sizes."""
-        by_part = dict(zip(self.fixed, runs, strict=True))
+        """The module, now with what runs each part that is to be compiled."""
+        by_part = dict(zip(self.compiled, runs, strict=True))
         for name, part in [*self.module.named_children()]:
             if part in by_part:
                 setattr(self.module, name, _Part(by_part[part], part))
         return self.module
 
 
-def cut(module: fx.GraphModule, weights: Collection[str]) -> Parts | None:
+def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts | None:
     """The parts of a graph of torch's compiler, some of whose placeholders are weights.
 
-    It may change no tensor, as a part's results may lie elsewhere than torch's. None if no part of
-    fixed sizes reads a weight.
+    Those to be compiled are of fixed sizes, or of such as operations on weights have, as a batch.
+    The graph may change no tensor, as a part's results may lie elsewhere than torch's. None if no
+    operation depends on other sizes, or none within those parts reads a weight.
     """
     graph = _without_unused_sizes(module.graph)
     nodes = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
-    changing = dict.fromkeys(filter(_changes, nodes))
+    sizes = {node: _sizes(node) for node in nodes}
     reading = {node for node in nodes if any(n.name in weights for n in node.all_input_nodes)}
-    fixed: set[fx.Node] = set()
-    for _, run in groupby(nodes, changing.__contains__):
+    known = set() if fixed else set().union(*(sizes[node] for node in reading))
+    others = [node for node in nodes if not sizes[node] <= known]
+    compiled: set[fx.Node] = set()
+    for other, run in groupby(nodes, {*others}.__contains__):
         several = {*run}
-        if several & reading and not several & changing.keys():
-            fixed |= several
-    if not fixed:
+        if several & reading and not other:
+            compiled |= several
+    if not compiled or not others:
         return None
     numbers: dict[fx.Node, int] = {}
     names = []
-    for number, (is_fixed, run) in enumerate(groupby(nodes, fixed.__contains__)):
+    for number, (is_compiled, run) in enumerate(groupby(nodes, compiled.__contains__)):
         numbers |= dict.fromkeys(run, number)
-        if is_fixed:
+        if is_compiled:
             names.append(f"submod_{number}")
     copied = fx.GraphModule(module, graph)
     whole = split_module(copied, module, numbers.__getitem__, keep_original_order=True)
     parts: Any = tuple(whole.get_submodule(name) for name in names)
-    operations = dict.fromkeys(
-        str(getattr(node.target, "__name__", node.target)) for node in changing
-    )
-    return Parts(whole, parts, tuple(operations), not reading & changing.keys())
+    operations = (str(getattr(node.target, "__name__", node.target)) for node in others)
+    return Parts(whole, parts, tuple(dict.fromkeys(operations)))
 
 
 class _Part(torch.nn.Module):
-    """A part of fixed sizes, whose results lie in memory by the strides that torch's have.
+    """A part whose results lie in memory by the strides that torch's have.
 
-    So what torch does with them afterwards, as with views, is as it was traced.
+    So what torch does with them afterwards, as with views, is as it was traced. Raises `GraphError`
+    if a size of a result is none of the arguments.
     """
 
     def __init__(self, run: Run, part: fx.GraphModule) -> None:
         super().__init__()
-        self._run = run
-        self._strides = [
-            e.stride() if isinstance(e, torch.Tensor) else None for e in _results(part)
+        self._run, self._results = run, _results(part)
+        self._sizes = [
+            (place, value.node.expr)
+            for place, node in enumerate(part.graph.find_nodes(op="placeholder"))
+            if isinstance(value := node.meta.get("example_value"), torch.SymInt)
         ]
+        if not set().union(*map(_symbols, self._results)) <= {symbol for _, symbol in self._sizes}:
+            raise GraphError("a part has a result of unknown size.")
+        self._strides: dict[tuple[int, ...], list[tuple[int, ...] | None]] = {}
 
     def forward(self, *arguments: Any) -> Any:
+        sizes = tuple(arguments[place] for place, _ in self._sizes)
+        if sizes not in self._strides:
+            self._strides[sizes] = self._strides_for(sizes)
         results = [
             result if strides is None or result.stride() == strides else _laid(result, strides)
-            for result, strides in zip(self._run(*arguments), self._strides, strict=True)
+            for result, strides in zip(self._run(*arguments), self._strides[sizes], strict=True)
         ]
         return results if len(results) > 1 else results[0]
+
+    def _strides_for(self, sizes: Sequence[int]) -> list[tuple[int, ...] | None]:
+        """The strides of each result, which is a tensor or not, for arguments of some sizes."""
+        known = {symbol: size for (_, symbol), size in zip(self._sizes, sizes, strict=True)}
+        return [
+            tuple(
+                int(n.node.expr.xreplace(known)) if isinstance(n, torch.SymInt) else n
+                for n in each.stride()
+            )
+            if isinstance(each, torch.Tensor)
+            else None
+            for each in self._results
+        ]
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
@@ -113,11 +136,16 @@ def _results(part: fx.GraphModule) -> list[Any]:
     return [node.meta.get("example_value") for node in nodes]
 
 
-def _changes(node: fx.Node) -> bool:
-    """Whether a node reads or makes a number or tensor whose sizes change."""
-    values = [each.meta.get("example_value") for each in (node, *node.all_input_nodes)]
+def _sizes(node: fx.Node) -> set[Any]:
+    """The sizes that change, by their symbols, of what a node reads and makes."""
+    return _symbols([each.meta.get("example_value") for each in (node, *node.all_input_nodes)])
+
+
+def _symbols(values: Any) -> set[Any]:
+    """The symbols in the sizes of tensors, and in numbers, among any values."""
     symbolic = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
-    return any(isinstance(v, symbolic) and bool(free_symbols(v)) for v in tree_leaves(values))
+    given = [each for each in tree_leaves(values) if isinstance(each, symbolic)]
+    return {symbol for each in given for symbol in free_symbols(each)}
 
 
 def _without_unused_sizes(graph: fx.Graph) -> fx.Graph:
