@@ -160,7 +160,7 @@ class _Graph:
     def __call__(self, *arguments: Any) -> Any:
         sizes = tuple(each for each in arguments if isinstance(each, int))
         compiled = self._current(sizes, arguments)
-        if compiled is None:
+        if compiled is None and (sizes in self._programs or not self.report.by_torch):
             with self._lock:
                 compiled = self._current(sizes, arguments) or self._compile(sizes, arguments)
         if compiled is None or not compiled.takes(arguments):

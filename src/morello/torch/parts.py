@@ -32,13 +32,17 @@ class Parts:
     by_torch: tuple[str, ...]
     """The operations that depend on sizes that change more often, once each."""
 
-    def with_runs(self, runs: Sequence[Run]) -> fx.GraphModule:
-        """The module, now with what runs each part that is to be compiled."""
+    def with_runs(self, runs: Sequence[Run]) -> Callable[..., Any]:
+        """What runs the module, with what runs each part that is to be compiled.
+
+        Parts are then plain functions: to call a module takes as long as a small operation.
+        """
         by_part = dict(zip(self.compiled, runs, strict=True))
         for name, part in [*self.module.named_children()]:
-            if part in by_part:
-                setattr(self.module, name, _Part(by_part[part], part))
-        return self.module
+            run = _Part(by_part[part], part) if part in by_part else part.forward
+            delattr(self.module, name)
+            setattr(self.module, name, run)
+        return self.module.forward
 
 
 def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts | None:
@@ -74,7 +78,7 @@ def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts 
     return Parts(whole, parts, tuple(dict.fromkeys(operations)))
 
 
-class _Part(torch.nn.Module):
+class _Part:
     """A part whose results lie in memory by the strides that torch's have.
 
     So what torch does with them afterwards, as with views, is as it was traced. Raises `GraphError`
@@ -82,7 +86,6 @@ class _Part(torch.nn.Module):
     """
 
     def __init__(self, run: Run, part: fx.GraphModule) -> None:
-        super().__init__()
         self._run, self._results = run, _results(part)
         self._sizes = [
             (place, value.node.expr)
@@ -91,25 +94,27 @@ class _Part(torch.nn.Module):
         ]
         if not set().union(*map(_symbols, self._results)) <= {symbol for _, symbol in self._sizes}:
             raise GraphError("a part has a result of unknown size.")
-        self._strides: dict[tuple[int, ...], list[tuple[int, ...] | None]] = {}
+        self._strides: dict[tuple[int, ...], list[_Strides | None]] = {}
 
-    def forward(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         sizes = tuple(arguments[place] for place, _ in self._sizes)
         if sizes not in self._strides:
             self._strides[sizes] = self._strides_for(sizes)
         results = [
-            result if strides is None or result.stride() == strides else _laid(result, strides)
+            result if strides is None or result.stride() in strides.good else strides.laid(result)
             for result, strides in zip(self._run(*arguments), self._strides[sizes], strict=True)
         ]
         return results if len(results) > 1 else results[0]
 
-    def _strides_for(self, sizes: Sequence[int]) -> list[tuple[int, ...] | None]:
+    def _strides_for(self, sizes: Sequence[int]) -> list[_Strides | None]:
         """The strides of each result, which is a tensor or not, for arguments of some sizes."""
         known = {symbol: size for (_, symbol), size in zip(self._sizes, sizes, strict=True)}
         return [
-            tuple(
-                int(n.node.expr.xreplace(known)) if isinstance(n, torch.SymInt) else n
-                for n in each.stride()
+            _Strides(
+                tuple(
+                    int(n.node.expr.xreplace(known)) if isinstance(n, torch.SymInt) else n
+                    for n in each.stride()
+                )
             )
             if isinstance(each, torch.Tensor)
             else None
@@ -117,13 +122,23 @@ class _Part(torch.nn.Module):
         ]
 
 
-def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """A copy of a tensor with other strides; of dims with stride 0, the first element counts."""
-    pairs = [*zip(tensor.shape, strides, strict=True)]
-    once = tensor[tuple(slice(None if step else 1) for _, step in pairs)]
-    sizes = [size if step else 1 for size, step in pairs]
-    copied = torch.empty_strided(sizes, strides, dtype=tensor.dtype).copy_(once)
-    return copied.expand(tensor.shape)
+class _Strides:
+    """The strides that a tensor is to have, and those that differ where a dim is 1: `good`."""
+
+    def __init__(self, wanted: tuple[int, ...]) -> None:
+        self._wanted = wanted
+        self.good = {wanted}
+
+    def laid(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of other strides as it is to lie; of dims with stride 0 the first counts."""
+        sizes, strides = tensor.shape, self._wanted
+        steps = zip(sizes, strides, tensor.stride(), strict=True)
+        if all(size == 1 or step == other for size, step, other in steps):
+            self.good.add(tensor.stride())
+            return tensor
+        once = tensor[tuple(slice(None if step else 1) for step in strides)]
+        copied = torch.empty_strided(once.shape, strides, dtype=tensor.dtype).copy_(once)
+        return copied.expand(sizes)
 
 
 def _results(part: fx.GraphModule) -> list[Any]:
