@@ -205,10 +205,10 @@ class _Graph:
         enough = len(self._programs) == MOST_SHAPES
         if self._programs and not enough:
             return False
-        places = self._module.graph.find_nodes(op="placeholder")
-        given = zip(places, arguments, strict=True)
+        given = zip(self._module.graph.find_nodes(op="placeholder"), arguments, strict=True)
+        weights = {place.name for place, a in given if isinstance(a, torch.nn.Parameter)}
         try:
-            parts = cut(self._module, {place.name for place, a in given if _is_weight(a)}, enough)
+            parts = cut(self._module, weights, enough)
             if parts is None or any(map(changed_by, self._trace(arguments).graph.nodes)):
                 return False
             graphs = [_Graph(part, self._options) for part in parts.compiled]

@@ -42,7 +42,8 @@ class Parts:
             run = _Part(by_part[part], part) if part in by_part else part.forward
             delattr(self.module, name)
             setattr(self.module, name, run)
-        return self.module.forward
+        whole: Callable[..., Any] = self.module.forward
+        return whole
 
 
 def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts | None:
