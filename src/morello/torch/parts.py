@@ -23,7 +23,7 @@ Run = Callable[..., tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Parts:
+class GraphParts:
     """A module that calls parts in their order."""
 
     module: fx.GraphModule
@@ -46,7 +46,7 @@ class Parts:
         return whole
 
 
-def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts | None:
+def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> GraphParts | None:
     """The parts of a graph of torch's compiler, some of whose placeholders are weights.
 
     Those to be compiled are of fixed sizes, or of such as operations on weights have, as a batch.
@@ -76,7 +76,7 @@ def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> Parts 
     whole = split_module(copied, module, numbers.__getitem__, keep_original_order=True)
     parts: Any = tuple(whole.get_submodule(name) for name in names)
     operations = (str(getattr(node.target, "__name__", node.target)) for node in others)
-    return Parts(whole, parts, tuple(dict.fromkeys(operations)))
+    return GraphParts(whole, parts, tuple(dict.fromkeys(operations)))
 
 
 class _Part:
