@@ -174,7 +174,7 @@ def test_changes_of_weights_are_seen() -> None:
     assert "f32[48,32]" in program.arguments
 
 
-class Decoder(nn.Module):
+class Decoder(nn.Module):  # type: ignore[misc, name-defined]
     """A step of attention with a cache of keys that grows, which are values too."""
 
     def __init__(self, changes: bool = False) -> None:
