@@ -11,7 +11,8 @@ from morello.errors import SearchError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Conv, Input, Map, PrimitiveOperator, Slice
-from morello.graph.patterns.winograd import cycles, in_fewer_multiplications
+from morello.graph.patterns.tiling import cycles, tilings
+from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.ir.primitives.winograd import (
     TRANSFORMS,
     winograd_filters,
@@ -20,11 +21,13 @@ from morello.ir.primitives.winograd import (
 )
 from morello.ir.semantics import reference
 from morello.models import compile_graph
+from morello.targets.catalog import tuned
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 F32 = np.dtype(np.float32)
 EPSILON = 2.0**-23
+MACHINE = tuned("avx512", "sapphirerapids")
 
 
 def normal(*shape: int, seed: int = 0) -> Array:
@@ -62,18 +65,24 @@ def convolutions(graph: Graph) -> int:
 
 @pytest.mark.parametrize("most", [2, 4])
 @pytest.mark.parametrize(
-    ("shape", "filters", "padding"),
-    [((1, 64, 28, 28), 64, 1), ((2, 128, 13, 15), 128, 1), ((1, 128, 20, 18), 160, 0)],
+    ("shape", "filters", "padding", "stripes"),
+    [
+        ((1, 64, 28, 28), 64, 1, {2: 7, 4: 1}),
+        ((2, 128, 13, 15), 128, 1, {2: 7, 4: 7}),
+        ((1, 64, 45, 60), 64, 0, {2: 11, 4: 11}),
+    ],
 )
 def test_tiles_compute_the_convolution(
-    shape: tuple[int, ...], filters: int, padding: int, most: int
+    shape: tuple[int, ...], filters: int, padding: int, stripes: dict[int, int], most: int
 ) -> None:
-    """Of sizes that tiles divide or reach over, with what follows, in float64."""
+    """Of sizes that tiles divide or reach over, in stripes, with what follows, in float64."""
     x = image(*shape)
-    graph = Graph((x,), (relu_of_sum(conv(x, filters, padding)),))
-    other = in_fewer_multiplications(graph, most)
-    assert (tiles(other), convolutions(other)) == (1, 0)
-    values = [np.random.default_rng(0).standard_normal(shape)]
+    y = conv(x, filters, padding)
+    residual = image(*y.shape)
+    graph = Graph((x, residual), (relu_of_sum(y, residual),))
+    other = in_fewer_multiplications(graph, most, MACHINE)
+    assert (tiles(other), convolutions(other)) == (stripes[most], 0)
+    values = [np.random.default_rng(0).standard_normal(each.shape) for each in (x, residual)]
     (wanted,), (found,) = evaluate(graph, values), evaluate(other, values)
     # the points of the filters are rounded to f32
     np.testing.assert_allclose(found, wanted, atol=1e-5 if most == 4 else 1e-6)
@@ -95,12 +104,12 @@ def test_tiles_compute_the_convolution(
 def test_other_convolutions_stay(other: Any) -> None:
     x = image(1, 64, 28, 28)
     graph = Graph((x,), (other(x),))
-    assert tiles(in_fewer_multiplications(graph, 4)) == 0
+    assert tiles(in_fewer_multiplications(graph, 4, MACHINE)) == 0
 
 
 def test_few_channels_are_not_worth_it() -> None:
     x = image(1, 16, 56, 56)
-    assert tiles(in_fewer_multiplications(Graph((x,), (conv(x, 64),)), 2)) == 0
+    assert tiles(in_fewer_multiplications(Graph((x,), (conv(x, 16),)), 2, MACHINE)) == 0
 
 
 def test_parts_of_channels_stay() -> None:
@@ -109,19 +118,24 @@ def test_parts_of_channels_stay() -> None:
     part = apply(Slice((0,) * 4, (1, 32, 13, 13), (1,) * 4), conv(x, 128))
     graph = Graph((x,), (relu_of_sum(part),))
     values = [normal(*x.shape)]
-    (wanted,), (found,) = (evaluate(g, values) for g in (graph, in_fewer_multiplications(graph, 2)))
+    (wanted,), (found,) = (
+        evaluate(g, values) for g in (graph, in_fewer_multiplications(graph, 2, MACHINE))
+    )
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_images_in_rows_stay() -> None:
     x = image(1, 64, 28, 28)
     graph = Graph((x,), (conv(conv(x, 64), 64, groups=2),))
-    assert tiles(in_fewer_multiplications(graph, 2)) == 0
+    assert tiles(in_fewer_multiplications(graph, 2, MACHINE)) == 0
 
 
 def test_larger_tiles_are_expected_to_take_less_time() -> None:
     node = conv(image(1, 128, 28, 28), 128)
-    assert cycles(node, 4) < cycles(node, 2) < cycles(node)
+    large, small = (
+        min(cycles(node, MACHINE, way) for way in tilings(node, n, MACHINE)) for n in (4, 2)
+    )
+    assert large < small < cycles(node, MACHINE)
 
 
 def test_a_program_with_residual() -> None:
@@ -142,7 +156,7 @@ def test_a_program_with_residual() -> None:
 def test_refused() -> None:
     x = image(1, 64, 14, 14)
     graph = Graph((x,), (conv(x, 64),))
-    assert tiles(in_fewer_multiplications(graph, 0)) == 0
+    assert tiles(in_fewer_multiplications(graph, 0, MACHINE)) == 0
     with pytest.raises(SearchError, match="winograd is the most rows of a tile: 2, 4 or 0"):
         compile_graph(graph, winograd=3)
 

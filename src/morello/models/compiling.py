@@ -32,6 +32,8 @@ from morello.models.remembered import RememberedCut, cut_question, recalled, rem
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
 from morello.options import GraphOptions, Options
+from morello.request.goal import target_of
+from morello.runtime.threads import thread_count
 
 GAP = 0.02
 """How much more than the cheapest a program may cost, unless the options say otherwise."""
@@ -145,26 +147,30 @@ def compile_graph(
     """
     began = perf_counter()
     asked: GraphOptions = {"fuse_seconds": None, **options}
-    tile = asked.pop("winograd", TILE)
-    return _compiled(_simplified(graph, tile), None, framework, asked, began)
+    simple = _simplified(graph, asked)
+    asked.pop("winograd", None)
+    return _compiled(simple, None, framework, asked, began)
 
 
-def partitioned(graph: Graph, tile: int = TILE) -> GraphPartition:
+def partitioned(graph: Graph, **options: Unpack[GraphOptions]) -> GraphPartition:
     """A graph, checked and simplified, with its nodes grouped by rule.
 
-    The `tile` is the option `winograd` of `compile_graph`.
+    The options are those of `compile_graph`.
     """
-    return by_rule(_simplified(graph, tile))
+    return by_rule(_simplified(graph, options))
 
 
-def _simplified(graph: Graph, tile: int) -> Graph:
+def _simplified(graph: Graph, options: GraphOptions) -> Graph:
+    tile = options.get("winograd", TILE)
     if type(tile) is not int or tile not in (0, *TRANSFORMS):
         known = ", ".join(map(str, TRANSFORMS))
         what = f"winograd is the most rows of a tile: {known} or 0, not {quoted(tile)}."
         raise SearchError(what)
     check(graph)
     expanded = rewritten(simplified(graph), EXPANSIONS)
-    return stored_in_padding(in_fewer_multiplications(expanded, tile))
+    cores = thread_count(options.get("threads", "all"))
+    machine = replace(target_of(options.get("target", "native")), cores=cores)
+    return stored_in_padding(in_fewer_multiplications(expanded, tile, machine))
 
 
 def compile_partition(

@@ -21,7 +21,7 @@ from morello.graph.partition import GraphPartition
 from morello.graph.views import VIEWS
 from morello.importers.onnx import OnnxProgram, import_model
 from morello.models import Segment, compile_partition
-from morello.models.compiling import TILE, partitioned
+from morello.models.compiling import partitioned
 from morello.models.schedule import Stage, schedule
 from morello.onnx.library import MOST_ARRAYS
 from morello.onnx.runtime_graph import RuntimeGraph
@@ -78,8 +78,7 @@ class _Claiming:
     """The nodes of a graph that are left to ONNX Runtime so far, and parts of the others."""
 
     def __init__(self, graph: RuntimeGraph, options: GraphOptions) -> None:
-        self._graph, self._options = graph, options.copy()
-        self._tile = self._options.pop("winograd", TILE)
+        self._graph, self._options = graph, options
         self._left = {n for n, node in enumerate(graph.nodes) if not node.plain}
         self._cuts: set[int] = set()
         self._writers = {
@@ -150,7 +149,7 @@ class _Claiming:
         """The program of a part, all of which kernels may compute."""
         if part not in self._drafts:
             program = self._program(part)
-            partition = partitioned(program.graph, self._tile)
+            partition = partitioned(program.graph, **self._options)
             self._check(part, program, partition, schedule(partition))
             self._drafts[part] = _Draft(part, program, partition)
         return self._drafts[part]
@@ -233,7 +232,7 @@ class _Claiming:
     def _is_computed(self, n: int) -> bool:
         """Whether kernels compute a node by itself, or it may be a view of what they compute."""
         try:
-            steps = schedule(partitioned(self._program((n,)).graph, self._tile))
+            steps = schedule(partitioned(self._program((n,)).graph, **self._options))
         except _PartError:
             return False
         return all(isinstance(step, Stage) or isinstance(step.operator, VIEWS) for step in steps)
@@ -242,6 +241,7 @@ class _Claiming:
         """The claim of a part; the search may find no kernel for what should have one."""
         if draft.part not in self._claims:
             asked: GraphOptions = {"fuse_seconds": None, **self._options}
+            asked.pop("winograd", None)
             try:
                 compiled = compile_partition(draft.partition, ONNX_RUNTIME, **asked)
             except (SearchError, SpecError):

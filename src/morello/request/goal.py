@@ -41,10 +41,6 @@ def goal_and_target(
     """
     count = thread_count(threads)
     goal = what if isinstance(what, Spec | Impl) else parse(what)
-    if not isinstance(target, str | Target):
-        raise TargetError(
-            f"a target is the name of one, such as 'native', or a Target, not {quoted(target)}."
-        )
     if isinstance(goal, Impl):
         made_for = goal.target.cores if goal.spec.parallel else 1
         if count not in (1, made_for):
@@ -53,8 +49,16 @@ def goal_and_target(
                 "or leave out how many."
             )
         return goal, goal.target
-    machine = find_calibrated(target) if isinstance(target, str) else target
-    return on_cores(goal, machine, count)
+    return on_cores(goal, target_of(target), count)
+
+
+def target_of(target: str | Target) -> Target:
+    """The target that is meant, calibrated; raises `TargetError`."""
+    if not isinstance(target, str | Target):
+        raise TargetError(
+            f"a target is the name of one, such as 'native', or a Target, not {quoted(target)}."
+        )
+    return find_calibrated(target) if isinstance(target, str) else target
 
 
 def spec_of(goal: Goal) -> Spec:

@@ -1,20 +1,32 @@
 """Convolutions by 3x3 filters in fewer multiplications, where that is expected to be faster.
 
 See `ir.primitives.winograd` for the algorithm. The points of an image and of its products are
-written to memory and read again, which costs more than is saved where there are few channels.
+written to memory and read again, which costs more than is saved where there are few channels, and
+less if an image is cut into stripes whose points stay in the cache (see `tiling`).
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
 from morello.graph.graph import Graph, Node, TensorType, apply
-from morello.graph.operators import Constant, Conv, Dot, Map, Pad, PrimitiveOperator, Slice
+from morello.graph.operators import (
+    Concat,
+    Constant,
+    Conv,
+    Dot,
+    Map,
+    Pad,
+    PrimitiveOperator,
+    Slice,
+)
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import constant
 from morello.graph.patterns.padding import is_better_in_rows
+from morello.graph.patterns.tiling import Tiling, cycles, tilings
 from morello.graph.rewriting import rewritten
 from morello.ir.operation import Operation
 from morello.ir.primitives.winograd import (
@@ -25,18 +37,7 @@ from morello.ir.primitives.winograd import (
     winograd_input,
     winograd_output,
 )
-
-MULTIPLY_ADDS = 26.0
-"""The multiply-adds of a product in a cycle, with the widest registers: about 0.8 of the most.
-
-With narrower ones, more is saved than expected here.
-"""
-
-LINE = 8.0
-"""The cycles to read or to write a cache line of points or filters, in the mean."""
-
-_PER_LINE = 16
-"""The numbers in a line."""
+from morello.targets.target import Target
 
 MOST_COST = 0.9
 """The part of its cost that a convolution may have left to be worth it: estimates err."""
@@ -50,8 +51,11 @@ _CHANNELS_LAST = 4
 _SPATIAL = 2
 """The dimensions of images after their channels: rows and columns."""
 
+_ROWS = 2
+"""The dimension of the rows of images."""
 
-def in_fewer_multiplications(graph: Graph, most: int) -> Graph:
+
+def in_fewer_multiplications(graph: Graph, most: int, machine: Target) -> Graph:
     """The graph with convolutions by tiles of at most `most` rows, where that is cheaper.
 
     With 0, or for graphs whose images are stored in rows (see `channels_last`), there are none.
@@ -59,12 +63,15 @@ def in_fewer_multiplications(graph: Graph, most: int) -> Graph:
     sizes = [tile for tile in TRANSFORMS if tile <= most]
     if not sizes or any(map(is_better_in_rows, graph.nodes)):
         return graph
-    rule = partial(convolution_by_tiles, sizes=tuple(sizes))
-    return rewritten(graph, {Conv: (rule,), Map: (map_before_crop,)})
+    rule = partial(convolution_by_tiles, sizes=tuple(sizes), machine=machine)
+    return rewritten(graph, {Conv: (rule,), Map: (map_before_crop, map_of_stripes)})
 
 
-def convolution_by_tiles(node: Node, sizes: tuple[int, ...]) -> Node | None:
-    """conv(x, w) -> output(dot(input(pad(x)), points of w)), by tiles of the best of the sizes."""
+def convolution_by_tiles(node: Node, sizes: tuple[int, ...], machine: Target) -> Node | None:
+    """conv(x, w) -> output(dot(input(pad(x)), points of w)), by tiles of the best of the sizes.
+
+    Of an image in stripes, these are joined.
+    """
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     simple = {*conv.strides, *conv.dilations, conv.groups} == {1}
@@ -74,25 +81,11 @@ def convolution_by_tiles(node: Node, sizes: tuple[int, ...]) -> Node | None:
         return None
     if any(count % _LEAST_CHANNELS for count in filters.shape[:2]):
         return None
-    tile = min(sizes, key=lambda size: cycles(node, size))
-    if cycles(node, tile) > MOST_COST * cycles(node):
+    known = [each for size in sizes for each in tilings(node, size, machine)]
+    tiling = min(known, key=lambda each: cycles(node, machine, each))
+    if cycles(node, machine, tiling) > MOST_COST * cycles(node, machine):
         return None
-    return _by_tiles(node, tile)
-
-
-def cycles(node: Node, tile: int = 0) -> float:
-    """About how many cycles a convolution takes by tiles of so many rows, or with 0 by itself."""
-    batch, filters, rows, columns = node.shape
-    channels = node.inputs[1].shape[1]
-    weights, count = channels * filters, TAPS**2
-    if not tile:
-        multiplied = batch * rows * columns * count * weights
-        return multiplied / MULTIPLY_ADDS + LINE * count * weights / _PER_LINE
-    tiles, count = batch * -(-rows // tile) * -(-columns // tile), points(tile)
-    numbers = count * (weights + 2 * tiles * (channels + filters))
-    if rows % tile or columns % tile:  # what reaches over the image is left out by a copy
-        numbers += 2 * batch * filters * rows * columns
-    return count * tiles * weights / MULTIPLY_ADDS + LINE * numbers / _PER_LINE
+    return _by_tiles(node, tiling)
 
 
 def map_before_crop(node: Node) -> Node | None:
@@ -126,43 +119,105 @@ def _is_crop(node: Node) -> bool:
         if len(varying) != 1:
             return False
         (source,) = varying
-    if not isinstance(source.operator, PrimitiveOperator):
+    return _makes_tiles(source)
+
+
+def _makes_tiles(node: Node) -> bool:
+    """Whether the rows and columns of a node's result are those of tiles."""
+    if not isinstance(node.operator, PrimitiveOperator):
         return False
-    operation = source.operator.operation
+    operation = node.operator.operation
     return any(not axis.plain for axis in operation.axes[operation.output])
 
 
-def _by_tiles(node: Node, tile: int) -> Node:
-    """A convolution by tiles of so many rows; those at the ends may reach over the image."""
+def map_of_stripes(node: Node) -> Node | None:
+    """f(concat(stripes), x) -> concat(f(stripe, rows of x), ...): f is computed with the tiles."""
+    joined = next((x for x in node.inputs if x.shape == node.shape and _is_of_stripes(x)), None)
+    if joined is None:
+        return None
+    sizes = [stripe.shape[_ROWS] for stripe in joined.inputs]
+    firsts = accumulate(sizes[:-1], initial=0)
+    stripes = [
+        apply(node.operator, *(_stripe(x, joined, n, first) for x in node.inputs))
+        for n, first in enumerate(firsts)
+    ]
+    return apply(joined.operator, *stripes)
+
+
+def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
+    """What is computed with the stripe of this number, whose first row is given."""
+    stripes = joined.inputs
+    if x.operator == joined.operator and [y.shape for y in x.inputs] == [y.shape for y in stripes]:
+        return x.inputs[number]
+    if x.shape[-_SPATIAL:-1] in {(), (1,)}:  # the same for all rows
+        return x
+    return _rows(x, first, stripes[number].shape[_ROWS])
+
+
+def _rows(x: Node, first: int, count: int) -> Node:
+    """So many rows of an image from the first on."""
+    starts, stops = [0] * x.type.rank, [*x.shape]
+    starts[-_SPATIAL], stops[-_SPATIAL] = first, first + count
+    return apply(Slice(tuple(starts), tuple(stops), (1,) * x.type.rank), x)
+
+
+def _is_of_stripes(node: Node) -> bool:
+    """Whether a node joins stripes of tiles, or functions of them."""
+    seen: set[Node] = set()
+    todo = [*node.inputs[:1]] if node.operator == Concat(_ROWS) else []
+    while todo:
+        each = todo.pop()
+        if _makes_tiles(each):
+            return True
+        if isinstance(each.operator, Map | Slice) and each not in seen:
+            seen.add(each)
+            todo += each.inputs
+    return False
+
+
+def _by_tiles(node: Node, tiling: Tiling) -> Node:
+    """A convolution by tiles, stripe by stripe; those at the ends may reach over the image."""
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     assert isinstance(filters.operator, Constant)
-    batch, count, *size = node.shape
-    tiles = [-(-n // tile) for n in size]
+    tile, size = tiling.tile, node.shape[_SPATIAL:]
+    rows, columns = (-(-n // tile) for n in size)
     after = [
         tile * n + TAPS - 1 - before - pixels
-        for n, before, pixels in zip(tiles, conv.before, x.shape[2:], strict=True)
+        for n, before, pixels in zip((rows, columns), conv.before, x.shape[2:], strict=True)
     ]
     if any((*conv.before, *after)):
         pad = Pad((0, 0, *conv.before), (0, 0, *after))
         wider = padded(apply(pad, x, constant(0.0, x.dtype)))
         assert wider is not None
         x = wider
+    with np.errstate(over="ignore"):
+        weights = apply(Constant(winograd_filters(filters.operator.array, tile)))
+    stripes = []
+    for first in range(0, rows, tiling.rows):
+        count = min(tiling.rows, rows - first)
+        read = x if count == rows else _rows(x, tile * first, tile * count + TAPS - 1)
+        tiles = _tiles(read, weights, tile, (count, columns))
+        stops = (*tiles.shape[:2], min(size[0] - tile * first, tile * count), size[1])
+        crop = Slice((0,) * len(stops), stops, (1,) * len(stops))
+        stripes.append(tiles if stops == tiles.shape else apply(crop, tiles))
+    return stripes[0] if len(stripes) == 1 else apply(Concat(_ROWS), *stripes)
+
+
+def _tiles(x: Node, weights: Node, tile: int, tiles: tuple[int, int]) -> Node:
+    """The convolution of an image that so many rows and columns of squares cover."""
+    batch, channels = x.shape[:2]
+    number, count = points(tile), weights.shape[-1]
     square = [tile + TAPS - 1] * 2
-    channels, number = x.shape[1], points(tile)
     turned = _turned(
         winograd_input(tile), (batch, channels, *tiles, *square, number),
         (number, batch, *tiles, channels), x,
     )  # fmt: skip
-    with np.errstate(over="ignore"):
-        weights = apply(Constant(winograd_filters(filters.operator.array, tile)))
     product = apply(Dot(((0, 0),), ((_CHANNELS_LAST, 1),)), turned, weights)
-    whole = (batch, count, *(tile * n for n in tiles))
-    result = _turned(
-        winograd_output(tile), (batch, count, *tiles, tile, tile, number), whole, product
-    )
-    stops = (batch, count, *size)
-    return result if stops == whole else apply(Slice((0,) * 4, stops, (1,) * 4), result)
+    return _turned(
+        winograd_output(tile), (batch, count, *tiles, tile, tile, number),
+        (batch, count, *(tile * n for n in tiles)), product,
+    )  # fmt: skip
 
 
 def _turned(operation: Operation, sizes: tuple[int, ...], shape: tuple[int, ...], x: Node) -> Node:

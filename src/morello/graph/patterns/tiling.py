@@ -1,0 +1,123 @@
+"""What convolutions by tiles of Winograd's algorithm are expected to cost, and in what stripes.
+
+The points of an image and of its products are written and read again. Those of a stripe, of some
+rows of tiles, can stay in the cache until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, prod
+
+from morello.graph.graph import Node
+from morello.ir.dtype import F32
+from morello.ir.primitives.winograd import TAPS, points
+from morello.ir.tensor import LINE_BYTES
+from morello.targets.costs import coefficients
+from morello.targets.kernels.products import MULTIPLY_ADD
+from morello.targets.kernels.winograd import CYCLES
+from morello.targets.target import Level, Target
+
+REACHED = 0.8
+"""The part of the multiply-adds that kernels start when nothing delays them."""
+
+RESIDENT = 0.5
+"""The part of the cache beyond the nearest that the points of a stripe may fill.
+
+Of what programs count on. Smaller stripes were faster, down to 0.2 MiB of 1.
+"""
+
+HELD = 1.5
+"""The part of it that weights and the points of a stripe may fill to stay for the next stripe.
+
+There is more of it than programs count on.
+"""
+
+_PER_LINE = LINE_BYTES // F32.bytes
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of `tile` rows and columns, in stripes of so many rows of tiles."""
+
+    tile: int
+    rows: int
+
+
+def tilings(node: Node, tile: int, machine: Target) -> Iterable[Tiling]:
+    """The ways to do a convolution by tiles of this size: at once, or in stripes for the cache.
+
+    The stripes are as even as can be, as different ones need different kernels.
+    """
+    rows = ceil(node.shape[2] / tile)
+    yield Tiling(tile, rows)
+    most = int(RESIDENT * _cached(machine) // _lines(node, tile, 1))
+    if rows > max(most, 1):
+        least = ceil(rows / max(most, 1))
+        stripes = next((n for n in range(least, 2 * least) if rows % n == 0), least)
+        yield Tiling(tile, ceil(rows / stripes))
+
+
+def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
+    """About how many cycles a convolution takes by tiles, or with None by itself."""
+    batch, filters, rows, columns = node.shape
+    channels = node.inputs[1].shape[1]
+    weights, far = channels * filters, machine.levels[0]
+    if not tiling:
+        multiplied = batch * rows * columns * TAPS**2 * weights
+        return (
+            _products(machine, multiplied, prod(node.shape))
+            + far.per_line * TAPS**2 * weights / _PER_LINE
+        )
+    tile = tiling.tile
+    count, tiles = points(tile), batch * ceil(rows / tile) * ceil(columns / tile)
+    stripes = ceil(ceil(rows / tile) / tiling.rows)
+    stripe, lines = _lines(node, tile, tiling.rows), count * weights / _PER_LINE
+    near = machine.levels[machine.nearest - 1]
+    again = near if lines + stripe <= HELD * _cached(machine) else far
+    moved = far.per_line * lines + again.per_line * (stripes - 1) * lines
+    level = near if stripe <= _cached(machine) else far
+    # written and read, before the products and after them
+    moved += 2 * _touched(level) * count * tiles * (channels + filters) / _PER_LINE
+    if rows % tile or columns % tile:  # what reaches over the image is left out by a copy
+        moved += 2 * _touched(far) * prod(node.shape) / _PER_LINE
+    return (
+        _products(machine, count * tiles * weights, count * tiles * filters)
+        + moved
+        + _turned(node, machine, tile, tiles)
+    )
+
+
+def _products(machine: Target, multiplied: int, sums: int) -> float:
+    """The cycles of so many multiply-adds, for so many sums.
+
+    A register of sums is begun, and written to a row, often a power of two from those before it.
+    """
+    each = MULTIPLY_ADD * coefficients(machine)["kernels.products"] / REACHED
+    apart = machine.accumulator_start + machine.levels[machine.nearest - 1].per_alias_written
+    return (multiplied * each + sums * apart) / machine.widths(F32)[0]
+
+
+def _turned(node: Node, machine: Target, tile: int, tiles: int) -> float:
+    """The cycles of the transforms of so many tiles whose operands are near."""
+    each = coefficients(machine)["kernels.arithmetic"] / machine.widths(F32)[0]
+    channels, filters = node.inputs[1].shape[1], node.shape[1]
+    return each * tiles * (CYCLES[tile, 1] * channels + CYCLES[tile, 0] * filters)
+
+
+def _touched(level: Level) -> float:
+    """The cycles to read or to write a line, in the mean."""
+    return level.per_line + level.per_write / 2
+
+
+def _lines(node: Node, tile: int, rows: int) -> float:
+    """The lines of the points of so many rows of tiles, and of their products."""
+    batch, filters, _, columns = node.shape
+    tiles = batch * rows * ceil(columns / tile)
+    return points(tile) * tiles * (node.inputs[1].shape[1] + filters) / _PER_LINE
+
+
+def _cached(machine: Target) -> int:
+    """The lines of the caches beyond the nearest ones that programs count on, of all cores."""
+    return machine.levels[machine.nearest - 1].capacity * machine.cores
