@@ -140,13 +140,14 @@ def test_larger_tiles_are_expected_to_take_less_time() -> None:
 
 def test_a_program_with_residual() -> None:
     """Kernels of tiles with bias, residual and relu, and channels last in between."""
-    x = image(1, 64, 14, 14)
+    x = image(1, 64, 28, 28)
     first = relu_of_sum(conv(x, 64, 0, taps=1))
     second = relu_of_sum(conv(first, 64), first)
     graph = Graph((x,), (relu_of_sum(conv(second, 32, 0, taps=1)),))
     program = compile_graph(graph, budget=2.0)
     made = [n.operator for n in program.graph.nodes if isinstance(n.operator, PrimitiveOperator)]
-    assert [*map(str, made)] == ["WinogradInput", "WinogradOutput"]
+    assert [*map(str, made)] == ["WinogradInput", "WinogradOutput"] * (len(made) // 2)
+    assert tiles(program.graph) >= 1  # in stripes, where L2 is as small as most are
     assert not program.left
     values = [normal(*x.shape, seed=3)]
     (wanted,) = evaluate(graph, values)

@@ -39,7 +39,7 @@ from morello.ir.primitives.winograd import (
 )
 from morello.targets.target import Target
 
-MOST_COST = 0.9
+MOST_COST = 0.8
 """The part of its cost that a convolution may have left to be worth it: estimates err."""
 
 _LEAST_CHANNELS = 16
