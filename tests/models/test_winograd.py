@@ -127,7 +127,7 @@ def test_parts_of_channels_stay() -> None:
 
 def test_images_in_rows_stay() -> None:
     x = image(1, 64, 28, 28)
-    graph = Graph((x,), (conv(conv(x, 64), 64, groups=2),))
+    graph = Graph((x,), (conv(conv(x, 64), 48, groups=2),))
     assert tiles(in_fewer_multiplications(graph, 2, MACHINE)) == 0
 
 
