@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from morello.base.status import Status, listening
 from morello.cli import precompute as precompute_command
 from morello.cli.parser import main
 from morello.frontends.ranges import family
@@ -111,7 +112,8 @@ def test_precompute_tells_what_it_did(tmp_path: Path, capsys: Capture) -> None:
     text = run(capsys, *command)
     assert re.fullmatch(rf"2 goals in {path}, \d+ KiB, in \d+ s\.\n", text)
     (listed,) = data(capsys, "table", "query", path, MEMBER, *TARGET)[:1]
-    assert [each["rewrite"] for each in listed["decisions"]] == ["join(i*j)"]
+    (first,) = listed["decisions"]
+    assert (first["rewrite"], first["words"]) == ("join(i*j)", "i*j as one dimension")
     (listed,) = data(capsys, "table", "query", path, "f32[4] - f32[4]", *TARGET)[:1]
     assert len(listed["decisions"]) == 2
 
@@ -137,7 +139,11 @@ def test_stats(path: Path, capsys: Capture) -> None:
 def test_check(path: Path, capsys: Capture) -> None:
     with Table(path) as table:
         pages = len(table.keys())
-    assert data(capsys, "table", "check", path) == {"path": str(path), "pages": pages}
+    heard: list[Status] = []
+    with listening(heard.append):
+        assert data(capsys, "table", "check", path) == {"path": str(path), "pages": pages}
+    assert [each.done for each in heard if each.count == pages] == [*range(pages)]
+    assert {each.phase for each in heard} == {"read"}
     assert re.fullmatch(
         rf"{path}: {pages} pages, all whole\.\n", run(capsys, "table", "check", path)
     )
@@ -151,7 +157,7 @@ def test_query(path: Path, capsys: Capture) -> None:
     )
     assert all(best["peak"][level] <= limit for level, limit in best["limit"].items())
     text = run(capsys, "table", "query", path, MEMBER, *TARGET)
-    assert best["decisions"][0]["rewrite"] in text and "registers" in text
+    assert f"first step: {best['decisions'][0]['words']}\n" in text and "registers" in text
     unknown = "f32[64,64] @ f32[64,64]"
     assert data(capsys, "table", "query", path, unknown, *TARGET) == []
     assert f"{path} knows nothing of {unknown}" in run(
@@ -248,6 +254,7 @@ def test_misuse_gets_a_sentence(path: Path, tmp_path: Path, capsys: Capture) -> 
 
 OF_OTHERS = """
 import os, sys, morello.cli.bench
+from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.base.errors import TableError
 from morello.memo import Table

@@ -36,6 +36,7 @@ DOING = {
     "prove": "making the certificate",
     "check": "checking the certificate",
     "train": "training models",
+    "read": "reading the table",
 }
 """The phases in words."""
 

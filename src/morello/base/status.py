@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal
 
-Phase = Literal["bound", "search", "build", "verify", "time", "prove", "check", "train"]
+Phase = Literal["bound", "search", "build", "verify", "time", "prove", "check", "train", "read"]
 """A lower bound is computed, programs are searched, built, compared with NumPy, or timed, a
-certificate is made or checked, or models are trained."""
+certificate is made or checked, models are trained, or tables are read."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from morello.base.errors import TableError
+from morello.base.status import tell
 from morello.cli.arguments import add_json, add_target
 from morello.cli.hints import hint
-from morello.cli.output import amount, print_json, size_text
+from morello.cli.output import amount, print_json, progress, size_text
 from morello.frontends.text import parse
 from morello.impl.tree import cycles
 from morello.memo import Table
@@ -57,8 +59,16 @@ def run(arguments: argparse.Namespace) -> None:
     }[arguments.action](arguments)
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[Table]:
+    """The table at a path, with a line on the terminal while the body reads it for long."""
+    with progress(), Table(path, create=False) as table:
+        tell(phase="read")
+        yield table
+
+
 def _stats(arguments: argparse.Namespace) -> None:
-    with Table(arguments.path, create=False) as table:
+    with _reading(arguments.path) as table:
         spaces: dict[str, list[TableStatistics]] = defaultdict(list)
         for kind in statistics(table):
             spaces[kind.space].append(kind)
@@ -121,7 +131,7 @@ def _described(space: dict[str, Any]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    with Table(arguments.path, create=False) as table:
+    with _reading(arguments.path) as table:
         problems = table.check()
         pages = len(table.keys()) if not problems else 0
     if problems:
@@ -134,7 +144,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     goal, target = on_cores(parse(arguments.expression), find_target(arguments.target))
-    with Table(arguments.path, create=False) as table:
+    with _reading(arguments.path) as table:
         results = answers(goal, target, table)
         others = table.spaces()
     if arguments.json:
@@ -148,14 +158,16 @@ def _query(arguments: argparse.Namespace) -> None:
         print(f"{arguments.path} knows nothing of {arguments.expression}{elsewhere}.")
     for answer in results:
         print(_text(answer, target))
+    if results:
+        hint(f"`morello explain EXPR --db {arguments.path}` shows the whole program.")
 
 
 def _text(answer: SpecAnswer, target: Target) -> str:
-    """The memory that an answer is for, and its decisions with the costs of their programs."""
+    """The memory that an answer is for, and the first steps of its programs, with their costs."""
     levels = zip(target.levels[1:], answer.peak, answer.limit, strict=True)
     parts = [_range(level, low, high) for level, low, high in levels]
     memory = ", ".join(part for part in parts if part) or "any amount of memory"
-    steps = (f"  {cycles(cost)} cycles, beginning with {text}" for text, cost in answer.decisions)
+    steps = (f"  {cycles(step.cost)} cycles, first step: {step.words}" for step in answer.decisions)
     return "\n".join([f"with {memory}:", *steps])
 
 
@@ -168,6 +180,8 @@ def _range(level: Level, low: int, high: int) -> str:
 
 def _merge(arguments: argparse.Namespace) -> None:
     with ExitStack() as stack:
+        stack.enter_context(progress())
+        tell(phase="read")
         others = [stack.enter_context(Table(path, create=False)) for path in arguments.others]
         keeps = others[0].keeps if not Path(arguments.path).exists() else 0
         table = stack.enter_context(Table(arguments.path, keeps))

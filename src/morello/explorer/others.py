@@ -11,7 +11,7 @@ from morello.engine import INFINITE
 from morello.impl.listing import listing
 from morello.impl.reconstruct import before_merging, reconstruct
 from morello.impl.tree import Impl, replay
-from morello.rewrites import Application, Rewrite, apply
+from morello.rewrites import Rewrite, in_words
 from morello.search.budget import Budget, Progress
 from morello.search.rejected import Rejected
 from morello.search.runners_up import Choice, Decision, own_choices
@@ -163,10 +163,7 @@ class _Describer:
         return f"not searched: at least {_above(rejected.bound, choice)}"
 
     def _words(self, choice: Choice, rewrite: Rewrite) -> str:
-        spec = choice.spec
-        holes = [hole.spec for hole in apply(rewrite, spec, self._target).holes]
-        names = self._impl.spec.names_in(spec.operation)
-        return rewrite.words(Application(spec, holes, names))
+        return in_words(rewrite, choice.spec, self._impl.spec, self._target)
 
     @property
     def _target(self) -> Target:

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.space_memo import SpaceMemo
+from morello.rewrites import in_words
+from morello.space.kind import Kind
 from morello.space.panels import Panels
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 
 @dataclass(frozen=True)
+class FirstStep:
+    """A rewrite that a Spec's program begins with, also in words, and what the program costs."""
+
+    rewrite: str
+    words: str
+    cost: float
+
+
+@dataclass(frozen=True)
 class SpecAnswer:
-    """The best decisions for a Spec, each with its cost, for limits from `peak` to `limit`."""
+    """The best first steps for a Spec, for limits from `peak` to `limit`."""
 
     peak: tuple[int, ...]
     limit: tuple[int, ...]
-    decisions: tuple[tuple[str, float], ...]
+    decisions: tuple[FirstStep, ...]
 
     def data(self, target: Target) -> dict[str, Any]:
         names = [level.name for level in target.levels[1:]]
         return {
             "peak": dict(zip(names, self.peak, strict=True)),
             "limit": dict(zip(names, self.limit, strict=True)),
-            "decisions": [{"rewrite": text, "cost": cost} for text, cost in self.decisions],
+            "decisions": [asdict(step) for step in self.decisions],
         }
 
 
@@ -34,10 +45,15 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memo = SpaceMemo(table, target, Panels.of(spec))
     space = Space([(spec,)], target, goal_sizes([(spec,)], target))
-    listed = memo.decisions(space.batch_of(spec))
-    unpack = space.limits.unpack
+    batch = space.batch_of(spec)
+    rewrites, unpack = space.rewrites(Kind.of(batch)), space.limits.unpack
+
+    def first(rule: int, cost: float) -> FirstStep:
+        rewrite = rewrites[rule]
+        return FirstStep(str(rewrite), in_words(rewrite, spec, spec, target), cost)
+
     unsorted = [
-        SpecAnswer(unpack(peak), unpack(limit), tuple(decisions))
-        for peak, limit, decisions in listed
+        SpecAnswer(unpack(peak), unpack(limit), tuple(first(*each) for each in decisions))
+        for peak, limit, decisions in memo.decisions(batch)
     ]
     return sorted(unsorted, key=lambda answer: (answer.limit, len(answer.decisions)), reverse=True)

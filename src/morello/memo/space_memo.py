@@ -80,8 +80,8 @@ class SpaceMemo:
         rule = rules[value[:, 0]]
         return MemoizedAnswers(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
 
-    def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]]]]:
-        """Every answer for a single Spec: peak, limit, and decisions with their costs."""
+    def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[int, float]]]]:
+        """Every answer for a single Spec: peak, limit, and its decisions as rules with costs."""
         answers = []
         (part,), _ = parts_of(batch)
         page = self.table.page(Key(self.space, kind_text(Kind.of(batch)), part))
@@ -93,13 +93,13 @@ class SpaceMemo:
             low, high = row[: page.axes], row[page.axes : 2 * page.axes]
             listed = row[2 * page.axes :].reshape(-1, DECISION)
             costs = cost_of(listed[:, 1], listed[:, 2], np.repeat(volume(batch), len(listed)))
-            named = [
-                (page.texts[number].partition(":")[2], cost)
+            rules = [
+                (rule_number(page.texts[number]), cost)
                 for (number, *_), cost in zip(listed.tolist(), costs.tolist(), strict=True)
                 if number >= 0
             ]
             peak, limit = (self._packed(corner[None, -page.limits :])[0] for corner in (low, high))
-            answers.append((int(peak), int(limit), named))
+            answers.append((int(peak), int(limit), rules))
         return answers
 
     def bounds(self, kind: Kind, placements: Placements, most: int) -> tuple[Batch, Floats] | None:

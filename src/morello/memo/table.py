@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from morello.base.errors import TableError, quoted
+from morello.base.status import tell
 from morello.memo.page import Page, decode, encode, union
 from morello.memo.program_table import ProgramTable
 from morello.memo.store import Key
@@ -110,7 +111,9 @@ class Table(ProgramTable):
 
     def pages(self) -> Iterator[tuple[Key, Page, int]]:
         """Every undamaged page, with its size in bytes in the file."""
-        for key in self.keys():
+        keys = self.keys()
+        for done, key in enumerate(keys):
+            tell(done=done, count=len(keys))
             body = self._store.read(key)
             page = self._decoded(key, body)
             if page is not None:

@@ -9,7 +9,16 @@ from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
-from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, apply, expand
+from morello.rewrites.rewrite import (
+    Application,
+    Child,
+    Edges,
+    Rank,
+    Rewrite,
+    apply,
+    expand,
+    in_words,
+)
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Divide, Overlap, SizedOverlap, SizedTile, Split, Tile
 
@@ -57,5 +66,6 @@ __all__ = [
     "cropped",
     "decomposes",
     "expand",
+    "in_words",
     "may_split",
 ]

@@ -254,6 +254,12 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
     )
 
 
+def in_words(rewrite: Rewrite, spec: Spec, goal: Spec, target: Target) -> str:
+    """What a rewrite does to a Spec, a part of a goal: in the words of a listing."""
+    holes = [hole.spec for hole in apply(rewrite, spec, target).holes]
+    return rewrite.words(Application(spec, holes, goal.names_in(spec.operation)))
+
+
 def operand_index(batch: Batch, name: str) -> int:
     """The index of an operand; raises `RewriteError`, listing the operands, if there is none."""
     try:
