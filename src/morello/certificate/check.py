@@ -97,12 +97,9 @@ def _bounds(relaxed: Relaxed, certificate: Certificate) -> RelaxedBounds:
 
 
 def _exact(graph: ProofGraph, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
-    marks = _Marks(certificate.marks)
-    exact = Exact(graph, bounds, marks)
-    marks.end()
+    exact = Exact(graph, bounds, _Marks(certificate.marks))
     if not np.array_equal(exact.marks, certificate.marks):
-        raise CertificateError("the certificate expands a Spec that no memory is left for.")
-    _same(len(exact.spec), len(certificate.values), "the number of states")
+        raise CertificateError("the certificate marks other Specs than those that can be expanded.")
     _same(len(exact.expanded), len(certificate.choices), "the number of expanded states")
     _same(exact.rewrites, certificate.rewrites, "the number of rewrites")
     choices = np.full(len(exact.spec), NONE, np.int64)
@@ -120,21 +117,13 @@ class _Marks:
     """The marks of Specs, as the certificate states them in their order."""
 
     def __init__(self, marks: Ints) -> None:
-        self._marks, self._used = marks, 0
-        if (marks > 1).any():
-            raise CertificateError("the certificate marks a Spec as nothing that there is.")
+        self._left = marks
 
     def __call__(self, batch: Batch) -> Bools:
-        start, self._used = self._used, self._used + len(batch)
-        if self._used > len(self._marks):
-            raise CertificateError("the certificate lacks Specs that its proof rests on.")
-        marks: Bools = self._marks[start : self._used] == 1
-        return marks
-
-    def end(self) -> None:
-        """Raise `CertificateError` unless all were used."""
-        if self._used < len(self._marks):
-            raise CertificateError("the certificate has Specs that its proof does not reach.")
+        marks, self._left = self._left[: len(batch)], self._left[len(batch) :]
+        _same(len(batch), len(marks), "the number of the next Specs")
+        result: Bools = marks == 1
+        return result
 
 
 def _same(derived: object, given: object, what: str) -> None:

@@ -60,16 +60,6 @@ class Exact:
         values[self.expanded] = np.inf
         return values, settle(self.waves, values, choose)
 
-    def specs_of(self, states: Ints) -> list[Batch]:
-        """The Specs of some states."""
-        specs, chosen = self.graph.specs, np.zeros(self.graph.specs.count, np.bool_)
-        chosen[self.spec[states]] = True
-        batches = [
-            batch_of(kind, specs.table(kind)[chosen[specs.nodes(kind)]], self.graph.space)
-            for kind in specs.kinds
-        ]
-        return [batch for batch in batches if len(batch)]
-
 
 class _Waiting:
     """Specs that wait for those of higher rank, with amounts of memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -19,11 +20,6 @@ from morello.ir.placements import Ints
 
 MAGIC = b"morello certificate 1\n"
 MOST_BYTES = 1 << 30
-
-_KEYS = {
-    "machine", "program", "cost", "lower", "relaxed", "relaxed_rewrites", "relaxed_sha256",
-    "specs", "states", "expanded", "rewrites",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,28 +49,41 @@ def hash_of(values: Floats) -> str:
     return hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
 
 
+def _number(fields: Fields, name: str) -> float:
+    value = fields.get(name, float)
+    if not isfinite(value) or value <= 0:
+        raise CertificateError(f"the certificate: {name} is {value}, and should be above 0.")
+    return value
+
+
+_FIELDS: dict[str, Callable[[Fields, str], Any]] = {
+    "machine": lambda fields, name: fields.get(name, dict),
+    "program": lambda fields, name: fields.get(name, dict),
+    "cost": _number,
+    "lower": _number,
+    "relaxed_rewrites": Fields.integer,
+    "relaxed_sha256": lambda fields, name: fields.get(name, str),
+    "rewrites": Fields.integer,
+}
+"""How each field of the header that is one of a `Certificate` is read."""
+
+_ARRAYS = (
+    ("relaxed", "relaxed_choices", "<u2"),
+    ("specs", "marks", "u1"),
+    ("expanded", "choices", "<u2"),
+    ("states", "values", "<f8"),
+)
+"""The field of the header that counts the elements of each array, the array, and their dtype."""
+
+
 def written(certificate: Certificate) -> bytes:
     """The file of a certificate."""
-    header = {
-        "machine": certificate.machine,
-        "program": certificate.program,
-        "cost": certificate.cost,
-        "lower": certificate.lower,
-        "relaxed": len(certificate.relaxed_choices),
-        "relaxed_rewrites": certificate.relaxed_rewrites,
-        "relaxed_sha256": certificate.relaxed_sha256,
-        "specs": len(certificate.marks),
-        "states": len(certificate.values),
-        "expanded": len(certificate.choices),
-        "rewrites": certificate.rewrites,
-    }
-    sections = (
-        certificate.relaxed_choices.astype("<u2"),
-        certificate.marks.astype("u1"),
-        certificate.choices.astype("<u2"),
-        certificate.values.astype("<f8"),
-    )
-    body = b"".join(section.tobytes() for section in sections)
+    header = {name: getattr(certificate, name) for name in _FIELDS}
+    body = b""
+    for count, name, dtype in _ARRAYS:
+        array = getattr(certificate, name)
+        header[count] = len(array)
+        body += array.astype(dtype).tobytes()
     return MAGIC + zlib.compress(f"{as_text(header)}\n".encode() + body, 9)
 
 
@@ -82,24 +91,19 @@ def read(data: bytes) -> Certificate:
     """Parse the bytes of a file; raises `MorelloError` if they are no certificate."""
     header, body = _parts(data)
     top = Fields(header, "the certificate")
-    if unknown := {key for key, _ in top} ^ _KEYS:
+    known = {*_FIELDS, *(count for count, _, _ in _ARRAYS)}
+    if unknown := {key for key, _ in top} ^ known:
         raise CertificateError(f"the certificate lacks, or should not have: {sorted(unknown)}.")
-    relaxed, specs, expanded, states = (
-        top.integer(name) for name in ("relaxed", "specs", "expanded", "states")
-    )
-    kinds = [("<u2", relaxed), ("u1", specs), ("<u2", expanded), ("<f8", states)]
-    if len(body) != sum(np.dtype(dtype).itemsize * count for dtype, count in kinds):
-        raise CertificateError("the certificate has parts of other lengths than it states.")
-    sections, start = [], 0
-    for dtype, count in kinds:
-        sections.append(np.frombuffer(body, dtype, count, start))
-        start += sections[-1].nbytes
-    return Certificate(
-        top.get("machine", dict), top.get("program", dict), _number(top, "cost"),
-        _number(top, "lower"), sections[0], top.integer("relaxed_rewrites"),
-        top.get("relaxed_sha256", str), sections[1], sections[2], sections[3],
-        top.integer("rewrites"),
-    )  # fmt: skip
+    given, start = {name: get(top, name) for name, get in _FIELDS.items()}, 0
+    for count, name, dtype in _ARRAYS:
+        end = start + top.integer(count) * np.dtype(dtype).itemsize
+        if end > len(body):
+            raise CertificateError("the certificate has less than it states.")
+        given[name] = np.frombuffer(body[start:end], dtype)
+        start = end
+    if start < len(body):
+        raise CertificateError("the certificate has more than it states.")
+    return Certificate(**given)
 
 
 def _parts(data: bytes) -> tuple[Any, bytes]:
@@ -115,10 +119,3 @@ def _parts(data: bytes) -> tuple[Any, bytes]:
         return json.loads(line), body
     except (zlib.error, ValueError, RecursionError) as error:
         raise CertificateError(f"the certificate is damaged: {error}.") from None
-
-
-def _number(fields: Fields, name: str) -> float:
-    value = fields.get(name, float)
-    if not isfinite(value) or value <= 0:
-        raise CertificateError(f"the certificate: {name} is {value}, and should be above 0.")
-    return value

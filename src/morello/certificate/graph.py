@@ -80,24 +80,25 @@ class ProofGraph:
         self.specs = Numbered(space)
         self.limits: Ints = np.array(target.limits, np.int64)
         self._derived: Bools = np.zeros(0, np.bool_)
+        held, child = np.empty((0, len(self.limits)), np.int64), np.empty((0, 0), np.int32)
+        self._none = Rewritten(np.empty(0, np.int32), np.empty(0), held, child, child)
         self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by tier, each by Spec
         (first,) = space.goal_batches()
         self.specs.numbers(first)
 
     def close(self) -> None:
         """Derive the rewrites of all Specs that are reached."""
-        while waiting := self.specs.waiting:
+        kinds, nodes = self.specs.kinds, self.specs.nodes
+        while waiting := [kind for kind in kinds if len(self._waiting(nodes(kind)))]:
             kind = max(waiting, key=common_rank)
-            self.derive(kind, self.specs.take(kind))
+            self.derive(kind, nodes(kind))
 
     def derive(self, kind: Kind, nodes: Ints) -> None:
         """Derive the rewrites of Specs of a kind, unless they are; what they leave is reached.
 
         Raises `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
         """
-        more = self.specs.count - len(self._derived)
-        self._derived = np.pad(self._derived, (0, more))
-        nodes = nodes[~self._derived[nodes]]
+        nodes = self._waiting(nodes)
         if not len(nodes):
             return
         self._derived[nodes] = True
@@ -111,6 +112,11 @@ class ProofGraph:
         for tier, rows in by_tier(tiers):
             self._parts[tier].append(rewritten.of(rows))
 
+    def _waiting(self, nodes: Ints) -> Ints:
+        """Those of some Specs whose rewrites are not derived."""
+        self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
+        return nodes[~self._derived[nodes]]
+
     def rewrites(self, tier: int, nodes: Ints) -> Rewritten:
         """All rewrites of Specs of a tier, in the order of the rules.
 
@@ -118,10 +124,8 @@ class ProofGraph:
         """
         self.derive(self.specs.tiers[tier].kind, np.unique(nodes))
         parts = self._parts[tier]
-        if not parts:
-            return _none(len(self.limits))
-        if len(parts) > 1:
-            parts[:] = [_joined(parts)]
+        if len(parts) != 1:
+            parts[:] = [_joined(parts or [self._none])]
         parent = parts[0].parent
         starts, ends = np.searchsorted(parent, nodes), np.searchsorted(parent, nodes, "right")
         counts = ends - starts
@@ -165,21 +169,6 @@ class ProofGraph:
                 parent, left = (self.specs.tiers[number] for number in divmod(pair, count))
                 if left.rank >= parent.rank:
                     raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
-
-
-def _none(levels: int) -> Rewritten:
-    """No rewrites."""
-    return Rewritten(
-        np.empty(0, np.int32), np.empty(0), np.empty((0, levels), np.int64),
-        np.empty((0, 0), np.int32), np.empty((0, 0), np.int64),
-    )  # fmt: skip
-
-
-def pass_on(left: Ints, rewritten: Rewritten, rest: Ints) -> None:
-    """Have each Spec that rewrites leave use the rest of the memory, if it had less of a level."""
-    for child in rewritten.child.T:
-        given = child >= 0
-        np.maximum.at(left, child[given], rest[given])
 
 
 def costs(rewritten: Rewritten, values: Floats) -> Floats:

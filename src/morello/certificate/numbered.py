@@ -76,7 +76,6 @@ class _OfKind:
     numbers: dict[bytes, int] = field(default_factory=dict)
     tables: list[Ints] = field(default_factory=list)
     nodes: list[Ints] = field(default_factory=list)
-    taken: int = 0
 
 
 class Numbered:
@@ -125,17 +124,6 @@ class Numbered:
     def by_rank(self) -> list[tuple[int, Ints]]:
         """The places of all tiers with the numbers of their Specs, the highest rank first."""
         return sorted(by_tier(_joined(self._tiers)), key=lambda pair: self.tiers[pair[0]].order)
-
-    def take(self, kind: Kind) -> Ints:
-        """The numbers of all Specs of a kind that were not taken before."""
-        nodes, known = self.nodes(kind), self.kinds[kind]
-        start, known.taken = known.taken, len(nodes)
-        return nodes[start:]
-
-    @property
-    def waiting(self) -> list[Kind]:
-        """The kinds that have Specs which were not taken."""
-        return [kind for kind, known in self.kinds.items() if known.taken < len(known.numbers)]
 
     def _tiers_of(self, kind: Kind, table: Ints) -> Ints:
         """The places of the tiers of a kind's Specs, which are added if they are new.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.certificate.graph import Floats, ProofGraph, Rewritten, pass_on
+from morello.certificate.graph import Floats, ProofGraph, Rewritten
 from morello.certificate.numbered import SpecKeys, batch_of
 from morello.certificate.values import NONE, Choose, settle
 from morello.ir.batch import Batch
@@ -34,7 +34,10 @@ class Relaxed:
             parent = nodes[rewritten.parent]
             fits = _fits(rewritten.held, left[parent])
             fitting = rewritten._replace(parent=parent).of(fits)
-            pass_on(left, fitting, left[fitting.parent] - fitting.held)
+            rest = left[fitting.parent] - fitting.held
+            for child in fitting.child.T:
+                given = child >= 0
+                np.maximum.at(left, child[given], rest[given])
             self._waves.append(fitting)
         order = graph.specs.in_order()
         self.order: Ints = order[_fits(0, left[order])]

@@ -13,7 +13,7 @@ from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, ProofGraph, costs
 from morello.certificate.machine import machine_data
-from morello.certificate.numbered import SpecKeys
+from morello.certificate.numbered import SpecKeys, batch_of
 from morello.certificate.relaxed import Relaxed
 from morello.certificate.values import cheapest
 from morello.impl import saved
@@ -62,7 +62,7 @@ def certify(
     whole = Exact(graph, bounds, SomeSpecs(scaffold))
     values, _ = whole.values(cheapest)
     needed = _needed(whole, values, min(float(values[0]), impl.cost))
-    trimmed = Exact(graph, bounds, SomeSpecs(whole.specs_of(needed)))
+    trimmed = Exact(graph, bounds, SomeSpecs(_specs_of(whole, needed)))
     values, choices = trimmed.values(cheapest)
     return written(
         Certificate(
@@ -79,6 +79,17 @@ def _expanded(searches: Iterable[Session], impl: Impl) -> list[Batch] | None:
         if (replace(session.goal, names=()), session.target) == (impl.spec, impl.target):
             return session.expanded_specs()
     return None
+
+
+def _specs_of(exact: Exact, states: Ints) -> list[Batch]:
+    """The Specs of some states."""
+    specs, chosen = exact.graph.specs, np.zeros(exact.graph.specs.count, np.bool_)
+    chosen[exact.spec[states]] = True
+    batches = [
+        batch_of(kind, specs.table(kind)[chosen[specs.nodes(kind)]], exact.graph.space)
+        for kind in specs.kinds
+    ]
+    return [batch for batch in batches if len(batch)]
 
 
 class SomeSpecs:
