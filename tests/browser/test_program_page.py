@@ -57,7 +57,7 @@ def test_keys_walk_the_kernels_and_open_their_programs(
     page.keyboard.press("Home")
     page.locator("#open").click()
     page.wait_for_selector("#back:visible")
-    assert page.locator("#tree .row", has_text="fma").count()
+    assert page.locator("#tree .row", has_text="for k in").count()
     page.locator("#back").click()
     assert page.evaluate("document.activeElement.id") == "kernel-0"
     opened.close()
