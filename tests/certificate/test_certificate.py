@@ -140,6 +140,14 @@ def test_the_search_expands_more_than_the_proof_needs(small: bytes) -> None:
     assert 0 < np.count_nonzero(marks) <= sum(map(len, scaffold))
 
 
+def test_what_a_search_did_not_expand_is_proven_too(
+    small: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impl = check(small).impl
+    monkeypatch.setattr(Session, "expanded_specs", lambda _: [])
+    assert check(certify(impl, UNTIMED)).cheapest
+
+
 def test_a_certificate_needs_a_lower_bound_and_one_machine() -> None:
     impl, _ = best("f32[2,2] @ f32[2,2]")
     with pytest.raises(SearchError, match="one machine"):

@@ -14,7 +14,7 @@ from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, ProofGraph, costs
 from morello.certificate.machine import machine_data
 from morello.certificate.numbered import SpecKeys, batch_of
-from morello.certificate.relaxed import Relaxed
+from morello.certificate.relaxed import Relaxed, RelaxedBounds
 from morello.certificate.values import cheapest
 from morello.impl import saved
 from morello.impl.tree import Impl
@@ -44,11 +44,11 @@ def certify(
             f"{impl.target.name} is many machines, and a certificate is for one; name one machine."
         )
     impl = replace(impl, spec=replace(impl.spec, names=()))
-    scaffold = _expanded(searches, impl)
-    if scaffold is None:
+    session = _searched(searches, impl)
+    if session is None:
         session = Session(impl.spec, impl.target)
         session.solve(budget, progress)
-        scaffold = session.expanded_specs()
+    scaffold = session.expanded_specs()
     if scaffold is None:
         raise SearchError(
             "the search was too short for a lower bound, without which there is no certificate; "
@@ -61,6 +61,10 @@ def certify(
     graph = ProofGraph(impl.spec, impl.target)
     whole = Exact(graph, bounds, SomeSpecs(scaffold))
     values, _ = whole.values(cheapest)
+    least = min(impl.cost, session.result.cost * session.result.statistics.of_bound)
+    if values[0] < least * (1 - _LITTLE):  # the search closed Specs by other bounds
+        whole = Exact(graph, bounds, _Affordable(whole, values, bounds, least))
+        values, _ = whole.values(cheapest)
     needed = _needed(whole, values, min(float(values[0]), impl.cost))
     trimmed = Exact(graph, bounds, SomeSpecs(_specs_of(whole, needed)))
     values, choices = trimmed.values(cheapest)
@@ -73,11 +77,12 @@ def certify(
     )  # fmt: skip
 
 
-def _expanded(searches: Iterable[Session], impl: Impl) -> list[Batch] | None:
-    """The Specs that a search for an Impl's Spec expanded, if one was."""
+def _searched(searches: Iterable[Session], impl: Impl) -> Session | None:
+    """The search for an Impl's Spec that expanded Specs, if there was one."""
     for session in searches:
-        if (replace(session.goal, names=()), session.target) == (impl.spec, impl.target):
-            return session.expanded_specs()
+        goal = replace(session.goal, names=()), session.target
+        if goal == (impl.spec, impl.target) and session.expanded_specs() is not None:
+            return session
     return None
 
 
@@ -105,6 +110,51 @@ class SomeSpecs:
         """Which Specs of a batch are among them."""
         keys = self._keys.get(Kind.of(batch), set())
         return np.array([key in keys for key in self._keys_of(batch)], np.bool_)
+
+
+class _Affordable:
+    """The Specs that were expanded, and others that a program of no more than a cost may have.
+
+    What Specs cost at least is known from the states of those that were expanded.
+    """
+
+    def __init__(self, exact: Exact, values: Floats, bounds: RelaxedBounds, most: float) -> None:
+        self._graph, self._of = exact.graph, bounds.of
+        self._least: Floats = np.empty(0)
+        self._most: Floats = np.empty(0)
+        self._note_new()
+        self._expanded = np.zeros(len(self._least), np.bool_)
+        self._expanded[exact.spec[exact.expanded]] = True
+        self._least[exact.spec] = np.inf
+        np.minimum.at(self._least, exact.spec, values)
+        self._most[0] = most
+
+    def __call__(self, batch: Batch) -> Bools:
+        """Which Specs of a tier these are; called for one tier after another, the highest first."""
+        specs = self._graph.specs.numbers(batch)
+        expanded = np.pad(self._expanded, (0, len(self._least) - len(self._expanded)))[specs]
+        marks: Bools = expanded | (self._least[specs] < self._most[specs] * (1 - _LITTLE))
+        parent = specs[marks]
+        rewritten = self._graph.rewrites(int(self._graph.specs.tier_of(specs[:1])[0]), parent)
+        self._note_new()
+        spare = self._most[parent[rewritten.parent]] - costs(rewritten, self._least)
+        for child, times in zip(rewritten.child.T, rewritten.times.T, strict=True):
+            given = (child >= 0) & (spare >= 0)
+            most = self._least[child[given]] + spare[given] / times[given]
+            np.maximum.at(self._most, child[given], most)
+        return marks
+
+    def _note_new(self) -> None:
+        """Have what each Spec costs at least that was reached, and what it may cost at most."""
+        specs, before = self._graph.specs, len(self._least)
+        self._most = np.pad(self._most, (0, specs.count - before), constant_values=-np.inf)
+        self._least = np.pad(self._least, (0, specs.count - before))
+        for kind in specs.kinds:
+            new = specs.nodes(kind)
+            new = new[np.searchsorted(new, before) :]
+            if len(new):
+                batch = batch_of(kind, specs.table(kind, new), self._graph.space)
+                self._least[new] = self._of(batch)
 
 
 def _needed(exact: Exact, values: Floats, least: float) -> Ints:
