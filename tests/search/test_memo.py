@@ -289,7 +289,7 @@ def test_as_many_decisions_as_a_table_keeps(name: str) -> None:
             solution = solved(spec, target, table)
             first, *_ = answers(spec, target, table)
         assert first.limit == ENOUGH
-        found = [cost for _, cost in first.decisions]
+        found = [step.cost for step in first.decisions]
         assert found == pytest.approx(truth[:keeps])
         assert all(one <= other for one, other in pairwise(found))
         assert len(found) == min(keeps, len(truth))
