@@ -34,7 +34,7 @@ PRINTS = {
     "onnx_quantized": r"\d+ kernels; left to ONNX Runtime: 0 nodes\nleast cosine",
     "onnx_to_cpp": r"softmax\((.*\n)+wrote \d+ files; (.*\n)+called from C\+\+: [\d.]+ us, ",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
-    "pytorch": r"graph 1:\n\(f32\[16,64\]\): 3 kernels in 1 call, ",
+    "pytorch": r"graph \d+:\n\(f32\[16,64\]\): 3 kernels in 1 call, ",
     "pytorch_generate": r"^( ?\d+){21}\nprompt: \d+ kernels, .*\ntoken: \d+ kernels, ",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",
     "table": r": searched [1-9][\d,]+ Specs in (.*\n)+.*: searched 0 Specs in .*\nthe table has ",
