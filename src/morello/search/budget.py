@@ -171,7 +171,7 @@ class Watch:
     @property
     def over(self) -> bool:
         """Whether the time is used up."""
-        return clock() > self._ends
+        return self.left < 0
 
     def within(self, seconds: float) -> Watch:
         """A watch with the time left, but at most so many seconds."""
