@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import Any, Unpack
 
@@ -233,8 +232,9 @@ def _chosen(
     choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
     asked = plan_question(graph, given, {**choosing, "longer": kernels.longer})
     if asked:
-        again = partial(_steps, framework=framework, kernels=kernels)
-        kept = recalled_plan(asked, graph, kernels, again)
+        kept = recalled_plan(
+            asked, graph, kernels, lambda partition: _planned(partition, framework, kernels).steps
+        )
         if kept:
             return kept
     plan, cut = _cheapest(graph, given, kernels, framework, choosing)
@@ -295,12 +295,6 @@ def _cheapest(
     if asked:
         remember(asked, cut)
     return best, cut
-
-
-def _steps(
-    partition: GraphPartition, framework: Framework, kernels: Kernels
-) -> tuple[Stage | Node, ...]:
-    return _planned(partition, framework, kernels).steps
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:
