@@ -50,7 +50,7 @@ FOUND = (
 """What two inputs of one program may be called."""
 REFUSED = {"float", "parallel_t", "restrict", "run_parallel"}
 TAKEN = {"a", "item", "kernel0_set_parallel", "region0", "workspace"}
-"""What functions may not be called, and what they may, of what is in generated code."""
+"""Names in generated code that functions may not have, and others that they may."""
 
 
 def identifiers(text: str) -> list[str]:

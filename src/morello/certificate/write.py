@@ -113,9 +113,10 @@ class SomeSpecs:
 
 
 class _Affordable:
-    """The Specs that were expanded, and others that a program of no more than a cost may have.
+    """Marks the Specs that were expanded, and all others that a program within a cost may contain.
 
-    What Specs cost at least is known from the states of those that were expanded.
+    The lower bound of a Spec that was expanded is that of its states, and of any other the relaxed
+    one. The most that it may cost follows from the programs that contain it.
     """
 
     def __init__(self, exact: Exact, values: Floats, bounds: RelaxedBounds, most: float) -> None:
@@ -145,7 +146,7 @@ class _Affordable:
         return marks
 
     def _note_new(self) -> None:
-        """Have what each Spec costs at least that was reached, and what it may cost at most."""
+        """Add the lower bounds of newly reached Specs; what they may cost is not known yet."""
         specs, before = self._graph.specs, len(self._least)
         self._most = np.pad(self._most, (0, specs.count - before), constant_values=-np.inf)
         self._least = np.pad(self._least, (0, specs.count - before))

@@ -44,7 +44,7 @@ class Kernels:
         self._again: set[_Wanted] = set()
         """What was searched for longer."""
         self._asked: dict[Kernel, tuple[Spec, Options]] = {}
-        """What each kernel was asked for as."""
+        """The Spec and the options that each kernel was compiled for."""
         self._recalled: list[Kernel] = []
 
     @property

@@ -19,7 +19,8 @@ _MANY_BYTES = 1 << 20
 """From so many on, what was packed for another program is looked for."""
 
 _before: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
-"""What was packed and is still in use, by where its values were, and the layout."""
+"""Packed constants that are still in use, by the address, shape and strides of the unpacked one,
+the argument of the kernel, and the layout."""
 
 
 def packed(view: View, kernel: Kernel, number: int) -> Array:

@@ -88,9 +88,10 @@ def _digest(array: Array) -> str:
 
 
 def _data(value: object) -> object:
-    """What tells an operator or an attribute of one from others; `TypeError` if it is not known.
+    """An operator, or an attribute of one, as JSON data, which differ for different ones.
 
-    Only the framework knows what is left to it, and plans do not.
+    Raises `TypeError` for types of attributes that are not listed here. A node that is left to the
+    framework is given by its index there.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -45,7 +45,7 @@ class GraphReport:
     programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
     """By the sizes that change from call to call."""
     parts: tuple[GraphReport, ...] = ()
-    """What became of its parts, for all shapes but those of the programs."""
+    """The reports of its compiled parts, which run for all shapes but those of the programs."""
     by_torch: str = ""
     """Why torch runs it, or the rest of it beside the parts; empty if it does not."""
 
@@ -154,7 +154,7 @@ class _Graph:
         self._programs: dict[tuple[int, ...], _Compiled] = {}
         self._changes = 0
         self._rest: Callable[..., Any] = module
-        """What runs the calls that no program does."""
+        """Runs calls for which there is no program: torch's module, or one with compiled parts."""
         self._lock = Lock()
 
     def __call__(self, *arguments: Any) -> Any:

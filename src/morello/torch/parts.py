@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from morello.base.errors import GraphError
 
 Run = Callable[..., tuple[Any, ...]]
-"""What computes the results of a part of its arguments."""
+"""A function from the arguments of a part to the tuple of its results."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class GraphParts:
     """The operations that depend on sizes that change more often, once each."""
 
     def with_runs(self, runs: Sequence[Run]) -> Callable[..., Any]:
-        """What runs the module, with what runs each part that is to be compiled.
+        """A function that runs the module, and each part that is to be compiled by one of `runs`.
 
         Parts are then plain functions: to call a module takes as long as a small operation.
         """

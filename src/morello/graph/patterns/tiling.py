@@ -1,7 +1,7 @@
-"""What convolutions by tiles of Winograd's algorithm are expected to cost, and in what stripes.
+"""A cost model of Winograd convolutions, which chooses the height of the stripes of an image.
 
-The points of an image and of its products are written and read again. Those of a stripe, of some
-rows of tiles, can stay in the cache until then.
+The transformed input and the products are written to memory and read again. In stripes, each of
+some rows of tiles, they are few enough to stay in L2 until they are read.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from morello.targets.kernels.winograd import CYCLES
 from morello.targets.target import Level, Target
 
 REACHED = 0.8
-"""The part of the multiply-adds that kernels start when nothing delays them."""
+"""The fraction of the peak rate of multiply-adds that kernels of products reach."""
 
 RESIDENT = 0.5
-"""The part of the cache beyond the nearest that the points of a stripe may fill.
+"""The fraction of L2, as the target counts it, that the points of a stripe may fill.
 
-Of what programs count on. Smaller stripes were faster, down to 0.2 MiB of 1.
+Smaller stripes were faster, down to 0.2 MiB of 1.
 """
 
 HELD = 1.5
-"""The part of it that weights and the points of a stripe may fill to stay for the next stripe.
-
-There is more of it than programs count on.
+"""The fraction of L2 that weights and the points of a stripe may fill, if weights are to stay in it
+from stripe to stripe. It is above 1, as targets count less of L2 than there is.
 """
 
 _PER_LINE = LINE_BYTES // F32.bytes
@@ -85,7 +84,7 @@ def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
     return (
         _products(machine, count * tiles * weights, count * tiles * filters)
         + moved
-        + _turned(node, machine, tile, tiles)
+        + _transforms(node, machine, tile, tiles)
     )
 
 
@@ -99,7 +98,7 @@ def _products(machine: Target, multiplied: int, sums: int) -> float:
     return (multiplied * each + sums * apart) / machine.widths(F32)[0]
 
 
-def _turned(node: Node, machine: Target, tile: int, tiles: int) -> float:
+def _transforms(node: Node, machine: Target, tile: int, tiles: int) -> float:
     """The cycles of the transforms of so many tiles whose operands are near."""
     each = coefficients(machine)["kernels.arithmetic"] / machine.widths(F32)[0]
     channels, filters = node.inputs[1].shape[1], node.shape[1]

@@ -145,7 +145,10 @@ def map_of_stripes(node: Node) -> Node | None:
 
 
 def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
-    """What is computed with the stripe of this number, whose first row is given."""
+    """The rows of an operand that a map reads for one stripe of its result; `first` is the first.
+
+    It is the whole operand if that is broadcast along rows.
+    """
     stripes = joined.inputs
     if x.operator == joined.operator and [y.shape for y in x.inputs] == [y.shape for y in stripes]:
         return x.inputs[number]
