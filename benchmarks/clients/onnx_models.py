@@ -278,8 +278,8 @@ def _same_layers(threads: int) -> str:
         for result, following in zip(results, given[1:], strict=False):
             (feeds[following.name],) = before.run([result.name], feeds)
         conversion = convert(path, Path(folder) / "fast.onnx", threads=threads)
-        calls = [call for segment in conversion.compiled.segments for call in segment.calls]
-        parts = [part for call in calls for part in call.spec.parts]
+        kernels = [each for segment in conversion.compiled.segments for each in segment.kernels]
+        parts = [part for kernel in kernels for part in kernel.spec.parts]
         products = sum(part.dtypes == (U8, I8) for part in parts if part.operation.is_product)
         expected = onnx_minilm.PRODUCTS * len(given)
         assert products == expected, f"{products} products are of bytes, not {expected}"

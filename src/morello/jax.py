@@ -23,7 +23,7 @@ from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.reporting import ProgramReport
-from morello.models.schedule import Stage, StoredCall, whole
+from morello.models.schedule import PlacedCall, PlacedStage, whole
 from morello.options import GraphOptions, Options
 from morello.runtime.argument import Argument, check_functional
 
@@ -117,8 +117,8 @@ def call(kernel: Kernel | Spec | str, **options: Unpack[Options]) -> Function:
         apply(Input(TensorType(stored.shape, argument.dtype.np)))
         for stored, argument in zip((*inputs, output), kernel.arguments, strict=True)
     )
-    computing = StoredCall(kernel.spec, tuple(map(whole, sources)), whole(result))
-    segment = SegmentCall(Segment(Stage((computing,), tuple(sources), (result,)), [kernel]))
+    computing = PlacedCall(tuple(map(whole, sources)), whole(result))
+    segment = SegmentCall(Segment(PlacedStage((computing,), tuple(sources), (result,)), [kernel]))
 
     def called(*arrays: Any) -> Any:
         if len(arrays) != len(inputs):

@@ -88,8 +88,8 @@ def test_a_program_is_cut_where_that_costs_least(
     (segment,), (before,) = kept.segments, program.segments
     for result, expected in zip(kept(*inputs), program(*inputs), strict=True):
         assert np.array_equal(result, expected)
-    assert kept.left == () and kept.partition.light == program.partition.light
-    assert [call.spec for call in segment.calls] == [call.spec for call in before.calls]
+    assert kept.left == () and kept.light == program.light
+    assert [kernel.spec for kernel in segment.kernels] == [k.spec for k in before.kernels]
     specs = [[g.lowered.spec for g in each.partition.groups] for each in (kept, program)]
     assert specs[0] == specs[1]
     assert data_of(program_report(kept, ()).html())["data"]["kernels"] == data["kernels"]

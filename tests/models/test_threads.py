@@ -45,7 +45,14 @@ def program() -> CompiledGraph:
     (stage,) = schedule(partition)
     assert isinstance(stage, Stage)
     kernel = api.compile(in_parallel(stage.calls[0].spec, TWO, m=2))
-    return CompiledGraph(graph, partition, (Segment(stage, [kernel]),), NUMPY)
+    return CompiledGraph(
+        graph,
+        (Segment(stage, [kernel]),),
+        NUMPY,
+        partition.light,
+        lambda: partition,
+        lambda: (stage,),
+    )
 
 
 @pytest.fixture(scope="module")

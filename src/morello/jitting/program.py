@@ -20,7 +20,7 @@ from morello.importers.numpy_tracing import (
 )
 from morello.models import CompiledGraph, Segment
 from morello.models.compiling import evaluated
-from morello.models.schedule import Stage
+from morello.models.schedule import PlacedStage
 from morello.runtime.argument import Argument, argument
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK
 
@@ -81,7 +81,7 @@ class NumPyProgram:
         result = argument("result", element, output.shape, output=True)
         if any(each.raw != each.dtype.np for each in (*inputs, result)):
             return None  # of dtypes that the buffer protocol does not have
-        whole = Segment(Stage(segment.calls, graph.inputs, segment.outputs), segment.kernels)
+        whole = Segment(PlacedStage(segment.calls, graph.inputs, segment.outputs), segment.kernels)
         self.compiled = replace(self.compiled, steps=(whole,))  # one has the constants, packed
         return whole.function((*inputs, result), otherwise, number=returned.scalar)
 

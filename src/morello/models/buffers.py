@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.graph.graph import Node
-from morello.models.schedule import StoredCall
+from morello.models.schedule import PlacedCall
 from morello.runtime.argument import CACHE_LINE
 
 
@@ -30,7 +30,7 @@ class _Lifetime:
         return self.first <= other.last and other.first <= self.last
 
 
-def arena(calls: Sequence[StoredCall], nodes: Sequence[Node]) -> Arena:
+def arena(calls: Sequence[PlacedCall], nodes: Sequence[Node]) -> Arena:
     """Places for these nodes: the largest first, each at the lowest offset where it fits.
 
     Nodes that are needed at the same time do not overlap.
@@ -47,7 +47,7 @@ def arena(calls: Sequence[StoredCall], nodes: Sequence[Node]) -> Arena:
     return Arena(end, {each.node: offset for each, offset in placed})
 
 
-def _lifetimes(calls: Sequence[StoredCall]) -> dict[Node, _Lifetime]:
+def _lifetimes(calls: Sequence[PlacedCall]) -> dict[Node, _Lifetime]:
     first: dict[Node, int] = {}
     last: dict[Node, int] = {}
     for number, call in enumerate(calls):

@@ -209,7 +209,7 @@ def _of_ordered_constant(call: StoredCall) -> StoredCall:
     packed = copied(replace(view, shape=shape, strides=dense), to)
     turned_view = replace(view, shape=shape, strides=strides)
     return StoredCall(
-        packed.spec, (turned_view,), replace(output, shape=shape, strides=to), copies=True
+        (turned_view,), replace(output, shape=shape, strides=to), packed.spec, copies=True
     )
 
 

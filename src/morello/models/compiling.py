@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Unpack
 
@@ -28,7 +29,7 @@ from morello.models.light import without_light
 from morello.models.plans import Plan, keep_plan, plan_question, recalled_plan
 from morello.models.pricing import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
-from morello.models.schedule import Stage, StoredCall, schedule
+from morello.models.schedule import Stage, Steps, calls_of, schedule
 from morello.models.segment import Segment
 from morello.options import GraphOptions, Options
 from morello.request.goal import target_of
@@ -79,19 +80,28 @@ class CompileTime:
 class CompiledGraph:
     """A graph as steps: segments, and nodes that are left to the framework, in the order to run.
 
-    The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given,
-    which may be others; both are in cycles. The `weighing` is what was found out about groups other
-    than those given. `time` says how long compiling took.
+    The framework computes the `light` nodes although kernels could; `grouped` makes the groups
+    that the kernels are of, and `staged` the stages with the Specs of their calls. The `cost` is
+    that of the kernels, and `cost_at_first` of those for the groups that were given, which may be
+    others; both are in cycles. The `weighing` is what was found out about groups other than those
+    given. `time` says how long compiling took.
     """
 
     graph: Graph
-    partition: GraphPartition
     steps: tuple[Segment | Node, ...]
     framework: Framework
+    light: frozenset[Node]
+    grouped: Callable[[], GraphPartition]
+    staged: Callable[[], Steps]
     cost: float = 0.0
     cost_at_first: float = 0.0
     weighing: Weighing = field(default_factory=Weighing)
     time: CompileTime = field(default_factory=CompileTime)
+
+    @cached_property
+    def partition(self) -> GraphPartition:
+        """The groups of its kernels."""
+        return self.grouped()
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -213,8 +223,8 @@ def _compiled(
     ended = perf_counter()
     taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
     return CompiledGraph(
-        graph, plan.partition, tuple(steps), framework, plan.cost, plan.cost_at_first,
-        plan.weighing, taken,
+        graph, tuple(steps), framework, plan.light, plan.partition, plan.stages, plan.cost,
+        plan.cost_at_first, plan.weighing, taken,
     )  # fmt: skip
 
 
@@ -247,7 +257,11 @@ def _with_kernels(plan: _Plan, cut: RememberedCut, kernels: Kernels) -> Plan:
     steps = [
         (step, _kernels(step, kernels)) if isinstance(step, Stage) else step for step in plan.steps
     ]
-    return Plan(tuple(steps), plan.partition, plan.cost, cut.cost_at_first, cut.weighing)
+    partition = plan.partition
+    return Plan(
+        tuple(steps), partition.light, lambda: partition, lambda: plan.steps, plan.cost,
+        cut.cost_at_first, cut.weighing,
+    )  # fmt: skip
 
 
 def _kernels(stage: Stage, kernels: Kernels) -> tuple[Kernel, ...]:
@@ -303,7 +317,7 @@ def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) 
         stages = schedule(partition)
         steps = _stored(stages, kernels)
         fewer = _possible(partition, steps, kernels)
-        costs = [kernels.cost(_calls([step])) for step in steps]
+        costs = [kernels.cost(calls_of([step])) for step in steps]
         if fewer == partition:
             fewer = without_light(partition, [*zip(stages, costs, strict=True)], framework)
         if fewer == partition:
@@ -315,7 +329,7 @@ def _possible(
     partition: GraphPartition, steps: Sequence[Stage | Node], kernels: Kernels
 ) -> GraphPartition:
     """The partition without the groups that have no kernel."""
-    failed = {call.output.base for call in _calls(steps) if not kernels[call]}
+    failed = {call.output.base for call in calls_of(steps) if not kernels[call]}
     groups = tuple(group for group in partition.groups if group.output not in failed)
     return replace(partition, groups=groups)
 
@@ -327,12 +341,8 @@ def _stored(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | No
     for way in _WAYS:
         for n, stage in waiting.items():
             result[n] = way(stage)
-        kernels.compile(_calls(result[n] for n in waiting))
+        kernels.compile(calls_of(result[n] for n in waiting))
         for n in [*waiting]:
-            if all(kernels[call] for call in _calls([result[n]])):
+            if all(kernels[call] for call in calls_of([result[n]])):
                 del waiting[n]
     return result
-
-
-def _calls(steps: Iterable[Stage | Node]) -> list[StoredCall]:
-    return [call for step in steps if isinstance(step, Stage) for call in step.calls]

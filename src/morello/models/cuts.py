@@ -12,7 +12,7 @@ from morello.graph.partition import Group
 from morello.graph.views import VIEWS
 from morello.kernel import Kernel
 from morello.models.compiling import CompiledGraph
-from morello.models.schedule import Stage, StoredCall, schedule
+from morello.models.schedule import PlacedCall, Stage, schedule
 from morello.models.segment import Segment
 
 
@@ -21,7 +21,7 @@ class KernelCall:
     """A kernel of a program: the number of its segment, and its group, None if it copies."""
 
     segment: int
-    call: StoredCall
+    call: PlacedCall
     kernel: Kernel
     group: Group | None
 

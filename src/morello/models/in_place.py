@@ -141,7 +141,7 @@ class Relocation:
         if call.copies:
             lowered = copied(inputs[0], output.strides)
             return replace(call, spec=lowered.spec, inputs=lowered.inputs, output=output)
-        return StoredCall(self._spec(call), tuple(inputs), output)
+        return StoredCall(tuple(inputs), output, self._spec(call))
 
     def _view(self, view: View) -> View:
         if view.base is not self.source:

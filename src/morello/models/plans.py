@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -18,16 +17,15 @@ import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, TensorType
 from morello.graph.operators import Constant, Foreign, Input
-from morello.graph.partition import GraphPartition, Group
+from morello.graph.partition import GraphPartition
 from morello.graph.views import View
 from morello.impl.operations import operation_data
 from morello.ir.operation import Operation
-from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.kernels import Kernels
 from morello.models.pricing import Weighing
 from morello.models.remembered import RememberedCut, cut_data, cut_of, light_of, weighing_of
-from morello.models.schedule import Stage, StoredCall
+from morello.models.schedule import PlacedCall, PlacedStage, Stage, Steps, StoredCall
 from morello.questions import question
 from morello.runtime.threads import available_threads
 from morello.tables import texts
@@ -35,19 +33,21 @@ from morello.tables import texts
 MOST_BYTES = 1 << 28
 """The most bytes of constants for which a plan is kept: to hash more takes longer than to plan."""
 
-Steps = Sequence[Stage | Node]
-
 
 @dataclass(frozen=True)
 class Plan:
     """The steps of a graph: stages with the kernels of their calls, and nodes that are left.
 
-    The `cost` is that of its kernels, and `cost_at_first` of those for the groups that were given;
-    the `weighing` is what was found out about other groups.
+    The framework computes the `light` nodes although kernels could. The `cost` is that of the
+    kernels, and `cost_at_first` of those for the groups that were given; the `weighing` is what was
+    found out about other groups. The groups and the Specs of calls take long to make, and few ask
+    for them: `partition` and `stages` make them.
     """
 
-    steps: tuple[tuple[Stage, tuple[Kernel, ...]] | Node, ...]
-    partition: GraphPartition
+    steps: tuple[tuple[PlacedStage, tuple[Kernel, ...]] | Node, ...]
+    light: frozenset[Node]
+    partition: Callable[[], GraphPartition]
+    stages: Callable[[], Steps]
     cost: float
     cost_at_first: float
     weighing: Weighing
@@ -141,7 +141,7 @@ def recalled_plan(
 ) -> Plan | None:
     """The plan that was kept; None if there is none, or one of its kernels does not hold.
 
-    The Specs of its calls are those of the steps that `plan` makes, if they are asked for.
+    Its stages with their Specs are those that `plan` makes of its partition.
     """
     with texts() as known:
         text = None if known is None else known.program("", asked)
@@ -152,85 +152,33 @@ def recalled_plan(
     if known_kernels is None:
         return None
     cut, nodes = record["cut"], graph.nodes
-    partition = _late_partition(graph, light_of(cut, graph), lambda: cut_of(cut, graph).partition)
-    again = _Late(lambda: plan(partition))
     steps = tuple(
-        nodes[data]
-        if isinstance(data, int)
-        else _stage(nodes, data, partial(_spec, again, number), known_kernels)
-        for number, data in enumerate(record["steps"])
+        nodes[data] if isinstance(data, int) else _stage(nodes, data, known_kernels)
+        for data in record["steps"]
     )
-    weighing = weighing_of(cut, graph)
-    return Plan(steps, partition, record["cost"], cut["cost_at_first"], weighing)
+
+    def partition() -> GraphPartition:
+        return cut_of(cut, graph).partition
+
+    return Plan(
+        steps, light_of(cut, graph), partition, lambda: plan(partition()), record["cost"],
+        cut["cost_at_first"], weighing_of(cut, graph),
+    )  # fmt: skip
 
 
 def _stage(
-    nodes: Sequence[Node], data: Any, spec: Callable[[int], Spec], kernels: Sequence[Kernel]
-) -> tuple[Stage, tuple[Kernel, ...]]:
+    nodes: Sequence[Node], data: Any, kernels: Sequence[Kernel]
+) -> tuple[PlacedStage, tuple[Kernel, ...]]:
     calls, *ends = data
     inputs, outputs = (tuple(nodes[place] for place in some) for some in ends)
-    kept = tuple(
-        _late_call([_view(nodes, each) for each in views], copies, partial(spec, place))
-        for place, (_, copies, *views) in enumerate(calls)
-    )
-    return Stage(kept, inputs, outputs), tuple(kernels[number] for number, *_ in calls)
+    placed = []
+    for _, copies, *views in calls:
+        *read, written = (_view(nodes, each) for each in views)
+        placed.append(PlacedCall(tuple(read), written, copies=copies))
+    stage = PlacedStage(tuple(placed), inputs, outputs)
+    return stage, tuple(kernels[number] for number, *_ in calls)
 
 
 def _view(nodes: Sequence[Node], data: Any) -> View:
     base, shape, strides, offset = data
     return View(nodes[base], tuple(shape), tuple(strides), offset)
-
-
-# ---- what takes long, and few ask for
-
-
-class _Late:
-    """The steps of a plan that is made again when they are asked for."""
-
-    def __init__(self, plan: Callable[[], Steps]) -> None:
-        self._plan = plan
-
-    @cached_property
-    def steps(self) -> Steps:
-        return self._plan()
-
-
-def _spec(again: _Late, number: int, place: int) -> Spec:
-    """The Spec of a call of a stage."""
-    stage = again.steps[number]
-    assert isinstance(stage, Stage)
-    return stage.calls[place].spec
-
-
-class _LateCall(StoredCall):
-    """A call whose Spec is found when it is asked for."""
-
-    _find: Callable[[], Spec]
-
-    @cached_property
-    def spec(self) -> Spec:  # of others it is a field
-        return self._find()
-
-
-def _late_call(views: Sequence[View], copies: bool, find: Callable[[], Spec]) -> StoredCall:
-    call = object.__new__(_LateCall)
-    vars(call).update(inputs=(*views[:-1],), output=views[-1], copies=copies, _find=find)
-    return call
-
-
-class _LatePartition(GraphPartition):
-    """A partition whose groups are made when they are asked for."""
-
-    _make: Callable[[], GraphPartition]
-
-    @cached_property
-    def groups(self) -> tuple[Group, ...]:  # of others it is a field
-        return self._make().groups
-
-
-def _late_partition(
-    graph: Graph, light: frozenset[Node], make: Callable[[], GraphPartition]
-) -> GraphPartition:
-    partition = object.__new__(_LatePartition)
-    vars(partition).update(graph=graph, light=light, _make=make)
-    return partition

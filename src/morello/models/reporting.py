@@ -187,7 +187,7 @@ def program_report(
     foreign: Callable[[Foreign], str] = lambda operator: "no operator computes it",
 ) -> ProgramReport:
     """The report of a compiled graph; `foreign` says why an operation is no operator of graphs."""
-    light = compiled.partition.light
+    light = compiled.light
 
     def why(node: Node) -> str:
         if isinstance(node.operator, Foreign):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from morello.base.errors import SpecError
@@ -17,28 +17,50 @@ from morello.runtime.argument import row_major_strides
 
 
 @dataclass(frozen=True)
-class StoredCall:
-    """A kernel, and where its arrays lie: views of nodes that are stored.
+class PlacedCall:
+    """Where the arrays of a kernel lie: views of nodes that are stored.
 
     One that `copies` computes nothing: its result has the elements of its only input, in order.
     """
 
-    spec: Spec
     inputs: tuple[View, ...]
     output: View
-    copies: bool = False
+    copies: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Stage:
+class StoredCall(PlacedCall):
+    """A call with the Spec of its kernel, which may be compiled later."""
+
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class PlacedStage:
     """Kernels that run one after the other, without the framework in between.
 
     The `inputs` are nodes that were stored before, the `outputs` those that are needed later.
     """
 
-    calls: tuple[StoredCall, ...]
+    calls: tuple[PlacedCall, ...]
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Stage(PlacedStage):
+    """A stage of calls whose kernels may be compiled later."""
+
+    calls: tuple[StoredCall, ...]
+
+
+Steps = Sequence[Stage | Node]
+"""Stages, and the nodes that are left to the framework, in the order to run."""
+
+
+def calls_of(steps: Iterable[Stage | Node]) -> list[StoredCall]:
+    """The calls of all stages, in the order to run."""
+    return [call for step in steps if isinstance(step, Stage) for call in step.calls]
 
 
 @dataclass(frozen=True)
@@ -151,14 +173,14 @@ class _Tasks:
         return base in self._groups or isinstance(base.operator, Concat)
 
     def _of_group(self, group: Group) -> _Task:
-        call = StoredCall(group.lowered.spec, group.lowered.inputs, whole(group.output))
+        call = StoredCall(group.lowered.inputs, whole(group.output), group.lowered.spec)
         return _Task(group.output, (call,), _bases([call]))
 
     def _copy(self, node: Node) -> _Task:
         view = copied_from(node, self._stored)
         lowered = copied(view)
         stored = View(node, view.shape, row_major_strides(view.shape, 1))
-        call = StoredCall(lowered.spec, lowered.inputs, stored, copies=True)
+        call = StoredCall(lowered.inputs, stored, lowered.spec, copies=True)
         return _Task(node, (call,), _bases([call]))
 
     def _concat(self, node: Node) -> _Task:
@@ -171,7 +193,7 @@ class _Tasks:
             offset = first * joined.strides[axis]
             place = View(node, source.shape, joined.strides, offset)
             lowered = copied(view_of(source, self._stored), place.strides)
-            calls.append(StoredCall(lowered.spec, lowered.inputs, place, copies=True))
+            calls.append(StoredCall(lowered.inputs, place, lowered.spec, copies=True))
         return _Task(node, tuple(calls), _bases(calls))
 
 

@@ -20,7 +20,7 @@ from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
 from morello.models.packing import packed, panels
-from morello.models.schedule import Stage, StoredCall
+from morello.models.schedule import PlacedCall, PlacedStage
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.argument import Argument
 from morello.runtime.kernel import allocator
@@ -79,7 +79,7 @@ class Segment:
     outputs: tuple[Node, ...]
     kernels: tuple[Kernel, ...]
     """In the order in which they run; one may run several times."""
-    calls: tuple[StoredCall, ...]
+    calls: tuple[PlacedCall, ...]
     """Those of the stage that it was made of."""
     places: tuple[tuple[Place, ...], ...]
     """Where the arguments of each of them lie."""
@@ -87,7 +87,7 @@ class Segment:
     threads: Threads
     """A pool of as many as the kernel takes that takes the most; `CALLER` if all take one."""
 
-    def __init__(self, stage: Stage, kernels: Sequence[Kernel]) -> None:
+    def __init__(self, stage: PlacedStage, kernels: Sequence[Kernel]) -> None:
         """The kernels are those of the stage's calls, in order."""
         self.inputs, self.outputs, self.kernels = stage.inputs, stage.outputs, tuple(kernels)
         self.calls = stage.calls

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.models.compiling import CompiledGraph
-from morello.models.cuts import kernel_calls
 from morello.models.kernels import prepacked
+from morello.models.schedule import calls_of
 
 LEAST_S = 10.0
 """A kernel is tuned for at least so many seconds, or not at all."""
@@ -43,11 +43,12 @@ def kernels_to_tune(compiled: CompiledGraph, seconds: float) -> list[TunedKernel
     be less than `LEAST_S` are left out, except for the first.
     """
     counted: dict[tuple[Spec, Spec], TunedKernel] = {}
-    for each in kernel_calls(compiled):
-        goal, impl = each.call.spec, each.kernel.impl
+    kernels = [kernel for segment in compiled.segments for kernel in segment.kernels]
+    for call, kernel in zip(calls_of(compiled.staged()), kernels, strict=True):
+        goal, impl = call.spec, kernel.impl
         if goal.parallel:
             continue
-        new = TunedKernel(goal, impl, prepacked(each.call), 0)
+        new = TunedKernel(goal, impl, prepacked(call), 0)
         known = counted.get((goal, impl.spec), new)
         counted[goal, impl.spec] = replace(known, calls=known.calls + 1)
     return _shared(sorted(counted.values(), key=lambda kernel: -kernel.cost), seconds)
