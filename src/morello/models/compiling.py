@@ -156,9 +156,7 @@ def compile_graph(
     """
     began = perf_counter()
     asked: GraphOptions = {"fuse_seconds": None, **options}
-    simple = _simplified(graph, asked)
-    asked.pop("winograd", None)
-    return _compiled(simple, None, framework, asked, began)
+    return _compiled(_simplified(graph, asked), None, framework, asked, began)
 
 
 def partitioned(graph: Graph, **options: Unpack[GraphOptions]) -> GraphPartition:
@@ -210,6 +208,7 @@ def _compiled(
     It `began` at this time of `perf_counter`.
     """
     asked = options.copy()
+    asked.pop("winograd", None)  # it simplified the graph
     seconds = asked.pop("fuse_seconds", 0.0)
     if seconds is not None and (not isinstance(seconds, int | float) or not seconds >= 0):
         raise SearchError(f"fuse_seconds is a number of seconds, or 0, not {quoted(seconds)}.")

@@ -241,7 +241,6 @@ class _Claiming:
         """The claim of a part; the search may find no kernel for what should have one."""
         if draft.part not in self._claims:
             asked: GraphOptions = {"fuse_seconds": None, **self._options}
-            asked.pop("winograd", None)
             try:
                 compiled = compile_partition(draft.partition, ONNX_RUNTIME, **asked)
             except (SearchError, SpecError):
