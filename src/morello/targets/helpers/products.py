@@ -411,10 +411,13 @@ static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, 
   const {scalar(rows)} *row;
   for (long i = 0; i < n; i += {w}) {{
     {body}
+    const float *x = a;
+    float *to = c + i * c_next;
     for (long r = 0; r < m; ++r) {{
-      const float *x = a + r * a_step;
-      float *to = c + r * c_step + i * c_next;
+      __asm__("" : "+r"(x), "+r"(to));  // no index register, which would split each multiply-add
       store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
+      x += a_step;
+      to += c_step;
     }}
   }}
 }}"""

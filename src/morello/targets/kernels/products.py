@@ -25,6 +25,8 @@ INTEGER_MULTIPLY_ADD = 1.0
 BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
+BOUND_LOAD = 0.54
+"""Cycles of a load from the nearest cache where loads are the bottleneck: two start in one."""
 REPEAT = {4: 0.6, 8: 1.0}
 """Cycles to repeat each of so many neighbours within a register: 8 are in two lanes."""
 EVERY_SECOND = 1.5
@@ -413,7 +415,8 @@ def block_sums(
     """A few rows of a times rows of b that are streamed, added to rows of c.
 
     c is in the cache beyond the nearest, in rows or panels. Each broadcast of an element of a
-    serves only one register, so nothing hides its `broadcast` cycles.
+    serves only one register, so nothing hides its `broadcast` cycles, and loads are the
+    bottleneck: one for each multiply-add, one of c, and one of each row of b.
     """
     scalars, rows, result = dtypes
     slower = 0.3 if reading.fetched == "L2" else 0.0
@@ -429,10 +432,11 @@ def block_sums(
         yield _rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
-        row = reading.rows * (MULTIPLY_ADD + broadcast) + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
-        row = row + crossing(s, 2, width)
-        each = slower + s.size("m") * row + reading.rows * crossing(s, 1, width)
-        cycles: Column = 14.0 + s.size("n") / width * each
+        products = (reading.rows + 1) * BOUND_LOAD + reading.rows * broadcast
+        row = products + SAME_SET * _rows_collide(s, 2, "n") + crossing(s, 2, width)
+        rows_of_b = reading.rows * (BOUND_LOAD + crossing(s, 1, width))
+        each = slower + s.size("m") * row + rows_of_b
+        cycles: Column = 4.0 + s.size("n") / width * each
         return cycles
 
     places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
