@@ -10,7 +10,7 @@ import pytest
 
 from morello.graph.graph import Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Cast, Cumulate, Input, Map, Reduce
+from morello.graph.operators import Cast, Cumulate, Gather, Input, Map, Reduce
 from morello.graph.rewriting import simplified
 from morello.importers.ranges import known_range
 
@@ -50,6 +50,42 @@ def test_no_integers_of_64_bits_are_computed(function: Callable[[Any], Any]) -> 
     assert all(each.dtype.itemsize < 8 for node in computed for each in (node, *node.inputs))
     for value, tensor in zip(evaluate(result.graph, [NUMBERS]), function(given), strict=True):
         np.testing.assert_array_equal(value, tensor.numpy())
+
+
+def test_no_integers_of_64_bits_are_computed_of_onnx() -> None:
+    """The positions of what is no padding, and what tables of small numbers have there."""
+    onnx = pytest.importorskip("onnx")
+    reading = pytest.importorskip("morello.importers.onnx.program")
+    table = np.arange(30, 0, -1)
+    constants = {"pad": np.array(1), "axis": np.array(1), "one": np.array([1]), "table": table,
+                 "row": table[None]}  # fmt: skip
+    make = onnx.helper.make_node
+    nodes = [
+        make("Equal", ["x", "pad"], ["padding"]),
+        make("Not", ["padding"], ["text"]),
+        make("Cast", ["text"], ["mask"], to=onnx.TensorProto.INT64),
+        make("CumSum", ["mask", "axis"], ["counted"]),
+        make("Mul", ["counted", "mask"], ["inside"]),
+        make("Add", ["inside", "one"], ["place"]),
+        make("Gather", ["table", "place"], ["taken"]),
+        make("GatherElements", ["row", "place"], ["along"], axis=1),
+        make("Less", ["place", "x"], ["less"]),
+    ]
+    typed = onnx.helper.make_tensor_value_info
+    outputs = [typed(name, onnx.TensorProto.INT64, None) for name in ("place", "taken", "along")]
+    outputs += [typed("less", onnx.TensorProto.BOOL, None)]
+    tensors = [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()]
+    given = [typed("x", onnx.TensorProto.INT64, NUMBERS.shape)]
+    graph = onnx.helper.make_graph(nodes, "graph", given, outputs, tensors)
+    read = reading.import_model(onnx.helper.make_model(graph)).graph
+    computing = Map | Cumulate | Gather
+    computed = [n for n in simplified(read).nodes if isinstance(n.operator, computing)]
+    assert all(each.dtype.itemsize < 8 for node in computed for each in (node, node.inputs[0]))
+    mask = NUMBERS != 1
+    place = mask.cumsum(1) * mask + 1
+    wanted = place, table[place], table[place], place < NUMBERS
+    for value, expected in zip(evaluate(read, [NUMBERS]), wanted, strict=True):
+        np.testing.assert_array_equal(value, expected)
 
 
 @pytest.mark.parametrize(

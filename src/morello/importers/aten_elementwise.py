@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.importers.aten_calls import AtenCall, Handler, promoted
-from morello.importers.ranges import known_range, narrowed, within_32_bits
+from morello.importers.ranges import all_narrowed, in_32_bits, known_range, narrowed, rounded
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -44,10 +44,6 @@ MOST_DIVIDED = 1 << 20
 """The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
 
 
-MOST_IN_FLOATS = 1 << 24
-"""The integer up to which f32 has all of them."""
-
-
 def unary(call: AtenCall) -> Node:
     return call.map(UNARY[call.name], call.cast(call.x))
 
@@ -66,16 +62,13 @@ def _combined(call: AtenCall, name: str, a: object, b: object) -> Node:
         raise call.refuse("of numbers alone")
     if call.type.dtype == bool:
         raise call.refuse("of bool")
-    return in_32_bits(call, lambda *small: call.map(name, *small), left, right)
+    return in_few_bits(call, lambda *small: call.map(name, *small), left, right)
 
 
-def in_32_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | float) -> Node:
+def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | float) -> Node:
     """A function of operands in the dtype of the result: in 32 bits, if 64 are not needed."""
-    if call.type.dtype == np.int64 and (small := _narrowed(operands)):
-        result = compute(*small)
-        if within_32_bits(result):
-            return call.cast(result)
-    return compute(*operands)
+    small = in_32_bits(compute, *operands) if call.type.dtype == np.int64 else None
+    return compute(*operands) if small is None else call.cast(small)
 
 
 def floor_division(call: AtenCall) -> Node:
@@ -115,33 +108,8 @@ def sum_or_difference(call: AtenCall) -> Node:
 def comparison(call: AtenCall) -> Node:
     operands = promoted(call, call["self"], call["other"])
     if any(isinstance(each, Node) and each.dtype == np.int64 for each in operands):
-        operands = _narrowed(operands) or _rounded(call, operands)
+        operands = all_narrowed(operands) or rounded(operands, call.build.cast)
     return call.map(COMPARISONS[call.name], *operands)
-
-
-def _narrowed(operands: Sequence[Node | float]) -> list[Node | float]:
-    """Operands of 64 bits in 32; none if some of them are not known to be small."""
-    narrow: list[Node | float] = []
-    for each in operands:
-        small = narrowed(each) if isinstance(each, Node) else each
-        if small is None or (isinstance(small, int) and abs(small) > np.iinfo(np.int32).max):
-            return []
-        narrow.append(small)
-    return narrow
-
-
-def _rounded(call: AtenCall, operands: list[Node | float]) -> list[Node | float]:
-    """Integers in f32, if one of them is known to be small: any other compares as it does rounded.
-
-    Rounding keeps the order, and takes no other integer to one that f32 has with its neighbours.
-    """
-    ranges = [known_range(each) if isinstance(each, Node) else (each, each) for each in operands]
-    if not any(within and max(map(abs, within)) < MOST_IN_FLOATS for within in ranges):
-        return operands
-    return [
-        call.build.cast(each, np.dtype(np.float32)) if isinstance(each, Node) else each
-        for each in operands
-    ]
 
 
 def logical(call: AtenCall) -> Node:

@@ -8,6 +8,7 @@ from itertools import product
 from morello.graph.graph import Node
 from morello.graph.operators import Dot, LayerNorm, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several
 from morello.importers.gaps import transposed_convolution
@@ -96,7 +97,7 @@ def unfolded(call: AtenCall) -> Node:
 
 
 def gathered(call: AtenCall) -> Node:
-    return taken_along(call.x, call["index"], call.axis())
+    return in_few_bits(call, lambda x: taken_along(x, call["index"], call.axis()), call.x)
 
 
 def lstm_cell(call: AtenCall) -> tuple[Node, ...]:

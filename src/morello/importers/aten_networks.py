@@ -23,7 +23,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
-from morello.importers.aten_elementwise import in_32_bits
+from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.resampling import means, resampled
 
 LOWEST = -1e30
@@ -244,7 +244,7 @@ def _joint(call: AtenCall) -> tuple[int, ...]:
 
 def cumulative_sum(call: AtenCall) -> Node:
     operator = Cumulate(call.axis())
-    return in_32_bits(call, lambda x: call.apply(operator, x), call.cast(call.x))
+    return in_few_bits(call, lambda x: call.apply(operator, x), call.cast(call.x))
 
 
 def softmax(call: AtenCall) -> Node:

@@ -6,7 +6,9 @@ be small is computed in 32.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from morello.importers.taking import NUMBERS
 
 Range = tuple[int, int]
 """The least and the greatest number that may occur."""
+
+MOST_IN_FLOATS = 1 << 24
+"""The integer up to which f32 has all of them."""
 
 _DEEPEST = 8
 """How many operations are looked through."""
@@ -107,6 +112,38 @@ def within_32_bits(node: Node) -> bool:
     """Whether no integer that a node computes is known to need more bits."""
     within, limits = _computed(node, _DEEPEST), np.iinfo(NUMBERS)
     return within is not None and limits.min <= within[0] and within[1] <= limits.max
+
+
+def in_32_bits(compute: Callable[..., Node], *operands: Node | float) -> Node | None:
+    """What is computed of integers of 64 bits, in 32; None if some of them may need more."""
+    small = all_narrowed(operands)
+    result = compute(*small) if small else None
+    return result if result and within_32_bits(result) else None
+
+
+def all_narrowed(operands: Sequence[Node | float]) -> list[Node | float]:
+    """Operands of 64 bits in 32; none if some of them are not known to be small."""
+    narrow: list[Node | float] = []
+    for each in operands:
+        small = narrowed(each) if isinstance(each, Node) else each
+        if small is None or (isinstance(small, int) and abs(small) > np.iinfo(NUMBERS).max):
+            return []
+        narrow.append(small)
+    return narrow
+
+
+def rounded(
+    operands: Sequence[Node | float], cast: Callable[[Node, np.dtype[Any]], Node]
+) -> list[Node | float]:
+    """Integers in f32, if one of them is known to be small: any other compares as it does rounded.
+
+    Rounding keeps the order, and takes no other integer to one that f32 has with its neighbours.
+    """
+    ranges = [known_range(each) if isinstance(each, Node) else (each, each) for each in operands]
+    if not any(within and max(map(abs, within)) < MOST_IN_FLOATS for within in ranges):
+        return [*operands]
+    f32 = np.dtype(np.float32)
+    return [cast(each, f32) if isinstance(each, Node) else each for each in operands]
 
 
 def narrowed(node: Node) -> Node | None:

@@ -18,6 +18,7 @@ from morello.graph.graph import Array, Node, Operator, TensorType, apply
 from morello.graph.interpreter import widened
 from morello.graph.operators import Cast, Concat, Constant, Gather, Map, Reshape
 from morello.graph.views import VIEWS
+from morello.importers.ranges import in_32_bits
 
 BOOL, INT32, INT64 = np.dtype(bool), np.dtype(np.int32), np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
@@ -194,6 +195,12 @@ def op(operator: Operator, *inputs: Node) -> Node:
 def function(name: str, *inputs: Node) -> Node:
     """A function of `Map`, elementwise."""
     return op(Map(name), *inputs)
+
+
+def in_few_bits(compute: Callable[..., Node], *operands: Node) -> Node:
+    """A function of operands: of integers of 64 bits it is computed in 32, where these suffice."""
+    small = in_32_bits(compute, *operands) if operands[0].dtype == INT64 else None
+    return compute(*operands) if small is None else cast(small, INT64)
 
 
 def cast(x: Node, dtype: np.dtype[Any]) -> Node:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from morello.graph.operators.elementwise import broadcast_shape
 from morello.importers.onnx.call import (
     BOOL,
     FLOATS,
+    INT64,
     INTEGERS,
     LeftError,
     OnnxCall,
@@ -19,6 +21,7 @@ from morello.importers.onnx.call import (
     cast,
     constant,
     function,
+    in_few_bits,
     known_dtype,
     number,
     op,
@@ -26,6 +29,7 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
+from morello.importers.ranges import all_narrowed, rounded
 
 _OF_FLOATS = {
     "Ceil": "ceil", "Cos": "cos", "Erf": "erf", "Exp": "exp", "Floor": "floor", "Log": "log",
@@ -64,12 +68,15 @@ def identity(call: OnnxCall) -> Node:
 
 @translates(*_OF_TWO)
 def of_two(call: OnnxCall) -> Node:
-    return function(_OF_TWO[call.type], *_broadcast(call))
+    return in_few_bits(partial(function, _OF_TWO[call.type]), *_broadcast(call))
 
 
 @translates(*_COMPARISONS)
 def comparison(call: OnnxCall) -> Node:
-    return function(_COMPARISONS[call.type], *_broadcast(call))
+    operands: list[Any] = [*_broadcast(call)]
+    if operands[0].dtype == INT64:
+        operands = all_narrowed(operands) or rounded(operands, cast)
+    return function(_COMPARISONS[call.type], *operands)
 
 
 @translates(*_LOGICAL)

@@ -26,6 +26,7 @@ from morello.importers.onnx.call import (
     constant,
     contents,
     function,
+    in_few_bits,
     known_dtype,
     number,
     op,
@@ -211,7 +212,8 @@ def tile(call: OnnxCall) -> Node:
 def gather(call: OnnxCall) -> Node:
     if not call[0].shape or 0 in call[0].shape:
         raise LeftError("it gathers from nothing")
-    return op(Gather(call.axis(0)), call[0], call[1])
+    operator = Gather(call.axis(0))
+    return in_few_bits(lambda x: op(operator, x, call[1]), call[0])
 
 
 @translates("GatherElements")
@@ -219,7 +221,7 @@ def gather_elements(call: OnnxCall) -> Node:
     x, index = call[0], call[1]
     if x.type.rank != index.type.rank or 0 in (*x.shape, *index.shape):
         raise LeftError("it gathers nothing, or along dimensions that do not fit")
-    return taken_along(x, index, call.axis(0))
+    return in_few_bits(lambda each: taken_along(each, index, call.axis(0)), x)
 
 
 @translates("DepthToSpace", "SpaceToDepth")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -25,6 +26,7 @@ from morello.importers.onnx.call import (
     along,
     constant,
     function,
+    in_few_bits,
     number,
     op,
     position,
@@ -100,7 +102,8 @@ def cumulated(call: OnnxCall) -> Node:
     if call.attribute("exclusive", 0) or call.attribute("reverse", 0):
         raise LeftError("it is exclusive or reversed")
     (axis,) = call.integers(1)
-    return op(Cumulate(position(axis, call[0].type.rank)), call[0])
+    operator = Cumulate(position(axis, call[0].type.rank))
+    return in_few_bits(partial(op, operator), call[0])
 
 
 @translates("Softmax", "LogSoftmax")
