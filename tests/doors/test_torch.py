@@ -179,7 +179,7 @@ class Decoder(nn.Module):  # type: ignore[misc, name-defined]
 
     def __init__(self, changes: bool = False) -> None:
         super().__init__()
-        self.inner, self.outer = nn.Linear(8, 16), nn.Linear(8, 8)
+        self.inner, self.outer, self.norm = nn.Linear(8, 16), nn.Linear(8, 8), nn.LayerNorm(8)
         self.changes = changes
 
     def forward(self, x: Any, keys: Any) -> Any:
@@ -190,7 +190,7 @@ class Decoder(nn.Module):  # type: ignore[misc, name-defined]
             key.add_(keys.sum())
         keys = keys * lanes.mT.view(-1).std()  # as it lies in torch
         scores = (query @ keys.mT).softmax(-1)
-        return self.outer((scores @ keys).relu()) + turned.mT, keys
+        return self.norm(self.outer((scores @ keys).relu())) + turned.mT, keys
 
 
 def test_few_shapes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

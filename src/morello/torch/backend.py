@@ -36,6 +36,7 @@ _KEPT = 100
 
 
 torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
+torch._dynamo.config.specialize_float = True  # else an epsilon may be a tensor that nobody knows
 
 
 @dataclass
