@@ -121,7 +121,7 @@ def test_random_programs(target: Target, tmp_path: Path) -> None:
 def test_best_programs(target: Target, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     random = Random(1)
-    specs = [matmul_spec((1, 1), (1, 1))]
+    specs = [matmul_spec((1, 1), (1, 1)), matmul_spec((2, 37), (37, 16))]
     specs += [random_spec(random, whole_panels=True) for _ in range(BEST_PROGRAMS)]
     impls = [reconstruct(s, target, search(s, target).decisions) for s in specs]
     saved = saved_programs(target.name)

@@ -117,6 +117,9 @@ class Emitter:
         body = self.emit(loop.body, tiles)
         self._around.pop()
         reduction = loop.accumulates_in_registers
+        parts = loop.in_chunks() if reduction and _only_products(body) else []
+        if len(parts) > 1:
+            return [line for part in parts for line in self._steps(node, part)]
         return [
             For(
                 variable, loop.size, loop.step, body,
@@ -423,6 +426,13 @@ def _only_barriers(statements: Sequence[Statement]) -> bool:
     """Whether there are barriers in statements, and no loops."""
     kinds = {type(statement) for statement in walk(statements)}
     return Barrier in kinds and For not in kinds
+
+
+def _only_products(statements: Sequence[Statement]) -> bool:
+    """Whether statements are sums of products, and what they load, without loops."""
+    inside = list(walk(statements))
+    calls = (s.spec.operation.is_product for s in inside if isinstance(s, Call))
+    return any(calls) and not any(isinstance(s, For) for s in inside)
 
 
 def _loads(statements: Sequence[Statement]) -> dict[str, MemoryView]:

@@ -17,6 +17,9 @@ Loop = Tile | Overlap | Split
 LONG = 32
 """Iterations from which on compilers keep a loop rather than unroll it."""
 
+CHUNK = 8
+"""The iterations of a chunk of a long loop whose number of iterations has no smaller divisor."""
+
 
 @dataclass(frozen=True)
 class MergedLoop:
@@ -52,6 +55,22 @@ class MergedLoop:
     def tiles(self, variable: str | None) -> list[View]:
         """The operands' tiles in an iteration, by the loop variable; those of the first if None."""
         return cut(self.spec, self.body.impl.spec, self.views, self.dim, 0, variable)
+
+    def in_chunks(self) -> list[MergedLoop]:
+        """A long loop as one of whole chunks, and one of the rest, if no chunks divide it.
+
+        Prefetches are spread evenly over chunks. All at once, they wait for one another: a sum of
+        863 products took 1.09 times as long.
+        """
+        whole = self.times // CHUNK * CHUNK * self.step
+        divided = any(self.times % chunk == 0 for chunk in range(2, CHUNK + 1))
+        if self.overlaps or self.times < LONG or divided:
+            return [self]
+        spec = replace(self.spec, sizes=with_size(self.spec, self.dim, self.size - whole))
+        views = cut(self.spec, spec, self.views, self.dim, whole)
+        first, rest = replace(self, size=whole), replace(self, size=self.size - whole)
+        rest = replace(rest, spec=spec, views=views)
+        return [first, rest] if _continues(first, rest) else [self]
 
     def strides(self) -> list[int]:
         """The elements from one iteration to the next, of each operand in memory."""
