@@ -40,6 +40,7 @@ SEARCHED = (
     ("avx2", "f32[128,768] @ f32[768,768]"),  # 4x24: all 16 registers are in use
     ("avx512", "f32[2048,2048] @ f32[2048,2048]"),
     ("avx512", "f32[128,96] @ f32[96,48]"),
+    ("avx512", "f32[4,64] @ f32[64,108]"),  # 28 sums, of which a loop inside adds to 24
 )
 
 

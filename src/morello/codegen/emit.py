@@ -85,6 +85,7 @@ class Emitter:
         self._numbers = count()
         self._in_use = 0
         self._around: list[str] = []  # the variables of the loops that are being emitted
+        self._arrays: dict[str, int] = {}  # arrays of registers by name, and how many they have
 
     def emit(self, node: ImplNode, views: Sequence[View]) -> list[Statement]:
         """The statements of a node of a complete Impl over these views of its operands."""
@@ -155,8 +156,12 @@ class Emitter:
         return [Barrier(variables[-1])] if variables else []
 
     def _free_registers(self, spec: Spec, views: Sequence[View]) -> int:
-        """The registers that these operands leave to what is computed with them."""
-        held = sum(view.count for view in views if isinstance(view, RegisterView))
+        """The registers that these operands leave to what is computed with them.
+
+        A tile may be a part of the sums that a loop around it computes: all of them are held.
+        """
+        arrays = {view.name for view in views if isinstance(view, RegisterView)}
+        held = sum(self._arrays[name] for name in arrays)
         return self.target.levels[self.target.registers].capacity - held
 
     # ---- convolutions
@@ -352,6 +357,7 @@ class Emitter:
             placement = tensor.placement
             name = self._name(f"{stem}_reg")
             view = register_view(name, placement.layout, tensor.shape, placement.vector)
+            self._arrays[view.name] = view.count
             return Registers(view, tensor.dtype, node.number)
         return self._buffer(node, f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
 
