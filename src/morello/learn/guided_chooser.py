@@ -104,7 +104,8 @@ class ByPrediction:
         scored = self._given.pop(id(impl), None)
         if scored is None:
             self._new(impl)
-            (scored,) = self._scored([impl], [()])
+            edges = self._walker and self._walker.edges(impl.decisions())
+            (scored,) = self._scored([impl], [tuple(edges or ())])
         self._measured.append((log(seconds), scored))
 
     def _scored(self, impls: Sequence[Impl], edges: Sequence[Edges]) -> list[Scored]:

@@ -117,6 +117,17 @@ class Split(_Loop):
         yield from loop_conditions(batch, self.dim, tile)
 
 
+def begins(loop: Rewrite, merged: Rewrite) -> bool:
+    """Whether a loop over larger tiles can be the first of those that were merged into one."""
+    return (
+        isinstance(loop, Tile | Split)
+        and isinstance(merged, type(loop))
+        and loop.dim == merged.dim
+        and loop.size > merged.size
+        and loop.size % merged.size == 0
+    )
+
+
 @dataclass(frozen=True)
 class Divide(Rewrite):
     """Tile or split a dimension into `factor` equal parts.

@@ -16,6 +16,7 @@ from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Edges, Rewrite
+from morello.rewrites.tile import begins
 from morello.space.space import Goal, Space
 from morello.targets.target import Condition, Target
 
@@ -165,18 +166,30 @@ class SearchGraph:
         return rewrite_of(self.space, int(self.nodes.kind[node]), int(self.nodes.key[node]), rule)
 
     def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:
-        """The edges of a program's decisions, in pre-order; None if any is not in the graph."""
+        """The edges of a program's decisions, in pre-order; None if any is not in the graph.
+
+        A loop may be several in the graph that were merged.
+        """
         start, order, *_ = self.bounds
         remaining = iter(decisions)
         edges: list[int] = []
 
-        def down(node: int) -> bool:
-            wanted = next(remaining)
-            for edge in order[start[node] : start[node + 1]].tolist():
+        def down(node: int, wanted: Rewrite) -> bool:
+            leaving = order[start[node] : start[node + 1]].tolist()
+            for edge in leaving:
                 if self.rewrite(edge) == wanted:
                     edges.append(edge)
-                    first, last = self.edges.first_child[edge : edge + 2].tolist()
-                    return all(down(child) for child in self.edges.child[first:last].tolist())
+                    return all(down(child, next(remaining)) for child in self._children(edge))
+            for edge in leaving:
+                children = self._children(edge)
+                if begins(self.rewrite(edge), wanted) and len(children) == 1:
+                    edges.append(edge)
+                    return down(children[0], wanted)
             return False
 
-        return edges if down(0) else None
+        return edges if down(0, next(remaining)) else None
+
+    def _children(self, edge: int) -> list[int]:
+        first, last = self.edges.first_child[edge : edge + 2].tolist()
+        nodes: list[int] = self.edges.child[first:last].tolist()
+        return nodes
