@@ -12,6 +12,7 @@ from benchmarks.cuts import CutTiming, Row
 from benchmarks.tuning import compare
 from morello import api
 from morello.learn.choosers import ORDERS, Order
+from morello.learn.label import Labels
 from morello.learn.tune import Trial, Tuning
 
 IMPL, _ = api.implement("f32[4,4] @ f32[4,4]", target="avx2")
@@ -19,7 +20,8 @@ IMPL, _ = api.implement("f32[4,4] @ f32[4,4]", target="avx2")
 
 def tuned(*ratios: float) -> Tuning:
     """One program a second, of which the first is the search's first choice."""
-    trials = [Trial(IMPL, ratio, float(n)) for n, ratio in enumerate((1.0, *ratios), start=1)]
+    none = Labels.none(cold=False)
+    trials = [Trial(IMPL, ratio, float(n), none) for n, ratio in enumerate((1.0, *ratios), start=1)]
     return Tuning(1e-3, tuple(trials), 0, float(len(trials)), 10.0, 0.0)
 
 

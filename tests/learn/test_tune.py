@@ -14,6 +14,7 @@ from random import Random
 from time import monotonic
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from morello import api
@@ -28,13 +29,17 @@ from morello.learn import hardware
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.choosers import ORDERS, Order
+from morello.learn.corpus import read
+from morello.learn.dataset import program_group
 from morello.learn.guided_chooser import EXPLORE, ByPrediction
 from morello.learn.label import source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
-from morello.learn.tune import Enough, Trial, Tuning, plan, tune
+from morello.learn.trials import Trials, all_trials
+from morello.learn.tune import Enough, Tuning, plan, tune
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
+from morello.native.toolchain import find_compiler
 from morello.search.budget import UNTIMED
 from morello.search.pruned_space import PrunedSpace
 from morello.search.sample import Walker, sampling_graph
@@ -95,7 +100,7 @@ def test_the_best_is_not_slower_than_the_first_choice(learned: Tuning) -> None:
 
 def test_the_curve_falls(learned: Tuning) -> None:
     many = replace(learned, trials=tuple(
-        Trial(learned.trials[0].impl, ratio, 1.0 + n)
+        replace(learned.trials[0], ratio=ratio, hardware_s=1.0 + n)
         for n, ratio in enumerate([1.0, 1.2, 0.8, 0.9, 0.8, 0.5])
     ))  # fmt: skip
     assert [spent for spent, _ in many.curve] == [1.0, 3.0, 6.0]
@@ -222,6 +227,8 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     predicted, drawn = FEW - FEW // EXPLORE, FEW // EXPLORE
     assert first[0][:predicted] == other[0][:predicted]  # the search's choices
     assert drawn and first[0][predicted:] != other[0][predicted:]
+    merged = Walker(graph, Random(0)).edges(first[0][0].decisions())  # as saved programs are
+    assert merged is not None and len(merged) >= len(first[0][0].decisions())
     every = [generate(impl).text for batch in first for impl in batch]
     assert len(set(every)) == len(every) == 3 * FEW
 
@@ -301,8 +308,29 @@ def test_later_calls_use_what_a_table_has(
     assert statistics is not None and statistics.measured == 2 and statistics.specs == 0
     assert saved.load(json.loads(schedule.read_text())) == impl
     assert main(command) == 0
-    assert [one["known"] for one in options] == [[], [impl]]
+    assert [one["known"] for one in options] == [[], [impl, faster.trials[0].impl]]
     assert api.implement(EXPRESSION, table=path)[0] == impl
+
+
+def test_trials_are_kept_for_later(learned: Tuning, tmp_path: Path) -> None:
+    spec, target = plan(EXPRESSION)
+    compiler = find_compiler()
+    trials = Trials.of(spec, target, compiler, tmp_path)
+    assert trials.fastest() == []
+    labels = [one.labels for one in learned.trials]
+    for impls in ([one.impl for one in learned.trials[:4]], [one.impl for one in learned.trials]):
+        trials.add(impls, labels[: len(impls)], 3e9)
+    found = trials.fastest()
+    assert {generate(impl).text for impl, _ in found} == {*texts(learned)}
+    assert [seconds for _, seconds in found] == sorted(seconds for _, seconds in found)
+    of_first = next(seconds for impl, seconds in found if impl == learned.trials[0].impl)
+    assert of_first == pytest.approx(float(np.nanmin(labels[0].repeats)) * 1e-9, rel=1e-6)
+    assert len(all_trials(tmp_path, target, compiler)) == len(found)
+    assert all_trials(tmp_path, replace(target, name="other"), compiler) == []
+    group = program_group(read(trials.path))  # as for training
+    assert group.family == "tuned" and len(group.seconds) == len(found)
+    trials.path.write_bytes(b"damaged")
+    assert trials.fastest() == all_trials(tmp_path, target, compiler) == []
 
 
 def test_the_fastest_is_remembered(

@@ -22,6 +22,7 @@ from morello.cli.arguments import add_json
 from morello.cli.hints import hint
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
+from morello.learn.trials import all_trials, trials_folder
 from morello.measure.calibrate.fit import FitQuality
 from morello.measure.calibrate.run import CalibrationOutcome, calibrate
 from morello.native.toolchain import find_compiler
@@ -52,17 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure this machine's costs, and save them if they are better than those shipped."""
-    cpu, target = host_cpu(), uncalibrated()
+    cpu, target, compiler = host_cpu(), uncalibrated(), find_compiler()
     path: Path = arguments.output or default_path(cpu)
     if not arguments.dry_run:
         make_folder(path)
         check_writable(path)
     with _progress() as report:
-        outcome = calibrate(target, _current(), cpu, find_compiler(), report)
+        outcome = calibrate(target, _current(), cpu, compiler, report)
     written = outcome.better and not arguments.dry_run
     if written:
         save(outcome.calibration, path)
-    local = correction(target, outcome.timed)
+    trials = all_trials(trials_folder(), target, compiler)
+    local = correction(target, [*outcome.timed, *trials])
     if local is not None and written:
         write_local(local_path(path), local)
     if arguments.json:

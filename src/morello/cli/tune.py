@@ -33,7 +33,9 @@ from morello.cli.program import opened
 from morello.frontends.ranges import family
 from morello.impl import saved
 from morello.ir.spec import Spec
+from morello.learn.trials import Trials, trials_folder
 from morello.learn.tune import Enough, Tuning, plan, tune
+from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
@@ -46,6 +48,9 @@ MODEL_SUFFIX: Final = ".onnx"
 HEIGHT: Final = 10
 STEPS: Final = 2 * WIDTH
 """The points of a curve."""
+
+AGAIN: Final = 3
+"""So many of the fastest programs of earlier tunings are measured again."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +212,15 @@ def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | Non
     kept = None if table is None else load_program(task.goal or spec, target, table, weights)
     before = kept.measured if kept is not None and kept.impl.spec == spec else 0
     known = [kept.impl] if kept is not None and before else []
+    toolchain = find_compiler(arguments.compiler)
+    trials = None if table is None else Trials.of(spec, target, toolchain, trials_folder())
+    earlier = [] if trials is None else trials.fastest()
+    known += [impl for impl, _ in earlier[:AGAIN] if impl not in known]
     tuning: Tuning | None = None
     interrupted = False
     steps = tune(
         spec, target, task.seconds, order=arguments.order, seed=arguments.seed, known=known,
+        earlier=[pair for pair in earlier if pair[0] not in known],
         enough=Enough(arguments.programs, arguments.plateau, arguments.until),
         compiler=arguments.compiler,
     )  # fmt: skip
@@ -225,8 +235,11 @@ def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | Non
             interrupted = True
     assert tuning is not None
     best = tuning.best.impl
+    if trials is not None:
+        impls, labels = zip(*((one.impl, one.labels) for one in tuning.trials), strict=True)
+        trials.add(impls, labels, Stopwatch(toolchain).hertz())
     tried = len(tuning.trials) - 1 + tuning.failed
-    if table is not None and tried >= max(1, len(known)):  # else its program may be faster
+    if table is not None and tried:  # else its program, measured first, may be faster
         measured = before + len(tuning.trials)
         store_program(best, table, measured, tuning.gap, goal=task.goal)
     if arguments.save is not None:

@@ -48,11 +48,14 @@ class CollectProgress:
     problem: str = ""
 
 
-def name_of(expression: str) -> str:
-    """The name of a Spec's file: its expression in characters for files, and a part of its hash."""
+def name_of(expression: str, key: str = "") -> str:
+    """The name of a Spec's file: its expression in characters for files, and a part of its hash.
+
+    That of a `key` if there is one, which says what tells files of the same expression apart.
+    """
     plain = "".join(c if c.isalnum() else "-" for c in expression)
     short = "-".join(part for part in plain.split("-") if part)[:60]
-    return f"{short}-{hashlib.sha256(expression.encode()).hexdigest()[:6]}{SUFFIX}"
+    return f"{short}-{hashlib.sha256((key or expression).encode()).hexdigest()[:6]}{SUFFIX}"
 
 
 def collect(
@@ -122,7 +125,8 @@ class MeasuringMachine:
         tell(phase="time")
         with Worker() as worker:
             labels = timed(worker, expression, programs, self.compiler, cold, self._patience)
-        about = self._about(goal) | {"family": family, "expression": expression}
+        about = about_here(goal, self.target, self.compiler)
+        about |= {"family": family, "expression": expression, "hertz": self.hertz}
         schedules: list[list[dict[str, Any]]] = [
             save(program.impl)["rewrites"] for program in programs
         ]
@@ -130,22 +134,25 @@ class MeasuringMachine:
         origins = [proposal.origin for proposal, program in pairs if program is not None]
         return kept(about, schedules, origins, labels)
 
-    def _about(self, goal: Spec) -> dict[str, Any]:
-        machine, target = host_machine(), self.target
-        return {
-            "cpu": host_cpu().name,
-            "microarchitecture": machine.name if machine else "",
-            "target": target.name,
-            "compiler": str(self.compiler),
-            "hertz": self.hertz,
-            "caches": {level.name: level.capacity for level in target.levels[1:]},
-            "spec": spec_data(goal, target),
-        }
-
     def _patience(self, programs: Sequence[Compiled]) -> float:
         if len(programs) == 1:
             return ALONE_S
         return seconds_for([program.impl for program in programs], self.hertz)
+
+
+def about_here(goal: Spec | None, target: Target, compiler: Compiler) -> dict[str, Any]:
+    """What a corpus says of this machine, and of a goal if there is one; not of its clock."""
+    machine = host_machine()
+    about = {
+        "cpu": host_cpu().name,
+        "microarchitecture": machine.name if machine else "",
+        "target": target.name,
+        "compiler": str(compiler),
+        "caches": {level.name: level.capacity for level in target.levels[1:]},
+    }
+    if goal is None:
+        return about
+    return about | {"expression": goal.expression, "spec": spec_data(goal, target)}
 
 
 def summary(folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,25 @@ class MeasuredSpec:
         """The machine that they were measured on, with the current costs of its kind."""
         return recorded(self.about["microarchitecture"], self.about["caches"])
 
-    def impls(self) -> list[Impl | None]:
-        """The programs; None for those that the current rewrites do not allow."""
+    def only(self, chosen: Sequence[int]) -> MeasuredSpec:
+        """The programs with these numbers."""
+        rows = np.array(chosen, np.intp)
+        return replace(
+            self,
+            schedules=[self.schedules[n] for n in chosen],
+            origins=self.origins[rows],
+            repeats=self.repeats[rows],
+            reference=self.reference[rows],
+            cold=self.cold[rows],
+        )
+
+    def impls(self, target: Target | None = None) -> list[Impl | None]:
+        """The programs, for another target if one is given.
+
+        None for those that the current rewrites do not allow.
+        """
         programs: list[Impl | None] = []
-        target = self.target
+        target = target or self.target
         for rewrites in self.schedules:
             saved = {"morello": SAVED, "target": self.about["target"], "cores": 1,
                      "limits": self.about["caches"], "spec": self.about["spec"],
@@ -103,15 +118,11 @@ def kept(
 ) -> MeasuredSpec:
     """The programs that have times, with these times."""
     timed = ~np.isnan(labels.repeats).all(axis=1)
-    where = np.flatnonzero(timed)
-    return MeasuredSpec(
-        {**about, "lost": int((~timed).sum()), "wrong": int(labels.wrong.sum())},
-        [schedules[i] for i in where.tolist()],
-        np.array(origins, np.int8)[where],
-        labels.repeats[where],
-        labels.reference[where],
-        labels.cold[where],
+    about = {**about, "lost": int((~timed).sum()), "wrong": int(labels.wrong.sum())}
+    every = MeasuredSpec(
+        about, schedules, np.array(origins, np.int8), labels.repeats, labels.reference, labels.cold
     )
+    return every.only(np.flatnonzero(timed).tolist())
 
 
 def write(path: Path, measured: MeasuredSpec) -> None:

@@ -19,8 +19,8 @@ from morello.search.session import Session
 from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
-ORIGINS = ("best", "random", "mutated")
-"""Where a program comes from; corpora number these."""
+ORIGINS = ("best", "random", "mutated", "tuned")
+"""Where a program comes from; corpora number these. The last are those that tuning chose."""
 
 PARENTS = 12
 """How many of the best programs are mutated, and then their mutations."""

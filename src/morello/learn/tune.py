@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
+from math import inf, isnan
 from random import Random
 from time import monotonic
 
@@ -75,12 +75,13 @@ class Enough:
 class Trial:
     """A correct program and its time, as a multiple of the first choice's, timed with it.
 
-    `hardware_s` are the seconds that programs had run until then.
+    `labels` are all its times, and `hardware_s` the seconds that programs had run until then.
     """
 
     impl: Impl
     ratio: float
     hardware_s: float
+    labels: Labels
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def tune(
     predictor: Predictor | None = None,
     seed: int = 0,
     known: Sequence[Impl] = (),
+    earlier: Sequence[tuple[Impl, float]] = (),
     enough: Enough = Enough(),
     compiler: str | None = None,
 ) -> Generator[Tuning, None, None]:
@@ -161,8 +163,9 @@ def tune(
     take, then others in an order. "learned": those predicted fastest of the search's choices and
     of mutations, by the predictor (by default the machine's learned model, else the affine cost),
     corrected by what was measured. "affine": the search's choices by cost. "random": random
-    programs. Raises `MorelloError` if the first choice cannot be found, built or timed, or is
-    wrong.
+    programs. Those measured `earlier`, with the seconds of a call, are not measured again, but
+    correct predictions, and are varied. Raises `MorelloError` if the first choice cannot be found,
+    built or timed, or is wrong.
     """
     began = monotonic()
     ends = began + Budget(seconds).seconds
@@ -182,7 +185,7 @@ def tune(
             chooser = ByAffineCost(session, ends)
         else:
             chooser = AtRandom(session, random, ends)
-        yield from run.batches(chooser, known)
+        yield from run.batches(chooser, known, earlier)
         yield run.confirmed()
 
 
@@ -221,7 +224,7 @@ class _Run:
                 f"after {FIRST_S:.0f} s; make the sizes smaller."
             )
         self._alone_s = self._each_s = built - started + self._hardware_s
-        self._trials = [Trial(first, 1.0, self._hardware_s)]
+        self._trials = [Trial(first, 1.0, self._hardware_s, labels)]
 
     def so_far(self) -> Tuning:
         """The results so far."""
@@ -230,9 +233,14 @@ class _Run:
             monotonic() - self._began, self._gap,
         )  # fmt: skip
 
-    def batches(self, chooser: Chooser, known: Sequence[Impl]) -> Iterator[Tuning]:
+    def batches(
+        self, chooser: Chooser, known: Sequence[Impl], earlier: Sequence[tuple[Impl, float]]
+    ) -> Iterator[Tuning]:
         """Measure known programs in any case, then chosen ones while there is time."""
         chooser.learn(self._first.impl, self._first_s)
+        for impl, seconds in earlier:
+            chooser.learn(impl, seconds)
+        known = [impl for impl in known if impl != self._first.impl]
         if known:
             self._measure(known, chooser, inf)
             yield self.so_far()
@@ -255,15 +263,19 @@ class _Run:
             if id(fastest[0].impl) in sure or (len(sure) > 1 and monotonic() > self._ends):
                 return self.so_far()
             again = [trial.impl for trial in fastest if id(trial.impl) not in sure]
-            ratios = {id(impl): nan for impl in again}
+            new: dict[int, Trial | None] = {id(impl): None for impl in again}
             tell(phase="build")
             if alone := [x for x in compiled_apart(again, self._compiler, 1) if x is not None]:
-                new_ratios = self._ratios(alone, self._enough)
-                ratios |= zip([id(x.impl) for x in alone], new_ratios, strict=True)
-            trials = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
-            self._trials = [trial for trial in trials if not isnan(trial.ratio)]
+                timed_again = self._timed(alone, self._enough)
+                new |= zip([id(x.impl) for x in alone], timed_again, strict=True)
+            trials = [(trial, new.get(id(trial.impl), trial)) for trial in self._trials]
+            self._trials = [
+                replace(later, hardware_s=trial.hardware_s)
+                for trial, later in trials
+                if later is not None
+            ]
             self._failed += len(trials) - len(self._trials)
-            sure |= ratios.keys()
+            sure |= new.keys()
 
     def _size(self) -> int:
         """How many programs to measure next, at most a file of them.
@@ -283,22 +295,25 @@ class _Run:
         together = -(-len(impls) // available_threads())
         built = compiled_apart(impls, self._compiler, together, ends)
         programs = [program for program in built if program is not None]
-        ratios = self._ratios(programs, patience) if programs else []
-        for program, ratio in zip(programs, ratios, strict=True):
-            if not isnan(ratio):
-                self._trials.append(Trial(program.impl, ratio, self._hardware_s))
-                chooser.learn(program.impl, ratio * self._first_s)
-        self._failed += len(impls) - sum(not isnan(ratio) for ratio in ratios)
+        trials = [x for x in self._timed(programs, patience) if x is not None] if programs else []
+        for trial in trials:
+            chooser.learn(trial.impl, trial.ratio * self._first_s)
+        self._trials += trials
+        self._failed += len(impls) - len(trials)
         self._each_s = (monotonic() - began) / len(impls)
 
-    def _ratios(self, programs: Sequence[Compiled], patience: Patience) -> list[float]:
-        """Least times as multiples of the first choice's, timed in turns; nan for failed ones."""
+    def _timed(self, programs: Sequence[Compiled], patience: Patience) -> list[Trial | None]:
+        """Programs timed in turns with the first choice; None for failed ones."""
         labels = self._labels(programs, patience, [self._first])
         # The least of all, as its times at one moment may be noisy; fmin ignores nan.
         reference = float(np.fmin.reduce(labels.reference, axis=None))
         self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
-        ratios: list[float] = (np.fmin.reduce(labels.repeats, axis=1) / reference).tolist()
-        return ratios
+        ratios = (np.fmin.reduce(labels.repeats, axis=1) / reference).tolist()
+        return [
+            None if isnan(ratio)
+            else Trial(program.impl, ratio, self._hardware_s, labels.rows(slice(n, n + 1)))
+            for n, (program, ratio) in enumerate(zip(programs, ratios, strict=True))
+        ]  # fmt: skip
 
     def _labels(
         self, programs: Sequence[Compiled], patience: Patience, reference: Sequence[Compiled]
