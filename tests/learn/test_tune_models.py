@@ -9,33 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
+from morello.base.errors import SearchError
 from morello.cli.parser import main
 from morello.importers.text import graph_of
 from morello.memo import Table
 from morello.models import compile_graph
-from morello.models.tuning import LEAST_S, kernels_to_tune
+from morello.models.tuning import LEAST_S, first_share, kernels_to_tune
 
 PROGRAM = "relu(f32[32,64] @ f32[64,64]) @ f32[64,64] + f32[64]"
 
 
 def test_time_is_divided_by_cost() -> None:
     compiled = compile_graph(graph_of(PROGRAM), threads=1, gap=1.0, fuse_seconds=0)
-    kernels = kernels_to_tune(compiled, 1e4)
+    kernels = kernels_to_tune(compiled)
     assert sum(kernel.calls for kernel in kernels) == sum(
         len(segment.kernels) for segment in compiled.segments
     )
-    assert sum(kernel.seconds for kernel in kernels) == pytest.approx(1e4)
-    shares = [kernel.seconds / kernel.cost for kernel in kernels]
-    assert shares == pytest.approx([1e4 / sum(kernel.cost for kernel in kernels)] * len(kernels))
-    assert [kernel.cost for kernel in kernels] == sorted((k.cost for k in kernels), reverse=True)
-
-
-def test_kernels_with_little_time_are_left_out() -> None:
-    compiled = compile_graph(graph_of(PROGRAM), threads=1, gap=1.0, fuse_seconds=0)
-    every = kernels_to_tune(compiled, 1e4)
-    assert len(every) > 1
-    (only,) = kernels_to_tune(compiled, 1.5 * LEAST_S)
-    assert only.goal == every[0].goal and only.seconds == pytest.approx(1.5 * LEAST_S)
+    costs = [kernel.cost for kernel in kernels]
+    assert len(costs) > 1 and costs == sorted(costs, reverse=True)
+    shares = [first_share([5, 3, 2], 1e4), first_share([3, 2], 5e3), first_share([2], 2e3)]
+    assert shares == pytest.approx([5e3, 3e3, 2e3])
+    assert first_share([3, 2], 6e3) == pytest.approx(3.6e3)  # what others left is divided, too
+    assert first_share([5, 3, 2], 1.5 * LEAST_S) == pytest.approx(1.5 * LEAST_S)
 
 
 def test_a_model_uses_what_was_found_for_its_kernels(
@@ -64,6 +59,28 @@ def test_a_model_uses_what_was_found_for_its_kernels(
     x = np.random.default_rng(1).uniform(-1, 1, (32, 16)).astype(np.float32)
     wanted = np.maximum(x.astype(np.float64) @ array, 0)
     np.testing.assert_allclose(compiled(x)[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_files_of_stablehlo_are_tuned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jax = pytest.importorskip("jax")
+    asked: list[tuple[str, float]] = []
+
+    def refused(task: Any, seconds: float, *others: object) -> None:
+        asked.append((task.expression, seconds))
+        raise SearchError("not now")
+
+    monkeypatch.setattr("morello.cli.tune._tuned", refused)
+    array = jax.ShapeDtypeStruct((16, 16), "float32")
+    exported = jax.export.export(jax.jit(lambda x, w: jax.numpy.tanh(x) @ w))(array, array)
+    path = tmp_path / "model.mlir"
+    path.write_text(exported.mlir_module())
+    assert main(["tune", str(path), "--seconds", "900"]) in (0, 2)
+    assert "not now" in "".join(capsys.readouterr())
+    assert sum("16,16" in text for text, _ in asked) == len(asked) > 0 and asked[0][1] <= 900
+    assert main(["tune", str(path), "--shape", "x=1"]) == 2
+    assert "--shape" in capsys.readouterr().err
 
 
 def test_what_cannot_be_tuned_of_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

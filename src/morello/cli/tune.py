@@ -9,7 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -44,7 +45,13 @@ from morello.search.budget import Budget
 from morello.status_line import StatusLine
 from morello.tables import OFF
 
-MODEL_SUFFIX: Final = ".onnx"
+if TYPE_CHECKING:
+    from morello.graph.frameworks import Framework
+    from morello.graph.graph import Graph
+
+MODELS: Final = (".onnx", ".mlir")
+"""The suffixes of models: of ONNX, and of StableHLO, as JAX exports it."""
+
 HEIGHT: Final = 10
 STEPS: Final = 2 * WIDTH
 """The points of a curve."""
@@ -89,7 +96,7 @@ class TuningOutcome:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "expression", metavar="EXPR",
-        help='such as "f32[m,64] @ f32[64,64]"; or a model, such as model.onnx',
+        help='such as "f32[m,64] @ f32[64,64]"; or a model: model.onnx, or StableHLO, model.mlir',
     )  # fmt: skip
     parser.add_argument(
         "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
@@ -124,15 +131,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """An expression or a Spec to tune for, so many seconds long.
+    """An expression or a Spec to tune for.
 
-    A kernel of a model has calls, and as `goal` what was asked for, if its weights are prepacked.
+    A kernel of a model has calls and the cost of all, and as `goal` what was asked for, if its
+    weights are prepacked.
     """
 
     what: str | Spec
-    seconds: float
     goal: Spec | None = None
     calls: int = 1
+    cost: float = 0.0
 
     @property
     def expression(self) -> str:
@@ -152,9 +160,15 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{arguments.save} can have the schedule of one Spec, and these are "
                 f"{len(tasks)}; give a table with --db."
             )
-        for task in tasks:
+        left = arguments.seconds
+        for number, task in enumerate(tasks):
             try:
-                outcomes.append(_tuned(task, arguments, table))
+                seconds = _share(tasks, number, left) if task.cost else arguments.seconds
+                if not seconds:
+                    break
+                began = monotonic()
+                outcomes.append(_tuned(task, seconds, arguments, table))
+                left -= monotonic() - began
                 interrupted = outcomes[-1].interrupted
             except KeyboardInterrupt:
                 if not outcomes:
@@ -174,37 +188,66 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
-    """Each Spec of a family, or the kernels of a model that take most of its time."""
-    if not arguments.expression.endswith(MODEL_SUFFIX):
+    """Each Spec of a family, or the kernels of a model, those first that take most of its time."""
+    if not arguments.expression.endswith(MODELS):
         members = family(arguments.expression, arguments.sizes).expressions()
-        return [_Task(text, arguments.seconds) for _, text in members]
+        return [_Task(text) for _, text in members]
     Budget(arguments.seconds)  # raises before the model is compiled, which takes longer
-    from morello.graph.frameworks import ONNX_RUNTIME
-    from morello.importers.onnx import import_model, read_model
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
 
-    program = import_model(read_model(Path(arguments.expression)), shapes_of(arguments))
+    graph, framework = _model(arguments)
     with progress() as report:
         compiled = compile_graph(
-            program.graph, ONNX_RUNTIME, target=arguments.target, threads=1, table=table or OFF,
+            graph, framework, target=arguments.target, threads=1, table=table or OFF,
             compiler=arguments.compiler, progress=report,
         )  # fmt: skip
-    kernels = kernels_to_tune(compiled, arguments.seconds)
+    kernels = kernels_to_tune(compiled)
     if not kernels:
         raise GraphError(f"{arguments.expression} has no kernels to tune", "give another model")
     return [
         _Task(
             kernel.impl.spec,
-            kernel.seconds,
             kernel.goal if kernel.prepacked else None,
             kernel.calls,
+            kernel.cost,
         )
         for kernel in kernels
     ]
 
 
-def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | None) -> TuningOutcome:
+def _share(tasks: Sequence[_Task], number: int, left: float) -> float:
+    """How many of the seconds left a kernel of a model gets; 0 if the others took them."""
+    from morello.models.tuning import LEAST_S, first_share
+
+    if number and left < LEAST_S:
+        return 0.0
+    return first_share([task.cost for task in tasks[number:]], left)
+
+
+def _model(arguments: argparse.Namespace) -> tuple[Graph, Framework]:
+    """The graph of the model in a file, and the framework whose programs are grouped as it is."""
+    from morello.graph import frameworks
+
+    path, shapes = Path(arguments.expression), shapes_of(arguments)
+    if path.suffix == ".onnx":
+        from morello.importers.onnx import import_model, read_model
+
+        return import_model(read_model(path), shapes).graph, frameworks.ONNX_RUNTIME
+    if shapes:
+        raise GraphError("shapes are fixed in StableHLO", "leave out --shape")
+    try:
+        from morello.importers.stablehlo import read
+    except ImportError as error:
+        raise GraphError(
+            f"StableHLO is read by JAX ({error})", "`pip install morello[jax]`"
+        ) from None
+    return read(path), frameworks.JAX
+
+
+def _tuned(
+    task: _Task, seconds: float, arguments: argparse.Namespace, table: ProgramTable | None
+) -> TuningOutcome:
     """Tune for a task and keep the result; interrupts before the first one are raised."""
     expression = task.expression
     spec, target = plan(task.what, arguments.target)
@@ -219,7 +262,7 @@ def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | Non
     tuning: Tuning | None = None
     interrupted = False
     steps = tune(
-        spec, target, task.seconds, order=arguments.order, seed=arguments.seed, known=known,
+        spec, target, seconds, order=arguments.order, seed=arguments.seed, known=known,
         earlier=[pair for pair in earlier if pair[0] not in known],
         enough=Enough(arguments.programs, arguments.plateau, arguments.until),
         compiler=arguments.compiler,
@@ -236,7 +279,7 @@ def _tuned(task: _Task, arguments: argparse.Namespace, table: ProgramTable | Non
     assert tuning is not None
     best = tuning.best.impl
     if trials is not None:
-        impls, labels = zip(*((one.impl, one.labels) for one in tuning.trials), strict=True)
+        impls, labels = zip(*((t.impl, t.labels) for t in tuning.trials), strict=True)
         trials.add(impls, labels, Stopwatch(toolchain).hertz())
     tried = len(tuning.trials) - 1 + tuning.failed
     if table is not None and tried:  # else its program, measured first, may be faster
@@ -270,7 +313,7 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
         grid.add_row(escape(outcome.expression), *cells)
     if tuned:
         console.print(grid)
-    if arguments.expression.endswith(MODEL_SUFFIX):
+    if arguments.expression.endswith(MODELS):
         first = sum(outcome.calls * tuning.first_s for outcome, tuning in tuned)
         best = sum(outcome.calls * tuning.best_s for outcome, tuning in tuned)
         console.print(f"these kernels of the model: {readable(first)} before, {readable(best)} now")

@@ -85,15 +85,15 @@ def trials_folder() -> Path:
 
 def all_trials(folder: Path, target: Target, compiler: Compiler) -> list[Timed]:
     """Programs of all Specs with trials of this machine, target and compiler, `FITTED` of each."""
-    found: list[Timed] = []
+    programs: list[Timed] = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with suppress(MorelloError):
             measured = read(path)
             here = about_here(None, target, compiler)
             if here.items() <= measured.about.items():
                 every = max(1, len(measured.schedules) // FITTED)
-                found += _some(measured, target, slice(None, None, every))
-    return found
+                programs += _some(measured, target, slice(None, None, every))
+    return programs
 
 
 def _some(measured: MeasuredSpec, target: Target, chosen: slice) -> list[Timed]:

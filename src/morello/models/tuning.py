@@ -1,4 +1,4 @@
-"""The kernels of a program to be tuned, and how long each is."""
+"""The kernels of a program to be tuned, and for how long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_S = 10.0
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """A kernel that a program calls so many times, to be tuned for so many `seconds`.
+    """A kernel that a program calls so many times.
 
     Its program `impl` may have other layouts of weights than what was asked for, the `goal`; if
     these were constant, it is `prepacked`.
@@ -27,7 +27,6 @@ class TunedKernel:
     impl: Impl
     prepacked: bool
     calls: int
-    seconds: float = 0.0
 
     @property
     def cost(self) -> float:
@@ -35,13 +34,8 @@ class TunedKernel:
         return self.calls * self.impl.cost
 
 
-def kernels_to_tune(compiled: CompiledGraph, seconds: float) -> list[TunedKernel]:
-    """The different kernels of a program for one thread; so many seconds are divided among them.
-
-    Tuning gains about the same part of any kernel's time, so that each has a share of the seconds
-    as its calls have of the cost, and those come first that cost most. Kernels whose share would
-    be less than `LEAST_S` are left out, except for the first.
-    """
+def kernels_to_tune(compiled: CompiledGraph) -> list[TunedKernel]:
+    """The different kernels of a program for one thread; those come first that cost most."""
     counted: dict[tuple[Spec, Spec], TunedKernel] = {}
     kernels = [kernel for segment in compiled.segments for kernel in segment.kernels]
     for call, kernel in zip(calls_of(compiled.staged()), kernels, strict=True):
@@ -51,16 +45,16 @@ def kernels_to_tune(compiled: CompiledGraph, seconds: float) -> list[TunedKernel
         new = TunedKernel(goal, impl, prepacked(call), 0)
         known = counted.get((goal, impl.spec), new)
         counted[goal, impl.spec] = replace(known, calls=known.calls + 1)
-    return _shared(sorted(counted.values(), key=lambda kernel: -kernel.cost), seconds)
+    return sorted(counted.values(), key=lambda kernel: -kernel.cost)
 
 
-def _shared(kernels: Sequence[TunedKernel], seconds: float) -> list[TunedKernel]:
-    """The kernels that are tuned, with their seconds."""
-    chosen = list(kernels)
-    while len(chosen) > 1 and _share(chosen[-1], chosen, seconds) < LEAST_S:
+def first_share(costs: Sequence[float], seconds: float) -> float:
+    """The share of so many seconds that the first of some kernels has, the most expensive first.
+
+    Tuning gains about the same part of any kernel's time, so that each has a share as it has of
+    the cost. Kernels whose share would be less than `LEAST_S` are left out, except for the first.
+    """
+    chosen = list(costs)
+    while len(chosen) > 1 and seconds * chosen[-1] < LEAST_S * sum(chosen):
         chosen.pop()
-    return [replace(each, seconds=_share(each, chosen, seconds)) for each in chosen]
-
-
-def _share(kernel: TunedKernel, chosen: Sequence[TunedKernel], seconds: float) -> float:
-    return seconds * kernel.cost / sum(each.cost for each in chosen)
+    return seconds * chosen[0] / sum(chosen)
