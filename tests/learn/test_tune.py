@@ -142,9 +142,11 @@ def test_what_is_enough(enough: Enough, left: float) -> None:
     assert replace(enough, seconds=0.0).left([1.0], 1e-6) == min(enough.programs, enough.plateau)
 
 
-def test_no_more_programs_are_measured_than_asked_for() -> None:
-    *_, found = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=2))
-    assert len(found.trials) + found.failed == 3 and found.seconds < LONG
+def test_no_more_programs_are_measured_than_asked_for(learned: Tuning) -> None:
+    *_, cold = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=2), cold=True)
+    assert len(cold.trials) + cold.failed == 3 and cold.seconds < LONG
+    assert cold.trials[0].labels.cold.shape[1] > 0 == learned.trials[0].labels.cold.shape[1]
+    assert 0 < cold.first_s <= cold.trials[0].labels.cold.min() * 1.001e-9
 
 
 def test_finalists_are_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +331,8 @@ def test_trials_are_kept_for_later(learned: Tuning, tmp_path: Path) -> None:
     assert all_trials(tmp_path, replace(target, name="other"), compiler) == []
     group = program_group(read(trials.path))  # as for training
     assert group.family == "tuned" and len(group.seconds) == len(found)
+    trials.add([learned.trials[0].impl], [replace(labels[0], cold=np.ones((1, 3)))], 3e9)
+    assert np.isnan(read(trials.path).cold).all(axis=1).sum() == len(found) - 1
     trials.path.write_bytes(b"damaged")
     assert trials.fastest() == all_trials(tmp_path, target, compiler) == []
 

@@ -117,6 +117,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end after so many programs in a row that are no faster than the fastest",
     )  # fmt: skip
     parser.add_argument(
+        "--cold", action="store_true", help="time calls that find their operands in no cache"
+    )
+    parser.add_argument(
         "--until", type=float, default=0.0, metavar="SECONDS",
         help="end when a call of the fastest takes at most so long, such as 20e-6",
     )  # fmt: skip
@@ -164,7 +167,7 @@ def run(arguments: argparse.Namespace) -> None:
         for number, task in enumerate(tasks):
             try:
                 seconds = _share(tasks, number, left) if task.cost else arguments.seconds
-                if not seconds:
+                if seconds is None:
                     break
                 began = monotonic()
                 outcomes.append(_tuned(task, seconds, arguments, table))
@@ -216,12 +219,12 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
     ]
 
 
-def _share(tasks: Sequence[_Task], number: int, left: float) -> float:
-    """How many of the seconds left a kernel of a model gets; 0 if the others took them."""
+def _share(tasks: Sequence[_Task], number: int, left: float) -> float | None:
+    """How many of the seconds left a kernel of a model gets; None if the others took them."""
     from morello.models.tuning import LEAST_S, first_share
 
     if number and left < LEAST_S:
-        return 0.0
+        return None
     return first_share([task.cost for task in tasks[number:]], left)
 
 
@@ -263,7 +266,8 @@ def _tuned(
     interrupted = False
     steps = tune(
         spec, target, seconds, order=arguments.order, seed=arguments.seed, known=known,
-        earlier=[pair for pair in earlier if pair[0] not in known],
+        earlier=[] if arguments.cold else [pair for pair in earlier if pair[0] not in known],
+        cold=arguments.cold,
         enough=Enough(arguments.programs, arguments.plateau, arguments.until),
         compiler=arguments.compiler,
     )  # fmt: skip
@@ -298,7 +302,7 @@ def _so_far(tuning: Tuning) -> str:
 def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> None:
     if arguments.json:
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
-        about |= {"compiler": str(find_compiler(arguments.compiler))}
+        about |= {"cold": arguments.cold, "compiler": str(find_compiler(arguments.compiler))}
         print(json.dumps(about | {"goals": [outcome.data() for outcome in outcomes]}, indent=2))
         return
     console = Console(highlight=False)

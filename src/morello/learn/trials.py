@@ -21,7 +21,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.collect import about_here, name_of
 from morello.learn.corpus import SUFFIX, MeasuredSpec, kept, read, write
-from morello.learn.label import Labels
+from morello.learn.label import Floats, Labels
 from morello.learn.programs import ORIGINS
 from morello.native.cache import default_cache
 from morello.native.toolchain import Compiler
@@ -116,5 +116,13 @@ def _joined(old: MeasuredSpec | None, new: MeasuredSpec) -> MeasuredSpec:
         origins=np.concatenate([before.origins, new.origins]),
         repeats=np.concatenate([before.repeats, new.repeats]),
         reference=np.concatenate([before.reference, new.reference]),
-        cold=np.concatenate([before.cold, new.cold]),
+        cold=_stacked(before.cold, new.cold),
     )
+
+
+def _stacked(above: Floats, below: Floats) -> Floats:
+    """The rows of both; nan in columns that one of them lacks."""
+    rows = np.full((len(above) + len(below), max(above.shape[1], below.shape[1])), np.nan)
+    rows[: len(above), : above.shape[1]] = above
+    rows[len(above) :, : below.shape[1]] = below
+    return rows

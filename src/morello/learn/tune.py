@@ -153,6 +153,7 @@ def tune(
     known: Sequence[Impl] = (),
     earlier: Sequence[tuple[Impl, float]] = (),
     enough: Enough = Enough(),
+    cold: bool = False,
     compiler: str | None = None,
 ) -> Generator[Tuning, None, None]:
     """Measure programs for `seconds` in all, or until it is `enough`.
@@ -164,8 +165,9 @@ def tune(
     of mutations, by the predictor (by default the machine's learned model, else the affine cost),
     corrected by what was measured. "affine": the search's choices by cost. "random": random
     programs. Those measured `earlier`, with the seconds of a call, are not measured again, but
-    correct predictions, and are varied. Raises `MorelloError` if the first choice cannot be found,
-    built or timed, or is wrong.
+    correct predictions, and are varied. `cold` times are of calls that find no operand in a cache.
+
+    Raises `MorelloError` if the first choice cannot be found, built or timed, or is wrong.
     """
     began = monotonic()
     ends = began + Budget(seconds).seconds
@@ -174,7 +176,8 @@ def tune(
         session = Session(goal, target)
         solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
         first = reconstruct(goal, target, solution.decisions)
-        run = _Run(worker, toolchain, first, solution.statistics.gap, began, ends, enough)
+        gap = solution.statistics.gap
+        run = _Run(worker, toolchain, first, gap, began, ends, enough, cold)
         yield run.so_far()
         random = Random(seed)
         chooser: Chooser
@@ -201,10 +204,11 @@ class _Run:
         began: float,
         ends: float,
         enough: Enough,
+        cold: bool,
     ) -> None:
         """Builds and times the first choice, however long that takes."""
         self._worker, self._compiler, self._gap = worker, compiler, gap
-        self._began, self._ends, self._limits = began, ends, enough
+        self._began, self._ends, self._limits, self._cold = began, ends, enough, cold
         self._failed, self._hardware_s = 0, 0.0
         started = monotonic()
         (self._first,) = compiled([first], compiler, PATIENCE_S)
@@ -212,7 +216,8 @@ class _Run:
         # The worker's imports come first, so that they do not count as hardware time.
         worker.run(seconds_for, [], 1.0, seconds=PATIENCE_S)
         labels = self._labels([self._first], lambda programs: FIRST_S, ())
-        self._first_s = float(np.fmin.reduce(labels.repeats, axis=None)) * 1e-9
+        times = labels.cold if cold else labels.repeats
+        self._first_s = float(np.fmin.reduce(times, axis=None)) * 1e-9
         if labels.wrong[0]:
             raise VerificationError(
                 f"the first choice for {first.spec.expression} computes something else than it "
@@ -304,11 +309,17 @@ class _Run:
 
     def _timed(self, programs: Sequence[Compiled], patience: Patience) -> list[Trial | None]:
         """Programs timed in turns with the first choice; None for failed ones."""
-        labels = self._labels(programs, patience, [self._first])
+        if self._cold:
+            labels = self._labels([self._first, *programs], patience, ())
+            first, labels = labels.rows(slice(1)).cold, labels.rows(slice(1, None))
+            times = labels.cold
+        else:
+            labels = self._labels(programs, patience, [self._first])
+            first, times = labels.reference, labels.repeats
         # The least of all, as its times at one moment may be noisy; fmin ignores nan.
-        reference = float(np.fmin.reduce(labels.reference, axis=None))
+        reference = float(np.fmin.reduce(first, axis=None))
         self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
-        ratios = (np.fmin.reduce(labels.repeats, axis=1) / reference).tolist()
+        ratios = (np.fmin.reduce(times, axis=1) / reference).tolist()
         return [
             None if isnan(ratio)
             else Trial(program.impl, ratio, self._hardware_s, labels.rows(slice(n, n + 1)))
@@ -321,7 +332,7 @@ class _Run:
         began = monotonic()
         tell(phase="time", cost=inf, ends=inf)
         labels = timed(
-            self._worker, self._first.impl.spec.expression, programs, self._compiler, False,
+            self._worker, self._first.impl.spec.expression, programs, self._compiler, self._cold,
             patience, reference,
         )  # fmt: skip
         self._hardware_s += monotonic() - began
