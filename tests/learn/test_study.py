@@ -25,8 +25,10 @@ from morello.learn.network import CoefficientNetwork
 from morello.learn.training import NetworkEstimator, Recipe
 from study import __main__ as study_command
 from study import experiments, transfer
+from study.compiled import Counted
 from study.experiments import Experiment, ExperimentResult, again
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
+from study.machine_code import CLASSES, divided
 from study.report import BEGIN, END, write_report
 from study.transfer import transferred
 from study.trees import Trees
@@ -189,3 +191,53 @@ def test_the_command(
     assert "models, random: affine: tau" in said
     assert study_command.main([str(tmp_path / "nowhere")]) == 2
     assert "study: " in capsys.readouterr().err
+
+
+# ---- machine code
+
+
+ASSEMBLY = """
+	.text
+program_0:
+	vxorps	%xmm0, %xmm0, %xmm0
+	jmp	.L3
+	.p2align 4
+.L2:
+	vmovups	(%rdi,%rax), %zmm1
+	vfmadd231ps	(%rsi){1to16}, %zmm1, %zmm0
+	vmovaps	%zmm0, 64(%rsp)
+.L3:
+	addq	$64, %rax
+	vfmadd231ps	(%rsi,%rax), %zmm2, %zmm3
+	cmpq	%rdx, %rax
+	jne	.L3
+	ret
+	.section	.rodata
+.LC0:
+	.long	1
+"""
+
+
+def test_blocks_of_assembly_and_what_they_take() -> None:
+    blocks, marked, counting = divided(ASSEMBLY)
+    assert [len(block.instructions) for block in blocks] == [2, 3, 4, 1]
+    assert [block.loops for block in blocks] == [False, False, True, False]
+    second = dict(zip(CLASSES, blocks[1].counts, strict=False))
+    assert second == dict.fromkeys(CLASSES, 0.0) | {
+        "multiply_adds": 1, "loads": 2, "wide_loads": 1, "stores": 1, "wide_stores": 1,
+        "stack_stores": 1, "broadcasts": 1,
+    }  # fmt: skip
+    assert blocks[2].latency == 4.0  # of the sum, not of its load
+    assert blocks[2].ports == 1.0 and blocks[1].latency == 0.0
+    assert marked.count("block_") == 2 * len(blocks)
+    assert counting.count("leaq 1(%rax), %rax") == len(blocks)
+    rest = [line for line in counting.splitlines() if "saved_rax" not in line]
+    assert [line for line in ASSEMBLY.splitlines() if line not in rest] == []
+
+
+def test_least_squares_find_the_cycles_of_terms(groups: list[ProgramGroup]) -> None:
+    model = Counted(lambda group: np.stack([group.cost, np.ones(len(group.cost))], axis=1))
+    times = [replace(g, seconds=(3 * g.cost + 50) / g.hertz) for g in groups]
+    model.fit(times, 0)
+    for group in times:
+        np.testing.assert_allclose(np.exp(model.predict(group)), group.seconds, rtol=0.02)
