@@ -27,6 +27,7 @@ from morello.learn.archive import read_arrays, write_arrays
 from morello.learn.corpus import files, read
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import described, judge, judged_by_cost, predictions, protocols, score
+from morello.learn.features import EXECUTED, PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup
 from morello.learn.training import NetworkEstimator
 from morello.measure.calibrate.fit import nonnegative
@@ -159,10 +160,21 @@ def counts(group: ProgramGroup) -> Floats:
     return np.hstack([_totals(group)[:, : len(CLASSES)], _fetched(group)])
 
 
+def statements(group: ProgramGroup) -> Floats:
+    """What `counts` has, as the statements have it: executions, parts of loops, and fetches."""
+    first = PROGRAM_FEATURES.index(f"executed_{EXECUTED[0]}")
+    executed = np.exp2(group.configs[:, first : first + len(EXECUTED)].astype(np.float64))
+    cycles = np.maximum(executed - 1e-3, 0.0) * group.cost[:, None]
+    loops = np.add.reduceat(group.parts.astype(np.float64), group.node_splits[:-1])
+    terms: Floats = np.hstack([cycles, loops, _fetched(group)])
+    return terms
+
+
 def bounds(group: ProgramGroup) -> Floats:
     """What a program takes at least: the greater of ports and latency, and its fetches."""
     core = _totals(group)[:, [FEATURES.index("core")]]
-    return core + _fetched(group).sum(axis=1, keepdims=True)
+    cycles: Floats = core + _fetched(group).sum(axis=1, keepdims=True)
+    return cycles
 
 
 def parts(group: ProgramGroup) -> Floats:
@@ -174,6 +186,7 @@ def parts(group: ProgramGroup) -> Floats:
 
 MODELS: Mapping[str, Callable[[], Estimator]] = {
     "affine": Affine,
+    "counts of statements, least squares": partial(Counted, statements),
     "counts of instructions, least squares": partial(Counted, counts),
     "ports, latency and lines": partial(Counted, bounds, False),
     "ports, latency and lines, least squares": partial(Counted, parts),
