@@ -9,7 +9,6 @@ are then run without NumPy (see `engine.tape`).
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, reduce
 from typing import Any
@@ -21,10 +20,6 @@ from morello.base.errors import MorelloError
 
 UNKNOWN = -(2**31)
 """An entry of a lookup that is not worked out yet, and what is looked up with an unknown index."""
-
-
-_BITS = 24
-"""Those of the number of an operation."""
 
 
 class UntraceableError(MorelloError):
@@ -76,7 +71,7 @@ class Trace:
         self.operands = array("i")
         self.constants: dict[int, float] = {}
         self.lookups: list[Lookup] = []
-        self._operations: dict[str, dict[int, int]] = defaultdict(dict)
+        self._operations: dict[tuple[str, int, int, int, int], int] = {}
         self._constants: dict[tuple[type, float], int] = {}
         self._tables: dict[Lookup, int] = {}
         self._known: dict[tuple[Lookup, int], Any] = {}
@@ -111,11 +106,10 @@ class Trace:
         first = x.number if type(x) is Traced else self.number(x)
         second = y.number if type(y) is Traced else 0 if y is None else self.number(y)
         third = z.number if type(z) is Traced else 0 if z is None else self.number(z)
-        known = self._operations[name]
-        key = ((table << _BITS | third) << _BITS | second) << _BITS | first
-        number = known.get(key)
+        key = name, first, second, third, table
+        number = self._operations.get(key)
         if number is None:
-            number = known[key] = self._add(name, first, second, third, table)
+            number = self._operations[key] = self._add(*key)
         return Traced(self, number, kind)
 
     def assume(self, table: Lookup, index: Traced, entry: Any) -> None:
