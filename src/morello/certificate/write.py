@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from morello.base.errors import SearchError
 from morello.base.status import tell
 from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, written
-from morello.certificate.graph import Floats, ProofGraph, costs
+from morello.certificate.graph import Floats, ProofGraph, Rewritten, costs
 from morello.certificate.machine import machine_data
 from morello.certificate.numbered import SpecKeys, batch_of
 from morello.certificate.relaxed import Relaxed, RelaxedBounds
@@ -48,8 +48,8 @@ def certify(
     if session is None:
         session = Session(impl.spec, impl.target)
         session.solve(budget, progress)
-    scaffold = session.expanded_specs()
-    if scaffold is None:
+    expanded = session.expanded_specs()
+    if expanded is None:
         raise SearchError(
             "the search was too short for a lower bound, without which there is no certificate; "
             "give it a larger budget."
@@ -58,15 +58,16 @@ def certify(
     relaxed = Relaxed(impl.spec, impl.target)
     bounds = relaxed.bounds(cheapest)
 
-    graph = ProofGraph(impl.spec, impl.target)
-    whole = Exact(graph, bounds, SomeSpecs(scaffold))
-    values, _ = whole.values(cheapest)
+    graph, scaffold = ProofGraph(impl.spec, impl.target), _Scaffold(expanded)
     least = min(impl.cost, session.result.cost * session.result.statistics.of_bound)
-    if values[0] < least * (1 - _LITTLE):  # the search closed Specs by other bounds
-        whole = Exact(graph, bounds, _Affordable(whole, values, bounds, least))
+    while True:
+        wanted = _Wanted(graph, bounds, scaffold, least)
+        whole = Exact(graph, bounds, wanted)
         values, _ = whole.values(cheapest)
+        if values[0] >= least * (1 - _LITTLE) or not wanted.learn(whole, values):
+            break
     needed = _needed(whole, values, min(float(values[0]), impl.cost))
-    trimmed = Exact(graph, bounds, SomeSpecs(_specs_of(whole, needed)))
+    trimmed = Exact(graph, bounds, lambda batch: needed[graph.specs.numbers(batch)])
     values, choices = trimmed.values(cheapest)
     return written(
         Certificate(
@@ -86,101 +87,136 @@ def _searched(searches: Iterable[Session], impl: Impl) -> Session | None:
     return None
 
 
-def _specs_of(exact: Exact, states: Ints) -> list[Batch]:
-    """The Specs of some states."""
-    specs, chosen = exact.graph.specs, np.zeros(exact.graph.specs.count, np.bool_)
-    chosen[exact.spec[states]] = True
-    batches = [
-        batch_of(kind, specs.table(kind)[chosen[specs.nodes(kind)]], exact.graph.space)
-        for kind in specs.kinds
-    ]
-    return [batch for batch in batches if len(batch)]
+class _Scaffold:
+    """Specs to expand for a proof, with what they cost at least, as far as is known."""
 
-
-class SomeSpecs:
-    """A set of Specs, which may be from different spaces."""
-
-    def __init__(self, batches: Iterable[Batch]) -> None:
+    def __init__(self, expanded: Iterable[tuple[Batch, Floats]]) -> None:
         self._keys_of = SpecKeys()
-        self._keys: dict[Kind, set[bytes]] = {}
-        for batch in batches:
-            self._keys.setdefault(Kind.of(batch), set()).update(self._keys_of(batch))
+        self._least: dict[Kind, dict[bytes, float]] = {}
+        for batch, least in expanded:
+            self.add(batch, least)
 
-    def __call__(self, batch: Batch) -> Bools:
-        """Which Specs of a batch are among them."""
-        keys = self._keys.get(Kind.of(batch), set())
-        return np.array([key in keys for key in self._keys_of(batch)], np.bool_)
+    def add(self, batch: Batch, least: Floats) -> None:
+        """Add Specs, or other costs of those in it."""
+        costs = zip(self._keys_of(batch), least.tolist(), strict=True)
+        self._least.setdefault(Kind.of(batch), {}).update(costs)
+
+    def least(self, batch: Batch) -> Floats:
+        """What Specs cost at least, -1 for those that are not in it."""
+        known = self._least.get(Kind.of(batch), {})
+        return np.array([known.get(key, -1.0) for key in self._keys_of(batch)])
 
 
-class _Affordable:
-    """Marks the Specs that were expanded, and all others that a program within a cost may contain.
+class _Wanted:
+    """Marks the Specs of a scaffold that are to cost more than their bounds.
 
-    The lower bound of a Spec that was expanded is that of its states, and of any other the relaxed
-    one. The most that it may cost follows from the programs that contain it.
+    From the goal down, each Spec is to cost so much that no rewrite of those above it costs less
+    than these are to. By Spec, this is in `_wanted`, and what it is expected to cost in `_least`.
     """
 
-    def __init__(self, exact: Exact, values: Floats, bounds: RelaxedBounds, most: float) -> None:
-        self._graph, self._of = exact.graph, bounds.of
+    def __init__(
+        self, graph: ProofGraph, bounds: RelaxedBounds, scaffold: _Scaffold, least: float
+    ) -> None:
+        self._graph, self._of, self._scaffold = graph, bounds.of, scaffold
+        self._bounds: Floats = np.empty(0)
         self._least: Floats = np.empty(0)
-        self._most: Floats = np.empty(0)
+        self._wanted: Floats = np.empty(0)
+        self._lacking: list[Ints] = []  # Specs that are wanted, and not in the scaffold
         self._note_new()
-        self._expanded = np.zeros(len(self._least), np.bool_)
-        self._expanded[exact.spec[exact.expanded]] = True
-        self._least[exact.spec] = np.inf
-        np.minimum.at(self._least, exact.spec, values)
-        self._most[0] = most
+        self._wanted[0] = least
 
     def __call__(self, batch: Batch) -> Bools:
         """Which Specs of a tier these are; called for one tier after another, the highest first."""
         specs = self._graph.specs.numbers(batch)
-        expanded = np.pad(self._expanded, (0, len(self._least) - len(self._expanded)))[specs]
-        marks: Bools = expanded | (self._least[specs] < self._most[specs] * (1 - _LITTLE))
+        wanted = self._wanted[specs] > self._bounds[specs]
+        given = self._scaffold.least(batch) >= 0
+        self._lacking.append(specs[wanted & ~given])
+        marks: Bools = wanted & given
         parent = specs[marks]
         rewritten = self._graph.rewrites(int(self._graph.specs.tier_of(specs[:1])[0]), parent)
         self._note_new()
-        spare = self._most[parent[rewritten.parent]] - costs(rewritten, self._least)
-        for child, times in zip(rewritten.child.T, rewritten.times.T, strict=True):
-            given = (child >= 0) & (spare >= 0)
-            most = self._least[child[given]] + spare[given] / times[given]
-            np.maximum.at(self._most, child[given], most)
+        rewritten = rewritten._replace(parent=parent[rewritten.parent])
+        _raise(rewritten, self._least, self._bounds, self._wanted)
         return marks
 
+    def learn(self, exact: Exact, values: Floats) -> bool:
+        """Have the scaffold lack nothing that was wanted, and expect no more than was proven.
+
+        Returns whether it changed.
+        """
+        proven = np.full(len(self._least), np.inf)
+        states = exact.expanded
+        np.minimum.at(proven, exact.spec[states], values[states])
+        changed = proven < np.minimum(self._wanted, self._least) * (1 - _LITTLE / 10)
+        changed[np.concatenate(self._lacking)] = True
+        least = np.minimum(proven, self._least)
+        for specs, batch in _by_kind(self._graph, changed):
+            self._scaffold.add(batch, least[specs])
+        return bool(changed.any())
+
     def _note_new(self) -> None:
-        """Add the lower bounds of newly reached Specs; what they may cost is not known yet."""
-        specs, before = self._graph.specs, len(self._least)
-        self._most = np.pad(self._most, (0, specs.count - before), constant_values=-np.inf)
-        self._least = np.pad(self._least, (0, specs.count - before))
-        for kind in specs.kinds:
-            new = specs.nodes(kind)
-            new = new[np.searchsorted(new, before) :]
-            if len(new):
-                batch = batch_of(kind, specs.table(kind, new), self._graph.space)
-                self._least[new] = self._of(batch)
+        """Add what newly reached Specs cost at least; what they are to cost is not known yet."""
+        count, before = self._graph.specs.count, len(self._least)
+        more = 0, count - before
+        self._bounds, self._least = np.pad(self._bounds, more), np.pad(self._least, more)
+        self._wanted = np.pad(self._wanted, more)
+        for specs, batch in _by_kind(self._graph, np.arange(count) >= before):
+            self._bounds[specs] = self._of(batch)
+            self._least[specs] = np.maximum(self._bounds[specs], self._scaffold.least(batch))
 
 
-def _needed(exact: Exact, values: Floats, least: float) -> Ints:
-    """The states to expand for a proof that the goal costs so much at least.
+def _by_kind(graph: ProofGraph, chosen: Bools) -> Iterator[tuple[Ints, Batch]]:
+    """The chosen Specs of each kind: their numbers, and a batch of them."""
+    for kind in graph.specs.kinds:
+        specs = graph.specs.nodes(kind)
+        specs = specs[chosen[specs]]
+        if len(specs):
+            yield specs, batch_of(kind, graph.specs.table(kind, specs), graph.space)
+
+
+def _needed(exact: Exact, values: Floats, least: float) -> Bools:
+    """Which Specs to expand for a proof that the goal costs so much at least.
 
     From the goal down, each state is to cost so much that no rewrite of those above it costs less
-    than these are to. A state whose bound is as high need not be expanded.
+    than these are to. A Spec need not be expanded where the bounds of all its states are as high.
     """
-    bounds = exact.bounds
-    wanted = np.zeros(len(bounds))
+    wanted = np.zeros(len(values))
     wanted[0] = least
     for wave in exact.waves:
-        needed = wave.of(wanted[wave.parent] > bounds[wave.parent])
-        now = costs(needed, np.maximum(bounds, wanted))
-        short = needed.of(now < wanted[needed.parent] * (1 + _LITTLE / 2))
-        rows = zip(
-            wanted[short.parent].tolist(), costs(short, values).tolist(), short.child.tolist(),
-            short.times.tolist(), strict=True,
-        )  # fmt: skip
-        for least, cost, children, times in rows:
-            _raise(cost - least * (1 + _LITTLE), children, times, values, bounds, wanted)
-    return np.flatnonzero(wanted > bounds)
+        _raise(wave, values, exact.bounds, wanted)
+    needed = np.zeros(exact.graph.specs.count, np.bool_)
+    needed[exact.spec[wanted > exact.bounds]] = True
+    return needed
 
 
-def _raise(
+def _raise(rewritten: Rewritten, values: Floats, bounds: Floats, wanted: Floats) -> None:
+    """Raise what children are to cost, so that rewrites cost what their parents are to.
+
+    Where a rewrite costs enough if its children cost what they are expected to, their `values`,
+    these need not be dearer than that, nor all of them so dear. Elsewhere, memory limits must rule
+    out one of the children, or make it so dear that the rewrite costs enough with the others'
+    values.
+    """
+    needed = rewritten.of(wanted[rewritten.parent] > bounds[rewritten.parent])
+    now = costs(needed, np.maximum(bounds, np.minimum(wanted, values)))
+    short = needed.of(now < wanted[needed.parent] * (1 + _LITTLE / 2))
+    least, cost = wanted[short.parent], costs(short, values)
+    enough = cost >= least
+    cheap, spare = short.of(~enough), least[~enough] - cost[~enough]
+    for child, times in zip(cheap.child.T, cheap.times.T, strict=True):
+        given = child >= 0
+        most = values[child[given]] + spare[given] / times[given]
+        np.maximum.at(wanted, child[given], most * (1 + _LITTLE))
+    rest = short.of(enough)
+    rows = zip(
+        least[enough].tolist(), cost[enough].tolist(), rest.child.tolist(), rest.times.tolist(),
+        strict=True,
+    )  # fmt: skip
+    for to_cost, would_cost, children, runs in rows:
+        _share(would_cost - to_cost * (1 + _LITTLE), children, runs, values, bounds, wanted)
+
+
+def _share(
     spare: float,
     children: Sequence[int],
     times: Sequence[int],

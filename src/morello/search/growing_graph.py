@@ -128,12 +128,19 @@ class GrowingGraph:
         """The number of rewrites that are known."""
         return len(self._columns.edges)
 
-    def expanded_specs(self) -> Iterator[Batch]:
-        """The Specs to which rewrites were applied, one kind after another."""
-        nodes = self._columns.nodes
-        keys, kinds = (nodes[name][nodes["applied"] >= 0] for name in ("key", "kind"))
+    def expanded_specs(self) -> Iterator[tuple[Batch, Floats]]:
+        """The Specs to which rewrites were applied, one kind after another.
+
+        With lower bounds on their costs under the memory that is left for them here, infinite for
+        those without programs.
+        """
+        nodes, low = self._columns.nodes, self.values.low
+        expanded = np.flatnonzero(nodes["applied"] >= 0)
+        keys, kinds = nodes["key"][expanded], nodes["kind"][expanded]
+        least = np.where(low[expanded] < INFINITE, low[expanded], np.inf)
         for kind in np.unique(kinds).tolist():
-            yield self.space.encodings[kind].batch(keys[kinds == kind], self.space.placements)
+            here, encoding = kinds == kind, self.space.encodings[kind]
+            yield encoding.batch(keys[here], self.space.placements), least[here]
 
     def check(self) -> None:
         """Report progress; raises `BudgetError` once the budget is used up."""

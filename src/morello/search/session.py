@@ -24,7 +24,7 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
-from morello.search.graph import SearchGraph, of_spec, spec_and_decisions
+from morello.search.graph import Floats, SearchGraph, of_spec, spec_and_decisions
 from morello.search.incumbent import Incumbent, tell_best
 from morello.search.parts import Parts, in_parts
 from morello.search.pruned_space import PrunedSpace
@@ -136,8 +136,11 @@ class Session:
         """The decisions of the cheapest program, in pre-order."""
         return self.result.decisions
 
-    def expanded_specs(self) -> list[Batch] | None:
-        """The Specs that the search expanded; None if it had no lower bound, or used a table."""
+    def expanded_specs(self) -> list[tuple[Batch, Floats]] | None:
+        """The Specs that the search expanded, with lower bounds on their costs there.
+
+        None if it had no lower bound, or used a table.
+        """
         return None if self._best_first is None else [*self._best_first.graph.expanded_specs()]
 
     # ---- other programs
