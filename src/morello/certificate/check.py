@@ -16,8 +16,7 @@ from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, read
 from morello.certificate.graph import ProofGraph
 from morello.certificate.machine import as_text, check_machine, read_machine
-from morello.certificate.relaxed import Relaxed, RelaxedBounds
-from morello.certificate.values import NONE, stated
+from morello.certificate.relaxed import RelaxedBounds
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
@@ -54,10 +53,10 @@ class Checked:
 
 
 class Derived:
-    """The relaxed graph and the graph of a goal on a machine, which its certificates share."""
+    """The bounds and the graph of a goal on a machine, which its certificates share."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.relaxed, self.graph = Relaxed(goal, target), ProofGraph(goal, target)
+        self.bounds, self.graph = RelaxedBounds(goal, target), ProofGraph(goal, target)
 
 
 def check(data: bytes, derived: Callable[[Spec, Target], Derived] = Derived) -> Checked:
@@ -68,11 +67,19 @@ def check(data: bytes, derived: Callable[[Spec, Target], Derived] = Derived) -> 
     certificate = read(data)
     impl = _program(certificate)
     given = derived(impl.spec, impl.target)
-    bounds = _bounds(given.relaxed, certificate)
-    exact = _exact(given.graph, bounds, certificate)
+    bounds = given.bounds
+    _same(bounds.rewrites, certificate.relaxed_rewrites, "the number of relaxed rewrites")
+    _same(hash_of(bounds.values), certificate.relaxed_sha256, "the hash of the bounds")
+    exact = Exact(given.graph, bounds, _Marks(certificate.marks))
+    if not np.array_equal(exact.marks, certificate.marks):
+        raise CertificateError("the certificate marks other Specs than those that can be expanded.")
+    _same(exact.rewrites, certificate.rewrites, "the number of rewrites")
+    if exact.values.tobytes() != certificate.values.tobytes():
+        raise CertificateError("a value of the certificate is not what its Spec costs at least.")
+    _same(float(exact.values[0]), certificate.lower, "the lower bound")
     return Checked(
-        impl, certificate.lower, len(given.relaxed.order), len(exact.marks),
-        exact.rewrites + given.relaxed.rewrites,
+        impl, certificate.lower, len(bounds.values), len(exact.marks),
+        exact.rewrites + bounds.rewrites,
     )  # fmt: skip
 
 
@@ -84,33 +91,6 @@ def _program(certificate: Certificate) -> Impl:
         raise CertificateError("the program is not what the certificate states of it.")
     _same(impl.cost, certificate.cost, "the cost of the program")
     return impl
-
-
-def _bounds(relaxed: Relaxed, certificate: Certificate) -> RelaxedBounds:
-    _same(len(relaxed.order), len(certificate.relaxed_choices), "the number of relaxed Specs")
-    _same(relaxed.rewrites, certificate.relaxed_rewrites, "the number of relaxed rewrites")
-    bounds = relaxed.bounds(stated(relaxed.choices(certificate.relaxed_choices)))
-    if not np.array_equal(bounds.choices, certificate.relaxed_choices):
-        raise CertificateError("the certificate takes a rewrite where there is none.")
-    _same(hash_of(bounds.values), certificate.relaxed_sha256, "the hash of the bounds")
-    return bounds
-
-
-def _exact(graph: ProofGraph, bounds: RelaxedBounds, certificate: Certificate) -> Exact:
-    exact = Exact(graph, bounds, _Marks(certificate.marks))
-    if not np.array_equal(exact.marks, certificate.marks):
-        raise CertificateError("the certificate marks other Specs than those that can be expanded.")
-    _same(len(exact.expanded), len(certificate.choices), "the number of expanded states")
-    _same(exact.rewrites, certificate.rewrites, "the number of rewrites")
-    choices = np.full(len(exact.spec), NONE, np.int64)
-    choices[exact.expanded] = certificate.choices
-    values, taken = exact.values(stated(choices))
-    if not np.array_equal(taken, choices):
-        raise CertificateError("the certificate takes a rewrite where there is none.")
-    if values.tobytes() != certificate.values.tobytes():
-        raise CertificateError("a value of the certificate is not what its Spec costs at least.")
-    _same(float(values[0]), certificate.lower, "the lower bound")
-    return exact
 
 
 class _Marks:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.base.errors import CertificateError
-from morello.certificate.graph import Floats, ProofGraph, Rewritten
-from morello.certificate.numbered import Numbered, batch_of, by_tier, row_order
+from morello.certificate.graph import Floats, ProofGraph, Rewritten, settle
+from morello.certificate.numbered import Numbered, by_tier, in_order
 from morello.certificate.relaxed import RelaxedBounds
-from morello.certificate.values import Choose, settle
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 
@@ -25,9 +24,10 @@ class Exact:
     """Specs that are met from a goal, each under some amounts of memory: *states*.
 
     States are numbered rank by rank, in canonical order; the goal is number 0. `spec` has the
-    number of each state's Spec, `expanded` the states with rewrites, and `bounds` lower bounds
-    on their costs. Parents and children of the rewrites in `waves` are states. `marks` says of
-    each Spec, in canonical order, whether it is expanded, which takes that it has a state.
+    number of each state's Spec, `expanded` the states with rewrites, `bounds` lower bounds on
+    their costs, and `values` those that follow from rewrites. Parents and children of the
+    rewrites in `waves` are states. `marks` says of each Spec, in canonical order, whether it is
+    expanded, which takes that it has a state.
     """
 
     def __init__(self, graph: ProofGraph, bounds: RelaxedBounds, marks: Marks) -> None:
@@ -43,6 +43,9 @@ class Exact:
         self.spec, self.bounds = np.concatenate(states.specs), np.concatenate(states.bounds)
         self.expanded: Ints = np.flatnonzero(np.concatenate(states.expanded))
         self.waves = states.waves()
+        self.values = self.bounds.copy()
+        self.values[self.expanded] = np.inf
+        settle(self.waves, self.values)
         has_state = np.zeros(graph.specs.count, np.bool_)
         has_state[self.spec] = True
         self.marks: Bools = np.concatenate(
@@ -53,12 +56,6 @@ class Exact:
     def rewrites(self) -> int:
         """The number of rewrites."""
         return sum(len(wave.parent) for wave in self.waves)
-
-    def values(self, choose: Choose) -> tuple[Floats, Ints]:
-        """A lower bound on the cost of each state, and the choices of rewrites (see `settle`)."""
-        values = self.bounds.copy()
-        values[self.expanded] = np.inf
-        return values, settle(self.waves, values, choose)
 
 
 class _Waiting:
@@ -99,10 +96,9 @@ def _met(graph: ProofGraph, mark: Marks) -> Iterator[_Met]:
     waiting.add(np.zeros(1, np.int32), np.zeros(1, np.int64))
     for tier, specs, _ in waiting:
         kind = graph.specs.tiers[tier].kind
-        table = graph.specs.table(kind, specs)
-        order = row_order(table, kind, graph.space)
-        batch = batch_of(kind, table[order], graph.space)
-        met = _Met(tier, specs[order], batch, mark(batch))
+        specs = specs[in_order(graph.specs.batch(kind, specs))]
+        batch = graph.specs.batch(kind, specs)
+        met = _Met(tier, specs, batch, mark(batch))
         child = graph.rewrites(tier, met.specs[met.marks]).child.ravel()
         waiting.add(child, np.zeros(len(child), np.int64))
         yield met

@@ -18,7 +18,7 @@ from morello.certificate.machine import as_text
 from morello.impl.fields import Fields
 from morello.ir.placements import Ints
 
-MAGIC = b"morello certificate 1\n"
+MAGIC = b"morello certificate 2\n"
 MOST_BYTES = 1 << 30
 
 
@@ -26,20 +26,17 @@ MOST_BYTES = 1 << 30
 class Certificate:
     """The contents of a certificate file. Arrays are in canonical order.
 
-    Of the relaxed space: the rewrite that each Spec takes, how many rewrites there are, and a hash
-    of all values. Of what the proof rests on: the mark of each Spec, the rewrites that expanded
-    states take, the values of all states, and how many rewrites there are.
+    Of the relaxed space: how many rewrites there are, and a hash of all values. Of what the proof
+    rests on: the mark of each Spec, the values of all states, and how many rewrites there are.
     """
 
     machine: Any
     program: Any
     cost: float
     lower: float
-    relaxed_choices: Ints
     relaxed_rewrites: int
     relaxed_sha256: str
     marks: Ints
-    choices: Ints
     values: Floats
     rewrites: int
 
@@ -68,9 +65,7 @@ _FIELDS: dict[str, Callable[[Fields, str], Any]] = {
 """How each field of the header that is one of a `Certificate` is read."""
 
 _ARRAYS = (
-    ("relaxed", "relaxed_choices", "<u2"),
     ("specs", "marks", "u1"),
-    ("expanded", "choices", "<u2"),
     ("states", "values", "<f8"),
 )
 """The field of the header that counts the elements of each array, the array, and their dtype."""

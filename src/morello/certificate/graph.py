@@ -8,20 +8,17 @@ to every Spec whose guard admits it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import CertificateError
-from morello.certificate.numbered import Numbered, batch_of, by_tier
-from morello.ir.batch import Batch
+from morello.certificate.numbered import Numbered
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, expand
-from morello.space.kind import Kind
-from morello.space.ranks import common_rank
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
@@ -81,61 +78,35 @@ class ProofGraph:
         self.limits: Ints = np.array(target.limits, np.int64)
         self._derived: Bools = np.zeros(0, np.bool_)
         held, child = np.empty((0, len(self.limits)), np.int64), np.empty((0, 0), np.int32)
-        self._none = Rewritten(np.empty(0, np.int32), np.empty(0), held, child, child)
-        self._parts: dict[int, list[Rewritten]] = defaultdict(list)  # by tier, each by Spec
+        none = Rewritten(np.empty(0, np.int32), np.empty(0), held, child, child)
+        self._known: dict[int, Rewritten] = defaultdict(lambda: none)  # by tier, each by Spec
         (first,) = space.goal_batches()
         self.specs.numbers(first)
 
-    def close(self) -> None:
-        """Derive the rewrites of all Specs that are reached."""
-        kinds, nodes = self.specs.kinds, self.specs.nodes
-        while waiting := [kind for kind in kinds if len(self._waiting(nodes(kind)))]:
-            kind = max(waiting, key=common_rank)
-            self.derive(kind, nodes(kind))
-
-    def derive(self, kind: Kind, nodes: Ints) -> None:
-        """Derive the rewrites of Specs of a kind, unless they are; what they leave is reached.
-
-        Raises `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
-        """
-        nodes = self._waiting(nodes)
-        if not len(nodes):
-            return
-        self._derived[nodes] = True
-        batch = batch_of(kind, self.specs.table(kind, nodes), self.space)
-        applied = [*self._applied(kind, nodes, batch)]
-        if not applied:
-            return
-        rewritten = _joined(applied)
-        tiers = self.specs.tier_of(rewritten.parent)
-        self._check_ranks(tiers, rewritten.child)
-        for tier, rows in by_tier(tiers):
-            self._parts[tier].append(rewritten.of(rows))
-
-    def _waiting(self, nodes: Ints) -> Ints:
-        """Those of some Specs whose rewrites are not derived."""
-        self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
-        return nodes[~self._derived[nodes]]
-
     def rewrites(self, tier: int, nodes: Ints) -> Rewritten:
-        """All rewrites of Specs of a tier, in the order of the rules.
+        """All rewrites of Specs of a tier, in the order of the rules; what they leave is reached.
 
-        Their parents are given by their places among the `nodes`, which may repeat.
+        Their parents are given by their places among the `nodes`, which may repeat. Raises
+        `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
         """
-        self.derive(self.specs.tiers[tier].kind, np.unique(nodes))
-        parts = self._parts[tier]
-        if len(parts) != 1:
-            parts[:] = [_joined(parts or [self._none])]
-        parent = parts[0].parent
-        starts, ends = np.searchsorted(parent, nodes), np.searchsorted(parent, nodes, "right")
+        self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
+        new = np.unique(nodes[~self._derived[nodes]])
+        if len(new):
+            self._derived[new] = True
+            self._known[tier] = _joined([self._known[tier], *self._applied(tier, new)])
+            self._check_ranks(tier)
+        known = self._known[tier]
+        starts, ends = (np.searchsorted(known.parent, nodes, side) for side in ("left", "right"))
         counts = ends - starts
         places = np.repeat(np.arange(len(nodes), dtype=np.int32), counts)
         first = np.cumsum(counts) - counts
         rows = np.arange(len(places)) + np.repeat(starts - first, counts)
-        return parts[0].of(rows)._replace(parent=places)
+        return known.of(rows)._replace(parent=places)
 
-    def _applied(self, kind: Kind, nodes: Ints, batch: Batch) -> Iterator[Rewritten]:
+    def _applied(self, tier: int, nodes: Ints) -> Iterator[Rewritten]:
         """The rewrites that the rules make of Specs, rule by rule."""
+        kind = self.specs.tiers[tier].kind
+        batch = self.specs.batch(kind, nodes)
         for group in self.space.rules(kind):
             rows = np.flatnonzero(group.guard(batch))
             if len(rows):
@@ -159,16 +130,12 @@ class ProofGraph:
         own = np.full(count, edges.cost, np.float64)[fits]
         return Rewritten(parent[fits], own, held[fits], child, times)
 
-    def _check_ranks(self, tiers: Ints, children: Ints) -> None:
-        """Raise `CertificateError` unless these tiers are of higher rank than the children's."""
-        count = len(self.specs.tiers)
-        for child in children.T:
-            given = child >= 0
-            pairs = tiers[given].astype(np.int64) * count + self.specs.tier_of(child[given])
-            for pair in np.unique(pairs).tolist():
-                parent, left = (self.specs.tiers[number] for number in divmod(pair, count))
-                if left.rank >= parent.rank:
-                    raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
+    def _check_ranks(self, tier: int) -> None:
+        """Raise `CertificateError` unless a tier is of higher rank than what its Specs leave."""
+        tiers, children = self.specs.tiers, self._known[tier].child
+        for left in np.unique(self.specs.tier_of(children[children >= 0])).tolist():
+            if tiers[left].rank >= tiers[tier].rank:
+                raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
 
 
 def costs(rewritten: Rewritten, values: Floats) -> Floats:
@@ -184,3 +151,9 @@ def costs(rewritten: Rewritten, values: Floats) -> Floats:
         total = total + times * np.where(none, 0.0, value)
         total[none] = np.inf
     return rewritten.own + total
+
+
+def settle(waves: Sequence[Rewritten], values: Floats) -> None:
+    """Lower the values of what has rewrites to the least of their costs, the lowest rank first."""
+    for wave in reversed(waves):
+        np.minimum.at(values, wave.parent, costs(wave, values))

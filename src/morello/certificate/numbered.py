@@ -25,19 +25,6 @@ def table_of(batch: Batch) -> Ints:
     return np.ascontiguousarray(np.array(columns, np.int32).T)
 
 
-def batch_of(kind: Kind, table: Ints, space: Space) -> Batch:
-    """The Specs that `table_of` gave as these rows."""
-    operands, dims = len(kind.operation.operands), len(kind.operation.dims)
-    columns = np.ascontiguousarray(table.T)
-    return Batch(
-        kind.operation, kind.dtypes, space.placements,
-        tuple(columns[:dims]),
-        tuple(columns[dims : dims + operands].astype(np.int8)),
-        tuple(columns[dims + operands :].astype(np.int16)),
-        kind.parallel, kind.joining,
-    )  # fmt: skip
-
-
 def as_bytes(table: Ints) -> list[bytes]:
     """Each row of a table as a key of dictionaries."""
     table = np.ascontiguousarray(table)
@@ -104,55 +91,56 @@ class Numbered:
             numbers.update(zip(new, nodes.tolist(), strict=True))
             known.tables.append(table[[*new.values()]])
             known.nodes.append(nodes)
-            self._tiers.append(self._tiers_of(kind, known.tables[-1]))
+            self._tiers.append(self._tiers_of(batch[np.array([*new.values()])]))
         return np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
 
     def nodes(self, kind: Kind) -> Ints:
         """The numbers of all Specs of a kind, in ascending order."""
         return _joined(self.kinds[kind].nodes)
 
-    def table(self, kind: Kind, nodes: Ints | None = None) -> Ints:
-        """The rows of Specs of a kind, of all in the order of their numbers by default."""
-        table = _joined(self.kinds[kind].tables)
-        return table if nodes is None else table[np.searchsorted(self.nodes(kind), nodes)]
+    def batch(self, kind: Kind, nodes: Ints) -> Batch:
+        """The Specs of a kind that have these numbers."""
+        rows = _joined(self.kinds[kind].tables)[np.searchsorted(self.nodes(kind), nodes)]
+        dims, operands = len(kind.operation.dims), len(kind.operation.operands)
+        columns = np.ascontiguousarray(rows.T)
+        return Batch(
+            kind.operation, kind.dtypes, self.space.placements,
+            tuple(columns[:dims]),
+            tuple(columns[dims : dims + operands].astype(np.int8)),
+            tuple(columns[dims + operands :].astype(np.int16)),
+            kind.parallel, kind.joining,
+        )  # fmt: skip
 
     def tier_of(self, nodes: Ints) -> Ints:
         """The places of Specs' tiers among the `tiers`."""
         result: Ints = _joined(self._tiers)[nodes]
         return result
 
-    def by_rank(self) -> list[tuple[int, Ints]]:
-        """The places of all tiers with the numbers of their Specs, the highest rank first."""
-        return sorted(by_tier(_joined(self._tiers)), key=lambda pair: self.tiers[pair[0]].order)
+    def falling(self) -> Iterator[tuple[int, Ints]]:
+        """The tiers with all their Specs, the highest rank first; more of lower may be reached."""
+        done: set[int] = set()
+        while waiting := {*range(len(self.tiers))} - done:
+            tier = min(waiting, key=lambda tier: self.tiers[tier].order)
+            done.add(tier)
+            yield tier, np.flatnonzero(_joined(self._tiers) == tier).astype(np.int32)
 
-    def _tiers_of(self, kind: Kind, table: Ints) -> Ints:
-        """The places of the tiers of a kind's Specs, which are added if they are new.
+    def _tiers_of(self, batch: Batch) -> Ints:
+        """The places of the tiers of Specs, which are added if they are new.
 
         The last part of a rank is how far a Spec is from done.
         """
-        space, dims = self.space, len(kind.operation.dims)
-        operands = len(kind.operation.operands)
-        ranks: Ints = np.zeros(len(table), np.int64)
-        for column in table.T[:dims]:
-            ranks += space.sizes.depths[space.sizes.numbers(column)]
-        for column in table.T[dims : dims + operands]:
-            ranks += space.target.registers - column
+        space, kind, ranks = self.space, Kind.of(batch), np.zeros(len(batch), np.int64)
+        for sizes in batch.sizes:
+            ranks += space.sizes.depths[space.sizes.numbers(sizes)]
+        for levels in batch.levels:
+            ranks += space.target.registers - levels
         distinct, place = np.unique(ranks, return_inverse=True)
-        common, tiers = common_rank(kind), []
-        for rank in distinct.tolist():
-            tier = Tier((*common, rank), kind)
-            number = self._tier_numbers.setdefault(tier, len(self.tiers))
-            if number == len(self.tiers):
+        tiers = [Tier((*common_rank(kind), rank), kind) for rank in distinct.tolist()]
+        for tier in tiers:
+            if tier not in self._tier_numbers:
+                self._tier_numbers[tier] = len(self.tiers)
                 self.tiers.append(tier)
-            tiers.append(number)
-        return np.array(tiers, np.int32)[place]
-
-    def in_order(self) -> Ints:
-        """The numbers of all Specs in canonical order: by kind, then by row."""
-        kinds = sorted(self.kinds, key=kind_text)
-        return np.concatenate(
-            [self.nodes(kind)[row_order(self.table(kind), kind, self.space)] for kind in kinds]
-        )
+        return np.array([self._tier_numbers[tier] for tier in tiers], np.int32)[place]
 
 
 def by_tier(tiers: Ints) -> Iterator[tuple[int, Ints]]:
@@ -185,14 +173,12 @@ def placement_text(placement: Placement) -> str:
     return " ".join(map(str, (placement.layout, *numbers)))
 
 
-def row_order(table: Ints, kind: Kind, space: Space) -> Ints:
+def in_order(batch: Batch) -> Ints:
     """The canonical order of Specs of a kind: by sizes, levels, and placements as texts."""
-    first = len(kind.operation.dims) + len(kind.operation.operands)
-    keys = list(table.T[:first])
-    codes = np.unique(table[:, first:])
-    ordered = sorted(codes.tolist(), key=lambda code: placement_text(space.placements[code]))
+    codes = np.unique(np.array(batch.codes))
+    ordered = sorted(codes.tolist(), key=lambda code: placement_text(batch.placements[code]))
     place = np.zeros(int(codes.max()) + 1, np.int64)
     place[ordered] = np.arange(len(ordered))
-    keys += list(place[table[:, first:]].T)
+    keys = [*batch.sizes, *batch.levels, *(place[column] for column in batch.codes)]
     result: Ints = np.lexsort(keys[::-1])
     return result

@@ -13,9 +13,8 @@ from morello.certificate.exact import Exact
 from morello.certificate.file import Certificate, hash_of, written
 from morello.certificate.graph import Floats, ProofGraph, Rewritten, costs
 from morello.certificate.machine import machine_data
-from morello.certificate.numbered import SpecKeys, batch_of
-from morello.certificate.relaxed import Relaxed, RelaxedBounds
-from morello.certificate.values import cheapest
+from morello.certificate.numbered import SpecKeys
+from morello.certificate.relaxed import RelaxedBounds
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
@@ -55,25 +54,21 @@ def certify(
             "give it a larger budget."
         )
     tell(phase="prove")
-    relaxed = Relaxed(impl.spec, impl.target)
-    bounds = relaxed.bounds(cheapest)
-
+    bounds = RelaxedBounds(impl.spec, impl.target)
     graph, scaffold = ProofGraph(impl.spec, impl.target), _Scaffold(expanded)
     least = min(impl.cost, session.result.cost * session.result.statistics.of_bound)
     while True:
         wanted = _Wanted(graph, bounds, scaffold, least)
         whole = Exact(graph, bounds, wanted)
-        values, _ = whole.values(cheapest)
-        if values[0] >= least * (1 - _LITTLE) or not wanted.learn(whole, values):
+        if whole.values[0] >= least * (1 - _LITTLE) or not wanted.learn(whole):
             break
-    needed = _needed(whole, values, min(float(values[0]), impl.cost))
+    needed = _needed(whole, min(float(whole.values[0]), impl.cost))
     trimmed = Exact(graph, bounds, lambda batch: needed[graph.specs.numbers(batch)])
-    values, choices = trimmed.values(cheapest)
     return written(
         Certificate(
-            machine_data(impl.target, impl.spec), saved.save(impl), impl.cost, float(values[0]),
-            bounds.choices, relaxed.rewrites, hash_of(bounds.values),
-            trimmed.marks.astype(np.int64), choices[trimmed.expanded], values, trimmed.rewrites,
+            machine_data(impl.target, impl.spec), saved.save(impl), impl.cost,
+            float(trimmed.values[0]), bounds.rewrites, hash_of(bounds.values),
+            trimmed.marks.astype(np.int64), trimmed.values, trimmed.rewrites,
         )
     )  # fmt: skip
 
@@ -139,14 +134,14 @@ class _Wanted:
         _raise(rewritten, self._least, self._bounds, self._wanted)
         return marks
 
-    def learn(self, exact: Exact, values: Floats) -> bool:
+    def learn(self, exact: Exact) -> bool:
         """Have the scaffold lack nothing that was wanted, and expect no more than was proven.
 
         Returns whether it changed.
         """
         proven = np.full(len(self._least), np.inf)
         states = exact.expanded
-        np.minimum.at(proven, exact.spec[states], values[states])
+        np.minimum.at(proven, exact.spec[states], exact.values[states])
         changed = proven < np.minimum(self._wanted, self._least) * (1 - _LITTLE / 10)
         changed[np.concatenate(self._lacking)] = True
         least = np.minimum(proven, self._least)
@@ -171,19 +166,19 @@ def _by_kind(graph: ProofGraph, chosen: Bools) -> Iterator[tuple[Ints, Batch]]:
         specs = graph.specs.nodes(kind)
         specs = specs[chosen[specs]]
         if len(specs):
-            yield specs, batch_of(kind, graph.specs.table(kind, specs), graph.space)
+            yield specs, graph.specs.batch(kind, specs)
 
 
-def _needed(exact: Exact, values: Floats, least: float) -> Bools:
+def _needed(exact: Exact, least: float) -> Bools:
     """Which Specs to expand for a proof that the goal costs so much at least.
 
     From the goal down, each state is to cost so much that no rewrite of those above it costs less
     than these are to. A Spec need not be expanded where the bounds of all its states are as high.
     """
-    wanted = np.zeros(len(values))
+    wanted = np.zeros(len(exact.values))
     wanted[0] = least
     for wave in exact.waves:
-        _raise(wave, values, exact.bounds, wanted)
+        _raise(wave, exact.values, exact.bounds, wanted)
     needed = np.zeros(exact.graph.specs.count, np.bool_)
     needed[exact.spec[wanted > exact.bounds]] = True
     return needed
