@@ -112,8 +112,8 @@ def _stats(arguments: argparse.Namespace) -> None:
 
 
 _LEGEND = (
-    "an answer is the best first step for a Spec and an amount of memory; equal neighbours are "
-    "stored as one"
+    "an answer is the best first step for a Spec and an amount of memory, or what a Spec costs at "
+    "least, which makes searches shorter; equal neighbours are stored as one"
 )
 
 

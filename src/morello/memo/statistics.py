@@ -53,8 +53,8 @@ def statistics(table: Table) -> Iterator[TableStatistics]:
         kind = json.loads(key.kind)
         dtypes = " x ".join(kind["dtypes"])
         joined = ", dims to be joined" if "joining" in kind else ""
-        bound = " (bounds)" if kind["relaxed"] else ""
-        name = f"{kind['operation']['name']} {dtypes}{joined}{bound}"
+        bounds = "at least: " if kind["relaxed"] else ""
+        name = f"{bounds}{kind['operation']['name']} {dtypes}{joined}"
         limits = list(json.loads(key.space)["limits"].values())
         specs, points, exact = _counts(page, np.array(limits, np.int64))
         counts = TableStatistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
