@@ -145,9 +145,8 @@ class _States:
         self.expanded.append(met.marks[place])
         rewritten = self._graph.rewrites(met.tier, specs[some])
         memory = _unpacked(left[some], len(self._graph.limits))
-        fits = np.flatnonzero((rewritten.held <= memory[rewritten.parent]).all(axis=1))
-        if len(fits):
-            rewritten = rewritten.of(fits)
+        rewritten = rewritten.within(memory[rewritten.parent])
+        if len(rewritten.parent):
             rest = memory[rewritten.parent] - rewritten.held
             amounts = _packed(np.minimum(rest[:, np.newaxis], self._needs[rewritten.child]))
             self.waiting.add(rewritten.child.ravel(), amounts.ravel())

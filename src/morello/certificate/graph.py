@@ -44,6 +44,10 @@ class Rewritten(NamedTuple):
             self.parent[rows], self.own[rows], self.held[rows], self.child[rows], self.times[rows]
         )  # fmt: skip
 
+    def within(self, left: Ints) -> Rewritten:
+        """Those that hold no more of any level than is left, which is given by rewrite."""
+        return self.of(np.flatnonzero((self.held <= left).all(axis=1)))
+
 
 def _joined(parts: list[Rewritten]) -> Rewritten:
     """The rewrites of all parts, sorted by Spec; those of one Spec stay in order."""
@@ -59,10 +63,9 @@ def _joined(parts: list[Rewritten]) -> Rewritten:
 
 
 def _padded(columns: Ints, width: int, value: int) -> Ints:
-    more = width - columns.shape[1]
-    if not more:
-        return columns
-    return np.pad(columns, ((0, 0), (0, more)), constant_values=value)
+    result = np.full((len(columns), width), value, columns.dtype)
+    result[:, : columns.shape[1]] = columns
+    return result
 
 
 class ProofGraph:

@@ -58,11 +58,15 @@ class Tier(NamedTuple):
 
 @dataclass
 class _OfKind:
-    """The Specs of a kind: their numbers by row, and rows and numbers in ascending order."""
+    """The Specs of a kind: their numbers by row, and rows and numbers in ascending order.
+
+    `tiers` has the places of their tiers by the last part of the rank.
+    """
 
     numbers: dict[bytes, int] = field(default_factory=dict)
     tables: list[Ints] = field(default_factory=list)
     nodes: list[Ints] = field(default_factory=list)
+    tiers: dict[int, int] = field(default_factory=dict)
 
 
 class Numbered:
@@ -72,7 +76,6 @@ class Numbered:
         self.space = space
         self.kinds: dict[Kind, _OfKind] = {}
         self.tiers: list[Tier] = []
-        self._tier_numbers: dict[Tier, int] = {}
         self._tiers: list[Ints] = []
         self.count = 0
 
@@ -135,12 +138,12 @@ class Numbered:
         for levels in batch.levels:
             ranks += space.target.registers - levels
         distinct, place = np.unique(ranks, return_inverse=True)
-        tiers = [Tier((*common_rank(kind), rank), kind) for rank in distinct.tolist()]
-        for tier in tiers:
-            if tier not in self._tier_numbers:
-                self._tier_numbers[tier] = len(self.tiers)
-                self.tiers.append(tier)
-        return np.array([self._tier_numbers[tier] for tier in tiers], np.int32)[place]
+        tiers = self.kinds[kind].tiers
+        for rank in distinct.tolist():
+            if rank not in tiers:
+                tiers[rank] = len(self.tiers)
+                self.tiers.append(Tier((*common_rank(kind), rank), kind))
+        return np.array([tiers[rank] for rank in distinct.tolist()], np.int32)[place]
 
 
 def by_tier(tiers: Ints) -> Iterator[tuple[int, Ints]]:

@@ -42,7 +42,7 @@ class RelaxedBounds:
             fitting.append((kind, nodes))
             rewritten = graph.rewrites(tier, nodes)
             rewritten = rewritten._replace(parent=nodes[rewritten.parent])
-            rewritten = rewritten.of((rewritten.held <= left[rewritten.parent]).all(axis=1))
+            rewritten = rewritten.within(left[rewritten.parent])
             waves.append(rewritten)
             rest = left[rewritten.parent] - rewritten.held
             new = graph.specs.count - len(left)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.base.errors import SearchError
 from morello.base.status import tell
@@ -22,6 +24,8 @@ from morello.ir.placements import Bools, Ints
 from morello.search.budget import Budget, Progress
 from morello.search.session import Session
 from morello.space.kind import Kind
+
+AnyFloats = npt.NDArray[np.floating[Any]]
 
 _LITTLE = 1e-9
 """The part of what a Spec is to cost at least that is kept as a reserve for rounding."""
@@ -85,13 +89,13 @@ def _searched(searches: Iterable[Session], impl: Impl) -> Session | None:
 class _Scaffold:
     """Specs to expand for a proof, with what they cost at least, as far as is known."""
 
-    def __init__(self, expanded: Iterable[tuple[Batch, Floats]]) -> None:
+    def __init__(self, expanded: Iterable[tuple[Batch, AnyFloats]]) -> None:
         self._keys_of = SpecKeys()
         self._least: dict[Kind, dict[bytes, float]] = {}
         for batch, least in expanded:
             self.add(batch, least)
 
-    def add(self, batch: Batch, least: Floats) -> None:
+    def add(self, batch: Batch, least: AnyFloats) -> None:
         """Add Specs, or other costs of those in it."""
         costs = zip(self._keys_of(batch), least.tolist(), strict=True)
         self._least.setdefault(Kind.of(batch), {}).update(costs)
