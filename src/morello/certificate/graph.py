@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import CertificateError
-from morello.certificate.numbered import Numbered
+from morello.certificate.numbered import Numbered, by_tier
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, expand
+from morello.space.kind import Kind
+from morello.space.ranks import common_rank
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
@@ -92,12 +94,8 @@ class ProofGraph:
         Their parents are given by their places among the `nodes`, which may repeat. Raises
         `CertificateError` if a rewrite leaves a Spec whose rank is not lower.
         """
-        self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
-        new = np.unique(nodes[~self._derived[nodes]])
-        if len(new):
-            self._derived[new] = True
-            self._known[tier] = _joined([self._known[tier], *self._applied(tier, new)])
-            self._check_ranks(tier)
+        new = np.unique(self._waiting(nodes))
+        self._derive(self.specs.tiers[tier].kind, new)
         known = self._known[tier]
         starts, ends = (np.searchsorted(known.parent, nodes, side) for side in ("left", "right"))
         counts = ends - starts
@@ -106,9 +104,34 @@ class ProofGraph:
         rows = np.arange(len(places)) + np.repeat(starts - first, counts)
         return known.of(rows)._replace(parent=places)
 
-    def _applied(self, tier: int, nodes: Ints) -> Iterator[Rewritten]:
+    def close(self) -> None:
+        """Derive the rewrites of all Specs that are reached, those of many tiers together."""
+        kinds, nodes = self.specs.kinds, self.specs.nodes
+        while waiting := [kind for kind in kinds if len(self._waiting(nodes(kind)))]:
+            kind = max(waiting, key=common_rank)
+            self._derive(kind, self._waiting(nodes(kind)))
+
+    def _waiting(self, nodes: Ints) -> Ints:
+        """Those of some Specs whose rewrites are not derived."""
+        self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
+        return nodes[~self._derived[nodes]]
+
+    def _derive(self, kind: Kind, nodes: Ints) -> None:
+        """Derive the rewrites of Specs of a kind."""
+        self._derived[nodes] = True
+        applied = [*self._applied(kind, nodes)]
+        if not applied:
+            return
+        rewritten = _joined(applied)
+        tiers = self.specs.tier_of(rewritten.parent)
+        self._check_ranks(tiers, rewritten.child)
+        for tier, rows in by_tier(tiers):
+            self._known[tier] = _joined([self._known[tier], rewritten.of(rows)])
+
+    def _applied(self, kind: Kind, nodes: Ints) -> Iterator[Rewritten]:
         """The rewrites that the rules make of Specs, rule by rule."""
-        kind = self.specs.tiers[tier].kind
+        if not len(nodes):
+            return
         batch = self.specs.batch(kind, nodes)
         for group in self.space.rules(kind):
             rows = np.flatnonzero(group.guard(batch))
@@ -133,12 +156,16 @@ class ProofGraph:
         own = np.full(count, edges.cost, np.float64)[fits]
         return Rewritten(parent[fits], own, held[fits], child, times)
 
-    def _check_ranks(self, tier: int) -> None:
-        """Raise `CertificateError` unless a tier is of higher rank than what its Specs leave."""
-        tiers, children = self.specs.tiers, self._known[tier].child
-        for left in np.unique(self.specs.tier_of(children[children >= 0])).tolist():
-            if tiers[left].rank >= tiers[tier].rank:
-                raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
+    def _check_ranks(self, tiers: Ints, children: Ints) -> None:
+        """Raise `CertificateError` unless these tiers are of higher rank than the children's."""
+        count = len(self.specs.tiers)
+        for child in children.T:
+            given = child >= 0
+            pairs = tiers[given].astype(np.int64) * count + self.specs.tier_of(child[given])
+            for pair in np.unique(pairs).tolist():
+                parent, left = (self.specs.tiers[number] for number in divmod(pair, count))
+                if left.rank >= parent.rank:
+                    raise CertificateError("a rewrite leaves a Spec whose rank is not lower.")
 
 
 def costs(rewritten: Rewritten, values: Floats) -> Floats:

@@ -119,13 +119,9 @@ class Numbered:
         result: Ints = _joined(self._tiers)[nodes]
         return result
 
-    def falling(self) -> Iterator[tuple[int, Ints]]:
-        """The tiers with all their Specs, the highest rank first; more of lower may be reached."""
-        done: set[int] = set()
-        while waiting := {*range(len(self.tiers))} - done:
-            tier = min(waiting, key=lambda tier: self.tiers[tier].order)
-            done.add(tier)
-            yield tier, np.flatnonzero(_joined(self._tiers) == tier).astype(np.int32)
+    def by_rank(self) -> list[tuple[int, Ints]]:
+        """The places of all tiers with the numbers of their Specs, the highest rank first."""
+        return sorted(by_tier(_joined(self._tiers)), key=lambda pair: self.tiers[pair[0]].order)
 
     def _tiers_of(self, batch: Batch) -> Ints:
         """The places of the tiers of Specs, which are added if they are new.

@@ -32,10 +32,12 @@ class RelaxedBounds:
 
     def __init__(self, goal: Spec, target: Target) -> None:
         graph = ProofGraph(goal, target, relaxed=True)
-        left = graph.limits[np.newaxis]
+        graph.close()
+        left = np.full((graph.specs.count, len(graph.limits)), -1, np.int64)
+        left[0] = graph.limits
         fitting: list[tuple[Kind, Ints]] = []
         waves: list[Rewritten] = []
-        for tier, nodes in graph.specs.falling():
+        for tier, nodes in graph.specs.by_rank():
             kind = graph.specs.tiers[tier].kind
             nodes = nodes[in_order(graph.specs.batch(kind, nodes))]
             nodes = nodes[(left[nodes] >= 0).all(axis=1)]
@@ -45,8 +47,6 @@ class RelaxedBounds:
             rewritten = rewritten.within(left[rewritten.parent])
             waves.append(rewritten)
             rest = left[rewritten.parent] - rewritten.held
-            new = graph.specs.count - len(left)
-            left = np.pad(left, ((0, new), (0, 0)), constant_values=-1)
             for child in rewritten.child.T:
                 given = child >= 0
                 np.maximum.at(left, child[given], rest[given])
