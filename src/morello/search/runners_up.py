@@ -50,10 +50,10 @@ def choices(
 
     Each has up to `count` runners-up. A rewrite that costs more than its Spec's cutoff is none,
     as pruning may have removed cheaper programs that begin with it. There are no choices if the
-    graph lacks the program.
+    graph lacks the program, or has it only with loops that were merged.
     """
     edges = graph.edges_of(decisions)
-    if edges is None:
+    if edges is None or len(edges) > len(decisions):
         return []
     limits = graph.space.limits
     solved = solve_graph(graph, count + 1, progress)
