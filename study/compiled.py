@@ -161,7 +161,7 @@ def counts(group: ProgramGroup) -> Floats:
 
 
 def statements(group: ProgramGroup) -> Floats:
-    """What `counts` has, as the statements have it: executions, parts of loops, and fetches."""
+    """Executions of each class and parts of loops, as statements have them, and fetches."""
     first = PROGRAM_FEATURES.index(f"executed_{EXECUTED[0]}")
     executed = np.exp2(group.configs[:, first : first + len(EXECUTED)].astype(np.float64))
     cycles = np.maximum(executed - 1e-3, 0.0) * group.cost[:, None]
@@ -171,7 +171,7 @@ def statements(group: ProgramGroup) -> Floats:
 
 
 def bounds(group: ProgramGroup) -> Floats:
-    """What a program takes at least: the greater of ports and latency, and its fetches."""
+    """A lower bound on cycles: the maximum of port and latency bounds, plus those of fetches."""
     core = _totals(group)[:, [FEATURES.index("core")]]
     cycles: Floats = core + _fetched(group).sum(axis=1, keepdims=True)
     return cycles

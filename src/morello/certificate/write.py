@@ -101,7 +101,7 @@ class _Scaffold:
         self._least.setdefault(Kind.of(batch), {}).update(costs)
 
     def least(self, batch: Batch) -> Floats:
-        """What Specs cost at least, -1 for those that are not in it."""
+        """The lower bounds on the costs of Specs, -1 for those that are not in it."""
         known = self._least.get(Kind.of(batch), {})
         return np.array([known.get(key, -1.0) for key in self._keys_of(batch)])
 

@@ -115,7 +115,7 @@ def within_32_bits(node: Node) -> bool:
 
 
 def in_32_bits(compute: Callable[..., Node], *operands: Node | float) -> Node | None:
-    """What is computed of integers of 64 bits, in 32; None if some of them may need more."""
+    """A function of 64-bit integers, computed in 32 bits; None if a value may not fit these."""
     small = all_narrowed(operands)
     result = compute(*small) if small else None
     return result if result and within_32_bits(result) else None

@@ -141,7 +141,7 @@ class MeasuringMachine:
 
 
 def about_here(goal: Spec | None, target: Target, compiler: Compiler) -> dict[str, Any]:
-    """What a corpus says of this machine, and of a goal if there is one; not of its clock."""
+    """The metadata of a corpus: CPU, target, compiler and caches, and the goal if there is one."""
     machine = host_machine()
     about = {
         "cpu": host_cpu().name,

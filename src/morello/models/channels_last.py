@@ -133,7 +133,7 @@ def _wastes_registers(call: StoredCall) -> bool:
 
 
 def _is_better_in_rows(part: SpecPart) -> bool:
-    """Whether it is a grouped convolution that runs faster with images in NCHW than in NHWC."""
+    """Whether a part is a grouped convolution whose kernels are faster in NCHW than in NHWC."""
     operation = part.operation
     if not operation.grouped:
         return False
