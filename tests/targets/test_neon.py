@@ -63,7 +63,7 @@ EXPRESSIONS = (
 """What the saved programs do not compute, or not of such sizes."""
 
 OPTIMIZED = ("-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno")
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi", "-Wno-unknown-pragmas")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi")
 
 # Every operand ends where no more may be read, or written.
 DRIVER = """

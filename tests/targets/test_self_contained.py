@@ -1,4 +1,4 @@
-"""Generated C calls no library, with the flags that whoever takes it may use."""
+"""Generated C calls no library and has no warnings, with the flags that its user may use."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ LEVELS = (portable(BASELINE), AVX2, AVX512)
 PLAIN = (*TARGETS.values(), LEVELS[0])
 MACHINES = (*PLAIN, native())
 
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi")
+
 
 def link(
     text: str, target: Target, command: str, directory: Path, more: tuple[str, ...] = ()
 ) -> None:
-    """Builds C as a user would, but with no library at all: a call of one fails to link."""
+    """Builds C as a user would, but with no library at all: a call of one fails to link.
+
+    A warning is an error.
+    """
     compiler = find_compiler(command)
     flags = (*arch_flags(compiler, target.arch), *more)
     if compiler.kind == "zig":
@@ -39,11 +44,10 @@ def link(
         pytest.skip("this gcc is for another machine")
     source = directory / "source.c"
     source.write_text(text)
-    whole = ("-O1", "-w", "-shared", "-fPIC", "-nostdlib", "-Wl,--no-undefined")
+    whole = ("-O1", "-shared", "-fPIC", "-nostdlib", "-Wl,--no-undefined")
+    command_line = [*compiler.command, *whole, *WARNINGS, *flags, str(source)]
     made = str(directory / "made.so")
-    done = subprocess.run(
-        [*compiler.command, *whole, *flags, str(source), "-o", made], capture_output=True, text=True
-    )
+    done = subprocess.run([*command_line, "-o", made], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
 
 
@@ -67,7 +71,7 @@ def test_no_helper_calls_a_library(target: Target, command: str, tmp_path: Path)
     helpers = [target.helpers[name] for name in used_in(names, target.helpers)]
     text = "\n".join(helpers)
     included = [f"#include <{name}>" for mark, name in target.headers.items() if mark in text]
-    kept = text.replace("static inline", "__attribute__((used)) static")
+    kept = text.replace("static inline", "__attribute__((used)) static inline")
     # Each is compiled by itself, and not once more in all that use it.
     source = "\n".join(["#include <stdint.h>", *included, kept])
     link(source, target, command, tmp_path, ("-fno-inline",))

@@ -319,7 +319,9 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
         sum_type = scalar(result) if result == "f32" else "uint32_t"
         rest = f"""\
   {sum_type} sum = {total};
+#ifdef __clang__
 #pragma clang loop vectorize(disable) // short
+#endif
   for (; i < n; ++i) sum += {product.element_product};
   return sum;"""
     helpers[name] = f"""\
