@@ -153,6 +153,26 @@ void hold(atomic_int *state, long items)
 {
     parallel(pool, hold_body, state, items);
 }
+
+static _Thread_local int calling;
+
+static void late_body(void *environment, long begin, long end)
+{
+    atomic_int *state = environment;
+    for (; begin < end; begin++) {
+        atomic_fetch_add(state, 1);
+        while (atomic_load(state) < (calling ? 2 : 1000))
+            sched_yield();
+    }
+}
+
+/* The same of two items, of which the caller's ends once both have begun. */
+void late(atomic_int *state)
+{
+    calling = 1;
+    parallel(pool, late_body, state, 2);
+    calling = 0;
+}
 """
 
 
@@ -261,6 +281,32 @@ def test_a_busy_pool_does_not_make_others_wait(kernel: Kernel) -> None:
     assert holder.is_alive()
     state[0] = 1000
     holder.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="sets CPUs as Linux does")
+def test_late_workers_may_run_where_the_caller_sleeps(kernel: Kernel) -> None:
+    allowed = os.sched_getaffinity(0)
+    before = {*os.listdir("/proc/self/task")}
+    made = Pool(2, find_compiler())
+    (worker,) = map(int, {*os.listdir("/proc/self/task")} - before)
+    kernel.c.kernel_set_parallel(ctypes.c_void_p(made.address), ctypes.c_void_p(made.handle))
+    state = np.zeros(1, np.int32)
+    caller = threading.Thread(target=lambda: kernel.c.late(address(state)))
+    give_up = time.monotonic() + 20
+    try:
+        while os.sched_getaffinity(worker) == allowed and len(allowed) > 1:
+            time.sleep(0.01)  # the worker falls asleep, and is kept off the caller's CPU
+            assert kernel.meet(2) and time.monotonic() < give_up
+        caller.start()
+        while os.sched_getaffinity(worker) < allowed:
+            time.sleep(0.001)
+            assert time.monotonic() < give_up
+        assert caller.is_alive()
+        state[0] = 1000
+        caller.join()
+    finally:
+        state[0] = 1000
+        kernel.attach(2)
 
 
 def test_many_regions(kernel: Kernel) -> None:

@@ -81,21 +81,34 @@ static void relax(void)
 #endif
 }
 
-/* Returns once the gate's value is not `old`, or for no reason. */
-static void wait_while(Gate *gate, int old)
+/* Looks at the gate for a while, and says whether its value is still `old`. */
+static int still(Gate *gate, int old)
 {
     int64_t end = now_ns() + SPIN_NS;
     do {
         for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
             if (atomic_load_explicit(&gate->value, memory_order_relaxed) != old)
-                return;
+                return 0;
             relax();
         }
     } while (now_ns() < end);
+    return 1;
+}
+
+/* Sleeps until the gate's value is not `old`, or for no reason. */
+static void sleep_through(Gate *gate, int old)
+{
     /* Either `wake`, after the value was set, sees a sleeper here, or the sleeper the value. */
     atomic_fetch_add(&gate->sleepers, 1);
     sleep_while(gate, old);
     atomic_fetch_sub(&gate->sleepers, 1);
+}
+
+/* Returns once the gate's value is not `old`, or for no reason. */
+static void wait_while(Gate *gate, int old)
+{
+    if (still(gate, old))
+        sleep_through(gate, old);
 }
 
 static void wake(Gate *gate, int count)

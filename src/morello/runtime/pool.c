@@ -40,7 +40,7 @@ typedef struct Pool {
     pid_t owner; /* the process that the workers are in */
 #ifdef __linux__
     cpu_set_t cpus; /* where the workers may run, */
-    int avoided;    /* but not here */
+    int avoided;    /* but not here; -1 if anywhere */
 #endif
     Worker members[];
 } Pool;
@@ -59,29 +59,46 @@ static void identify(Worker *worker)
     atomic_store(&worker->id, (int)syscall(SYS_gettid));
 }
 
-/* Keeps the workers, before they are woken, off the caller's CPU. Linux often wakes a thread
- * there though others are idle, above all in virtual machines, and then it would wait for
- * milliseconds until the caller pauses. */
-static void make_way(Pool *pool)
+/* Lets the workers run on all CPUs but one, or on all. */
+static void avoid(Pool *pool, int cpu)
 {
-    int cpu = sched_getcpu();
-    cpu_set_t others = pool->cpus;
-    CPU_CLR(cpu, &others);
-    if (cpu == pool->avoided || CPU_COUNT(&others) == 0)
+    cpu_set_t allowed = pool->cpus;
+    if (cpu >= 0)
+        CPU_CLR(cpu, &allowed);
+    if (cpu == pool->avoided || CPU_COUNT(&allowed) == 0)
         return;
     pool->avoided = cpu;
     for (int i = 0; i < pool->workers; i++) {
         int id = atomic_load(&pool->members[i].id);
         if (id != 0)
-            syscall(SYS_sched_setaffinity, id, sizeof others, &others);
+            syscall(SYS_sched_setaffinity, id, sizeof allowed, &allowed);
+        else
+            pool->avoided = -1; /* it has yet to begin */
     }
+}
+
+/* Keeps the workers off the caller's CPU, if they may be there: before they are woken, as Linux
+ * often wakes a thread there though others are idle, above all in virtual machines, and after
+ * they were let onto it. Otherwise one would wait for milliseconds until the caller pauses. */
+static void make_way(Pool *pool, int asleep)
+{
+    if (asleep || pool->avoided < 0)
+        avoid(pool, sched_getcpu());
+}
+
+/* Lets the workers run there again, as the caller is about to sleep. If another program keeps
+ * one from running, Linux moves it to the CPU that is idle now. */
+static void give_way(Pool *pool)
+{
+    avoid(pool, -1);
 }
 
 #else
 
 static void survey(Pool *pool) { (void)pool; }
 static void identify(Worker *worker) { (void)worker; }
-static void make_way(Pool *pool) { (void)pool; }
+static void make_way(Pool *pool, int asleep) { (void)pool, (void)asleep; }
+static void give_way(Pool *pool) { (void)pool; }
 
 #endif
 
@@ -180,13 +197,17 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
     pool->pieces = (count - 1) / pool->size + 1;
     atomic_store_explicit(&pool->undone.value, pool->pieces, memory_order_relaxed);
     atomic_store(&pool->left.value, pool->pieces);
-    if (atomic_load(&pool->left.sleepers) > 0) {
-        make_way(pool);
+    int asleep = atomic_load(&pool->left.sleepers) > 0;
+    make_way(pool, asleep);
+    if (asleep)
         wake_sleepers(&pool->left, pool->pieces - 1);
-    }
     help(pool);
     int undone;
-    while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0)
-        wait_while(&pool->undone, undone);
+    while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0) {
+        if (still(&pool->undone, undone)) {
+            give_way(pool);
+            sleep_through(&pool->undone, undone);
+        }
+    }
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
 }
