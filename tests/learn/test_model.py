@@ -72,6 +72,27 @@ def test_files_keep_what_is_predicted(
         np.testing.assert_allclose(found.log_cycles(group), model.log_cycles(group), atol=0.02)
 
 
+def test_another_model_may_be_named(
+    ships: Path, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = recorded("Zen 5", CACHES)
+    found = programs(target, EXPRESSION, 3)
+    usual = predictors.learned(target)
+    other = tmp_path / "other.npz"
+    write_model(other, replace(model, members=model.members[:1]))
+    monkeypatch.setenv("MORELLO_MODEL", str(other))
+    named = predictors.learned(target)
+    assert usual is not None and named is not None
+    group = named.group(found)
+    np.testing.assert_array_equal(
+        named.model.log_cycles(group), read_model(other).log_cycles(group)
+    )
+    assert np.abs(usual.seconds(found) / named.seconds(found) - 1).max() > 1e-4
+    monkeypatch.setenv("MORELLO_MODEL", str(tmp_path / "none.npz"))
+    with pytest.raises(CorpusError, match=r"none\.npz"):
+        predictors.learned(target)
+
+
 def changed(path: Path, **changes: Any) -> None:
     with np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,6 +35,9 @@ LEAST_SPECS = 5
 NATIVE = "native"
 SHIPPED = Path(__file__).parent / "models" / "x86-64.npz"
 """The model that ships, trained on the corpora of several machines."""
+
+VARIABLE = "MORELLO_MODEL"
+"""The environment variable that names the file of another model."""
 
 
 class Predictor(Protocol):
@@ -98,12 +102,15 @@ class Prediction:
 
 
 def learned(target: Target) -> Learned | None:
-    """The model that ships for a target, with any correction of `morello calibrate`.
+    """The model of a target: that of `$MORELLO_MODEL`, or the one that ships.
 
-    None for a target that is not x86-64. Raises `CorpusError` if the correction's file is damaged.
+    The latter with any correction of `morello calibrate`. None for a target that is not x86-64.
+    Raises `CorpusError` if the file of the model or of the correction is damaged.
     """
     if not target.machine:
         return None
+    if named := os.environ.get(VARIABLE, ""):
+        return Learned(_named(Path(named)), target)
     local = here() if target.name == NATIVE else None
     return Learned(shipped(), target, local.correction if local else None)
 
@@ -152,6 +159,9 @@ def here() -> Local | None:
     """The correction of a model for this machine, if `morello calibrate` wrote one."""
     path = chosen_path(host_cpu())
     return None if path is None else read_local(local_path(path))
+
+
+_named = cache(read_model)
 
 
 @cache
