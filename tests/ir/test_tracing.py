@@ -121,3 +121,10 @@ def test_what_is_unknown_is_said() -> None:
     assert found.row.tolist() == [0, 2]
     assert found.own.tolist() == [1.0, 3.0]
     assert found.unsure_row.tolist() == [1, 3, 4]
+
+
+def test_what_is_not_needed_may_be_unknown() -> None:
+    lookup = Lookup(np.full(3, UNKNOWN, np.int32))
+    found = recorded(lambda x: (lookup[x], x * 2 + 3)[1], [0, 1, 2])
+    assert found.own.tolist() == [3.0, 5.0, 7.0]
+    assert not len(found.unsure_row)

@@ -19,11 +19,12 @@ from morello.engine.codes import BLOCK, Code
 from morello.engine.loops import LOOPS
 from morello.native.loops import address
 
+_NULLARY = {Code.CONSTANT, Code.INPUT}
 _UNARY = {Code.IS_ZERO, Code.INVERT, Code.LOOKUP_1, Code.LOOKUP_FLOAT, Code.TO_INT, Code.TO_FLOAT}
 _TERNARY = {Code.WHERE, Code.WHERE_FLOAT}
-_ARITY = np.array(
-    [0, *(1 if code in _UNARY else 3 if code in _TERNARY else 2 for code in Code)], np.uint8
-)
+_ARITY = np.full(1 + max(Code), 2, np.uint8)
+for _count, _codes in ((0, _NULLARY), (1, _UNARY), (3, _TERNARY)):
+    _ARITY[[*_codes]] = _count
 """By code: how many of an operation's operands are other operations."""
 
 
