@@ -14,12 +14,14 @@ from morello.graph.interpreter import evaluate
 from morello.graph.operators import Attention, Concat, Conv, Dot, Map, Pooling, Reduce, Reshape
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.patterns.groups import in_fuller_groups
 from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten
 from morello.importers.gaps import transposed_convolution
 from morello.models.channels_last import channels_last, in_place_by_pixels
 from morello.models.compiling import partitioned
 from morello.models.schedule import Stage, StoredCall, schedule
+from morello.targets import find_target
 
 
 def conv(x: Node, filters: int, pixels: int, seed: int, groups: int = 1) -> Node:
@@ -170,3 +172,29 @@ def test_what_is_left() -> None:
         (stage,) = schedule(by_rule(graph))
         assert isinstance(stage, Stage)
         assert channels_last(stage) == stage
+
+
+@pytest.mark.parametrize(
+    ("isa", "channels", "groups", "joined"),
+    [
+        ("avx512", 48, (2,), [1]),  # of 24
+        ("avx512", 32, (4, 1), [4, 1]),  # of 8, which share a register
+        ("avx512", 36, (3,), [3]),  # of 12: four would be joined
+        ("avx512", 72, (3,), [3]),
+        ("avx512", 96, (4, 8), [4, 8]),  # in rows because of groups of 12
+        ("avx2", 48, (2,), [2]),  # three registers
+    ],
+)
+def test_groups_are_joined_that_fill_registers_together(
+    isa: str, channels: int, groups: tuple[int, ...], joined: list[int]
+) -> None:
+    x = y = given(1, channels, 3, 4)
+    for count in groups:
+        y = conv(y, channels, 3, count, groups=count)
+    graph = Graph((x,), (y,))
+    other = in_fuller_groups(graph, find_target(isa))
+    operators = [node.operator for node in other.nodes]
+    assert [each.groups for each in operators if isinstance(each, Conv)] == joined
+    values = [np.random.default_rng(0).standard_normal(x.shape)]
+    (wanted,), (found,) = evaluate(graph, values), evaluate(other, values)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)

@@ -17,6 +17,7 @@ from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.patterns.groups import in_fuller_groups
 from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
@@ -177,7 +178,8 @@ def _simplified(graph: Graph, options: GraphOptions) -> Graph:
     expanded = rewritten(simplified(graph), EXPANSIONS)
     cores = thread_count(options.get("threads", "all"))
     machine = replace(target_of(options.get("target", "native")), cores=cores)
-    return stored_in_padding(in_fewer_multiplications(expanded, tile, machine))
+    grouped = in_fuller_groups(expanded, machine)
+    return stored_in_padding(in_fewer_multiplications(grouped, tile, machine))
 
 
 def compile_partition(
