@@ -223,6 +223,8 @@ COPIES = [
 ]
 
 REDUCTIONS = [
+    ("cumsum(i64[8])", "cast it to f32, or give the function i32", 7),
+    ("argmax(u32[8])", "no kernel scans u32", 7),
     ("sum(f32[4,4], axis=2)", "use -2 to 1", 19),
     ("sum(f32[4], keepdims=True)", "all that is left of a vector", 0),
     ("sum(f32[4,4], axis=[0,1], keepdims=True)", "all that is left of a tensor", 0),

@@ -80,7 +80,7 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.stack([x, x + 1, 2 * x]).sum(0) - np.stack([x, 2 * x], 1).max(1), (4, 6)),
     (lambda x: np.concatenate([x[:1], x[1:2]]).prod(0, keepdims=True) + x[:1], (4, 6)),
     (lambda x: x.argmax() + np.argmin(x, axis=0) + x.argmax(0, keepdims=True), (4, 6)),
-    (lambda x: np.cumsum(x, axis=1) + x.cumsum().reshape(4, 6), (4, 6)),
+    (lambda x: np.cumsum(x, axis=1) + x.cumsum().reshape(4, 6) + (x > 0).cumsum(1), (4, 6)),
     (lambda x: np.linalg.norm(x) + np.linalg.norm(x, axis=0), (4, 6)),
     (lambda x: np.linalg.norm(x, 1, axis=0) + np.linalg.norm(x, np.inf, 0), (4, 6)),
     (lambda x: x @ WEIGHTS, (4, 6)),

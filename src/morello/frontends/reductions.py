@@ -17,7 +17,7 @@ from morello.frontends.values import (
     value_of,
 )
 from morello.ir.computation import Tensor
-from morello.ir.dtype import F32, I32, DType
+from morello.ir.dtype import F32, I32, I64, U32, DType
 from morello.ir.operation import Primitive
 from morello.ir.primitives import (
     ARGMAX,
@@ -183,7 +183,10 @@ def cumsum(x: Value, *, axis: int = -1) -> Value:
 
 
 def _whole(x: Value) -> DType:
-    """The dtype in which rows of x are scanned."""
+    """The dtype in which rows of x are scanned, which has each of its numbers."""
+    if x.dtype in (I64, U32):
+        what = f"no kernel scans {x.dtype}"
+        raise MisuseError(what, "cast it to f32, or give the function i32", at=0)
     return F32 if x.dtype.is_float else I32
 
 

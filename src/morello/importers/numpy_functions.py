@@ -30,6 +30,7 @@ from morello.importers.numpy_operands import (
     promoted,
     sorted_axes,
 )
+from morello.importers.ranges import in_32_bits
 
 UFUNCS: dict[str, str] = {
     "absolute": "abs",
@@ -267,8 +268,10 @@ def _place(kind: str) -> Callable[..., Node]:
 def _cumsum(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
     a = as_node(a, np.dtype(dtype) if dtype is not None else _total("sum", a.dtype))
     if axis is None:
-        return apply(Cumulate(0), flat(a))
-    return apply(Cumulate(normal_axis(axis, a.type.rank)), a)
+        a, axis = flat(a), 0
+    sums = partial(apply, Cumulate(normal_axis(axis, a.type.rank)))
+    small = in_32_bits(sums, a)
+    return sums(a) if small is None else as_node(small, a.dtype)
 
 
 def _norm(x: Node, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Node:
