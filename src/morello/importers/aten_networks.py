@@ -12,7 +12,6 @@ from morello.graph.graph import Node
 from morello.graph.operators import (
     ArgReduce,
     Attention,
-    Constant,
     Conv,
     Cumulate,
     Dot,
@@ -20,16 +19,11 @@ from morello.graph.operators import (
     Pooling,
     RmsNorm,
     Softmax,
-    Where,
 )
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
+from morello.importers.attending import attended
 from morello.importers.resampling import means, resampled
-
-LOWEST = -1e30
-"""What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
-LOWEST_HALF = -6e4
-"""The same in f16 and bf16."""
 
 
 def linear(call: AtenCall) -> Node:
@@ -336,31 +330,11 @@ def attention(call: AtenCall) -> Node:
     scale = call["scale"]
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     m, n = q.shape[-2], k.shape[-2]
-    triangle = np.tri(m, n, dtype=bool)
     if call["is_causal"] and m == n:
         return call.apply(Attention(scale, causal=True), q, k, v)
     if call["is_causal"]:
-        mask = call.build.constant(triangle)
-    if mask is None:
-        return call.apply(Attention(scale), q, k, v)
-    lowest = float(np.array(LOWEST if q.dtype.itemsize > 2 else LOWEST_HALF, q.dtype))
-    if mask.dtype == bool:
-        zero, hidden = (call.build.number(value, q.dtype) for value in (0, lowest))
-        mask = call.apply(Where(), mask, zero, hidden)
-    else:
-        mask = call.map("maximum", call.cast(mask), lowest)
-    if isinstance(mask.operator, Constant):
-        shown = mask.operator.array > lowest
-        if not mask.operator.array[shown].any():
-            if shown.all():
-                return call.apply(Attention(scale), q, k, v)
-            if m == n == shown.shape[-1] and (shown == triangle).all():
-                return call.apply(Attention(scale, causal=True), q, k, v)
-        if shown.any(-1).all():
-            return call.apply(Attention(scale), q, k, v, mask)
-    result = call.apply(Attention(scale), q, k, v, mask)
-    seen = call.map("greater", call.reduce("max", mask, (mask.type.rank - 1,), True), lowest)
-    return call.map("multiply", result, call.cast(seen))
+        mask = call.build.constant(np.tri(m, n, dtype=bool))
+    return attended(call.build, q, k, v, mask, scale)
 
 
 NETWORKS: dict[str, Handler] = {

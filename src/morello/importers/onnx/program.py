@@ -18,6 +18,7 @@ from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
+    attention,
     contributed,
     elementwise,
     movement,

@@ -1,0 +1,45 @@
+"""Attention with masks, which say what each row may not see."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Attention, Constant, Map, Reduce, Where
+from morello.importers.building import GraphBuilder
+
+LOWEST = -1e30
+"""What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
+LOWEST_HALF = -6e4
+"""The same in f16 and bf16."""
+
+
+def attended(
+    build: GraphBuilder, q: Node, k: Node, v: Node, mask: Node | None, scale: float
+) -> Node:
+    """softmax(q k^T * scale + mask) v, as `Attention` has it; a row that sees nothing is 0.
+
+    A mask of bool says what is seen, and one of numbers is added.
+    """
+    if mask is None:
+        return build.apply(Attention(scale), q, k, v)
+    m, n = q.shape[-2], k.shape[-2]
+    lowest = float(np.array(LOWEST if q.dtype.itemsize > 2 else LOWEST_HALF, q.dtype))
+    if mask.dtype == bool:
+        zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
+        mask = build.apply(Where(), mask, zero, hidden)
+    else:
+        mask = build.map("maximum", build.cast(mask, q.dtype), lowest)
+    if isinstance(mask.operator, Constant):
+        shown = mask.operator.array > lowest
+        if not mask.operator.array[shown].any():
+            if shown.all():
+                return build.apply(Attention(scale), q, k, v)
+            if m <= n == shown.shape[-1] and (shown == np.tri(m, n, n - m, dtype=bool)).all():
+                return build.apply(Attention(scale, causal=True), q, k, v)
+        if shown.any(-1).all():
+            return build.apply(Attention(scale), q, k, v, mask)
+    result = build.apply(Attention(scale), q, k, v, mask)
+    highest = build.apply(Reduce("max", (mask.type.rank - 1,), True), mask)
+    seen = build.cast(build.map("greater", highest, lowest), q.dtype)
+    return build.apply(Map("multiply"), result, seen)
