@@ -69,6 +69,22 @@ def test_functions_that_return_their_argument_go(name: str, value: float) -> Non
     assert names(after(wider)) == ["broadcast"]
 
 
+@pytest.mark.parametrize("limit", [np.inf, -np.inf])
+def test_comparisons_with_infinity_are_with_the_last_number(limit: float) -> None:
+    x = given(6)
+    outside = ("greater_equal", "less") if limit > 0 else ("greater", "less_equal")
+    graph = Graph((x,), tuple(f(name, x, limit) for name in ("equal", *outside)))
+    result = simplified(graph)
+    least = np.finfo(np.float32).min
+    numbers = np.array([-np.inf, least, 0, -least, np.inf, np.nan], np.float32)
+    for value, expected in zip(
+        evaluate(result, [numbers]), evaluate(graph, [numbers]), strict=True
+    ):
+        np.testing.assert_array_equal(value, expected)
+    known = [n.operator.array for n in result.nodes if isinstance(n.operator, Constant)]
+    assert not any(np.isinf(each).any() for each in known)
+
+
 def test_views_of_views_are_one() -> None:
     x = given(2, 3, 4)
     turned = apply(Transpose((1, 2, 0)), apply(Transpose((1, 2, 0)), x))

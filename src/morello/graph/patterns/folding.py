@@ -38,6 +38,7 @@ from morello.graph.patterns.matching import (
     is_float,
     is_map,
     keeps_values,
+    lowest,
     mapped,
     number,
     reshaped,
@@ -135,6 +136,36 @@ def neutral(node: Node) -> Node | None:
     return None
 
 
+def without_infinity(node: Node) -> Node | None:
+    """x < inf -> x <= the largest number, x == -inf -> x < the lowest one, and so on."""
+    if not is_map(node, *_BY_INFINITY) or not is_float(node.inputs[0].dtype):
+        return None
+    assert isinstance(node.operator, Map)
+    x, second = node.inputs
+    limit = number(second)
+    if limit not in (inf, -inf) or number(x) is not None:
+        return None
+    above, below = _BY_INFINITY[node.operator.name]
+    name = above if limit > 0 else below
+    if not name:
+        return None
+    last = constant(-lowest(x.dtype) if limit > 0 else lowest(x.dtype), x.dtype)
+    return in_shape(mapped(name, x, last), node.shape)
+
+
+_BY_INFINITY: Mapping[str, tuple[str, str]] = {
+    "equal": ("greater", "less"),
+    "greater": ("", "greater_equal"),
+    "greater_equal": ("greater", ""),
+    "less": ("less_equal", ""),
+    "less_equal": ("", "less"),
+}
+"""The comparison with the largest number that one with inf is, and with the lowest for -inf.
+
+Others are the same for all numbers, or true for NaN.
+"""
+
+
 def opposite(node: Node) -> Node | None:
     """x * -1 -> -x; -(-x) -> x; x - c -> x + -c."""
     if not (is_float(node.dtype) and isinstance(node.operator, Map)):
@@ -230,7 +261,7 @@ def joined_alone(node: Node) -> Node | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-_ELEMENTWISE: tuple[Rule, ...] = (computed, constants_second, neutral, opposite)
+_ELEMENTWISE: tuple[Rule, ...] = (computed, constants_second, neutral, opposite, without_infinity)
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     ArgReduce: (computed,),
