@@ -378,11 +378,12 @@ def grid(*shape: int) -> Any:
     return random(*shape) * 1.2
 
 
-@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("corners", [True, False])
 def test_images_are_read_between_their_pixels(padding: str, corners: bool) -> None:
     def read(x: Any, places: Any) -> Any:
-        return functional.grid_sample(x, places, "bilinear", padding, corners)
+        modes = ("bilinear", "nearest", "bicubic")[: 7 - x.ndim]
+        return tuple(functional.grid_sample(x, places, m, padding, corners) for m in modes)
 
     compared(read, random(2, 3, 5, 7), grid(2, 4, 6, 2))
     compared(read, random(1, 2, 3, 4, 5), grid(1, 2, 3, 2, 3))

@@ -23,7 +23,7 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
     "Attention", "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike",
-    "ConvTranspose", "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GRU", "GridSample",
+    "ConvTranspose", "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GRU",
     "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
     "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "Slice",
 }  # fmt: skip
@@ -93,7 +93,7 @@ def test_nodes_compute_what_onnx_expects() -> None:
         else:
             wrong.append(name)
     assert wrong == []
-    assert agree > 1060
+    assert agree > 1070
     assert {*refused} <= REFUSED
 
 

@@ -69,12 +69,11 @@ def interpolated(call: AtenCall) -> Node:
 
 
 def grid_sample(call: AtenCall) -> Node:
-    """Of images, linearly, with zeros or the nearest pixels outside."""
-    paddings = {0: "zeros", 1: "border"}
-    mode, padding = call["interpolation_mode"], paddings.get(call["padding_mode"])
-    if mode != 0 or padding is None or call.type.dtype == np.float64:
-        raise call.refuse("but for linear mode, and zeros or the border outside,")
-    return sampled(call.x, call["grid"], padding, bool(call["align_corners"]))
+    if call.type.dtype == np.float64:
+        raise call.refuse("of f64")
+    mode = ("linear", "nearest", "cubic")[call["interpolation_mode"]]
+    padding = ("zeros", "border", "reflection")[call["padding_mode"]]
+    return sampled(call.x, call["grid"], mode, padding, bool(call["align_corners"]))
 
 
 RESIZING: dict[str, Handler] = {

@@ -17,7 +17,7 @@ from morello.importers.onnx.call import (
     translates,
 )
 from morello.importers.resampling import chosen, cubic, interpolation, linear, resampled
-from morello.importers.sampling import sampled
+from morello.importers.sampling import MODES, PADDINGS, sampled
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,15 @@ def _keeping(policy: str, scales: dict[int, float]) -> dict[int, float]:
 
 @translates("GridSample")
 def grid_sample(call: OnnxCall) -> Node:
-    """Linear, with zeros or the nearest pixels outside of the image."""
     x, grid = call[0], call[1]
-    mode, padding = call.text("mode", "linear"), call.text("padding_mode", "zeros")
-    if mode not in ("linear", "bilinear") or padding not in ("zeros", "border"):
-        raise LeftError(f"its mode is {mode}, and {padding} are outside")
+    mode = call.text("mode", "linear").removeprefix("bi")
+    padding = call.text("padding_mode", "zeros")
+    if mode not in MODES or padding not in PADDINGS:
+        raise GraphError(f"its mode is {mode}, and {padding} are outside.")
     call.floating()
     if x.dtype == np.float64 or grid.dtype not in FLOATS or 0 in (*x.shape, *grid.shape):
         raise LeftError(f"it is of {x.type} at {grid.type}")
     d = x.type.rank - 2
     if d < 1 or grid.type.rank != d + 2 or (grid.shape[0], grid.shape[-1]) != (x.shape[0], d):
         raise GraphError(f"{grid.type} are no places in {x.type}.")
-    return sampled(x, grid, padding, bool(call.attribute("align_corners", 0)))
+    return sampled(x, grid, mode, padding, bool(call.attribute("align_corners", 0)))
