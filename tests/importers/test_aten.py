@@ -430,6 +430,10 @@ ORDERED = {
     "the largest first": lambda x: torch.sort(torch.round(x), dim=0, descending=True, stable=True),
     "order of columns": lambda x: x.argsort(0),
     "with infinities": lambda x: torch.where(x > 0.5, -torch.inf, x).msort().exp(),
+    "with NaN": lambda x: (
+        torch.where(x > 0.5, torch.nan, 1 / (x + 1).round()).argsort(stable=True, dim=0),
+        torch.where(x > 0.5, torch.nan, x).sort(stable=True, dim=-1, descending=True).indices,
+    ),
     "integers": lambda x: torch.sort(index(x).clamp(0, 3), stable=True),
     "orders divided": lambda x: (x.argsort(-1) // 3, (x.argsort(-1) - 4) % 3, (x > 0).int() % 2),
     "every integer": lambda x: (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import ArgReduce, Cast, Where
+from morello.graph.operators import ArgReduce, Cast, Cumulate, Where
 from morello.graph.patterns.matching import is_float
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.ranges import narrowed
@@ -61,11 +61,7 @@ def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
     if given is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
         raise call.refuse(f"of {x.type}")
     count = x.shape[axis]
-    compared = given
-    if is_float(x.dtype):
-        compared = call.build.cast(given, np.dtype(np.float32))
-        number = call.map("equal", compared, compared)
-        compared = call.apply(Where(), number, compared, call.build.number(np.inf, compared.dtype))
+    compared = call.build.cast(given, np.dtype(np.float32)) if is_float(x.dtype) else given
     shape = x.shape
     own = call.reshape(compared, (*shape[:axis], count, 1, *shape[axis + 1 :]))
     others = call.reshape(compared, (*shape[:axis], 1, count, *shape[axis + 1 :]))
@@ -78,6 +74,8 @@ def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
         call.map(before, others, own),
     )
     place = call.reduce("sum", call.build.cast(earlier, np.dtype(np.float32)), (axis + 1,))
+    if is_float(x.dtype):
+        place = _with_nans(call, compared, place, axis)
     places = call.build.cast(place, INT32)
     every = call.broadcast(counted(call, count, axis, rank), shape)
     order = combined_elements("last", every, places, every, axis)
@@ -85,6 +83,21 @@ def in_order(call: AtenCall) -> Node | tuple[Node, ...]:
         return order
     values = taken_along(given, order, axis)
     return values if call.name == "msort" else (values, order)
+
+
+def _with_nans(call: AtenCall, x: Node, place: Node, axis: int) -> Node:
+    """The places of all elements, from those among numbers: NaN is larger than any of these."""
+    unknown = call.map("not_equal", x, x)
+    counts = call.build.cast(unknown, place.dtype)
+    total = call.reduce("sum", counts, (axis,), True)
+    own = call.map("subtract", call.apply(Cumulate(axis), counts), 1)
+    if call["descending"]:
+        place = call.map("add", place, total)
+    else:
+        own = call.map(
+            "add", own, call.map("subtract", call.build.number(x.shape[axis], place.dtype), total)
+        )
+    return call.apply(Where(), unknown, own, place)
 
 
 def one_hot(call: AtenCall) -> Node:
