@@ -146,6 +146,13 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "arithmetic": lambda x, y: 2 / (1 + x.abs()) - torch.rsub(x, y, alpha=2) * 0.3 + x**3,
     "integers": lambda x, y: x * torch.arange(8) + torch.arange(4)[:, None],
     "comparisons": lambda x, y: torch.where((x > 0.1) & ~(y <= x), x, -y),
+    "no numbers": lambda x, y: (
+        (x / y.round()).nan_to_num(2.0, neginf=-3.0) + (x.round() / 0).nan_to_num().sign(),
+        torch.isnan(0 / x.round()) * 4.0 + torch.isinf(1 / x.round()) * 2.0 + (1 / x).isfinite(),
+        (x.round() * torch.nan).sign() + torch.sign(y),
+    ),
+    "parts": lambda x, y: (torch.trunc(3 * x) + torch.frac(3 * y), torch.outer(x[0], y[1])),
+    "on the way": lambda x, y: (torch.lerp(x, y, 0.3), torch.lerp(x, y, 0.7)),
     "reductions": lambda x, y: (x.sum(0), x.mean(), y.amax(1, keepdim=True), x.max(-1).values),
     "places": lambda x, y: (x.argmax(-1), y.min(0).indices, x.argmin()),
     "spread": lambda x, y: (x.std(-1), x.var(0, correction=0), functional.normalize(y)),

@@ -8,6 +8,7 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Where
+from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.ranges import all_narrowed, in_32_bits, known_range, narrowed, rounded
 
@@ -15,7 +16,7 @@ UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
     "exp2": "exp2", "expm1": "expm1", "floor": "floor", "log": "log", "log1p": "log1p",
     "log2": "log2", "neg": "neg", "reciprocal": "reciprocal", "relu": "relu", "round": "round",
-    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sign": "sign", "silu": "silu", "sin": "sin",
+    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin",
     "sqrt": "sqrt", "square": "square", "tanh": "tanh",
 }  # fmt: skip
 """Functions of one tensor that graphs have as well."""
@@ -46,6 +47,68 @@ MOST_DIVIDED = 1 << 20
 
 def unary(call: AtenCall) -> Node:
     return call.map(UNARY[call.name], call.cast(call.x))
+
+
+def sign(call: AtenCall) -> Node:
+    """Of NaN it is 0, as in torch."""
+    x = call.cast(call.x)
+    if not is_float(x.dtype):
+        return call.map("sign", x)
+    return call.apply(Where(), call.map("equal", x, x), call.map("sign", x), _node(call, 0))
+
+
+def unusual(call: AtenCall) -> Node:
+    """Which elements are NaN, infinite, or neither."""
+    if not is_float(call.x.dtype):
+        raise call.refuse("of integers")
+    if call.name == "isnan":
+        return call.map("not_equal", call.x, call.x)
+    comparison = "greater" if call.name == "isinf" else "less_equal"
+    return call.map(comparison, call.map("abs", call.x), -lowest(call.x.dtype))
+
+
+def without_unusual(call: AtenCall) -> Node:
+    """NaN and infinities become numbers; infinities the largest ones unless others are given."""
+    x = call.x
+    if not is_float(x.dtype):
+        return x
+    most, result = -lowest(x.dtype), x
+    for name, beyond, limit, bounded in (
+        ("posinf", "greater", most, "minimum"), ("neginf", "less", -most, "maximum"),
+    ):  # fmt: skip
+        if call[name] is None:
+            result = call.map(bounded, result, limit)
+        else:
+            outside = call.map(beyond, x, limit)
+            result = call.apply(Where(), outside, _node(call, call[name]), result)
+    nan = _node(call, call["nan"] or 0)
+    return call.apply(Where(), call.map("equal", x, x), result, nan)
+
+
+def truncated(call: AtenCall) -> Node:
+    """trunc, and what it takes away: frac."""
+    x = call.x
+    if not is_float(x.dtype):
+        raise call.refuse("of integers")
+    down, up = call.map("floor", x), call.map("ceil", x)
+    whole = call.apply(Where(), call.map("less", x, 0), up, down)
+    return call.map("subtract", x, whole) if call.name == "frac" else whole
+
+
+def between(call: AtenCall) -> Node:
+    """lerp: a + weight * (b - a), from the nearer end, as torch computes it."""
+    a, b, weight = call.x, call["end"], call["weight"]
+    if isinstance(weight, Node):
+        raise call.refuse("with weights that are a tensor")
+    span = call.map("subtract", b, a)
+    if abs(weight) < 0.5:
+        return call.map("add", a, call.map("multiply", span, weight))
+    return call.map("subtract", b, call.map("multiply", span, 1 - weight))
+
+
+def outer(call: AtenCall) -> Node:
+    a, b = call.cast(call.x), call.cast(call["vec2"])
+    return call.map("multiply", call.reshape(a, (*a.shape, 1)), b)
 
 
 def binary(call: AtenCall) -> Node:
@@ -270,6 +333,8 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(LOGICAL, logical),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
     **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),
+    **dict.fromkeys(("isfinite", "isinf", "isnan"), unusual),
+    **dict.fromkeys(("frac", "trunc", "fix"), truncated),
     **dict.fromkeys(("_to_copy", "to", "type_as"), cast),
     **dict.fromkeys(
         ("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "real"), same
@@ -285,10 +350,14 @@ ELEMENTWISE: dict[str, Handler] = {
     "elu": elu,
     "gelu": gelu,
     "leaky_relu": leaky_relu,
+    "lerp": between,
     "log_sigmoid": log_sigmoid,
     "masked_fill": masked_fill,
     "mish": mish,
+    "nan_to_num": without_unusual,
+    "outer": outer,
     "pow": power,
+    "sign": sign,
     "softplus": softplus,
     "where": where,
 }  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, Operator, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Map, Reshape
@@ -35,10 +36,13 @@ class GraphBuilder:
         return apply(Constant(array))
 
     def number(self, value: float, dtype: np.dtype[Any]) -> Node:
-        """A constant without dimensions."""
+        """A constant without dimensions; raises `GraphError` if the dtype has no such number."""
         key = (value, dtype)
         if key not in self._numbers:
-            self._numbers[key] = self.constant(np.array(value, dtype))
+            try:
+                self._numbers[key] = self.constant(np.array(value, dtype))
+            except (OverflowError, ValueError):
+                raise GraphError(f"{value} is no {dtype}.") from None
         return self._numbers[key]
 
     def apply(self, operator: Operator, *inputs: Node) -> Node:
