@@ -96,10 +96,11 @@ def test_what_no_kernel_computes_is_left_between_segments() -> None:
 def test_outputs_may_be_views_and_joined() -> None:
     x, w = given(6, 8), given(8, 10)
     product = apply(Dot((), ((1, 0),)), x, w)
-    joined = apply(Concat(1), product, x)
+    column = apply(Broadcast((6, 2)), constant(np.random.default_rng(5), 6, 1))
+    joined = apply(Concat(1), product, x, column)
     part = apply(Slice((1, 2), (5, 16), (2, 3)), joined)
     turned = apply(Transpose((1, 0)), joined)
-    model = agrees(Graph((x, w), (joined, part, turned, apply(Reshape((9, 12)), turned))))
+    model = agrees(Graph((x, w), (joined, part, turned, apply(Reshape((10, 12)), turned))))
     assert not model.left
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import prod
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -32,11 +33,14 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     assert isinstance(view.base.operator, Constant)
     argument, layout = kernel.arguments[number], panels(kernel, number)
     array = np.ascontiguousarray(view.base.operator.array)
-    kept = [d for d, stride in enumerate(view.strides) if stride and view.shape[d] > 1]
+    shape = kernel.spec.shape(kernel.spec.arrays[argument.name]) if layout else argument.shape
+    long = [d for d, size in enumerate(view.shape) if size > 1]
+    kept = [d for d in long if view.strides[d]]
+    if prod(view.shape[d] for d in kept) != prod(shape):  # a kernel that copies what is repeated
+        kept = long
     sizes = [view.shape[d] for d in kept] or [1]
     strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
     values = np.ndarray(sizes, array.dtype, array, view.offset * array.itemsize, strides)
-    shape = kernel.spec.shape(kernel.spec.arrays[argument.name]) if layout else argument.shape
     if values.shape != shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(shape)
     size = argument.extent // array.itemsize
