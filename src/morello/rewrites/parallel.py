@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
@@ -19,6 +20,13 @@ GRAIN = 8
 """Sizes of large pieces are multiples of this, so that they fill register tiles."""
 LARGE = 8 * GRAIN
 """Pieces of this size or more are large; rounding up to `GRAIN` adds at most an eighth."""
+LATE = {8: 1 / 512, 4: 1 / 1024, 2: 1 / 8192, 1: 1 / 16384}
+"""The cycles for each operation of a piece that a parallel loop waits for a late core.
+
+By the bytes of the widest input. A core that another program uses holds back the loop by one of
+its pieces. These are about a sixteenth of a piece's cycles, so that of loops that cost nearly the
+same the one with the shortest pieces is chosen.
+"""
 
 
 def piece(size: int, count: int) -> int:
@@ -31,7 +39,7 @@ def piece(size: int, count: int) -> int:
 class Parallel(Rewrite):
     """Run the tiles of one or two output dimensions on all cores; each tile is serial.
 
-    The cost is that of the busiest core. With 2 cores,
+    The cost is that of the busiest core, and of waiting for a late one. With 2 cores,
 
     Matmul(m=10, k=8, n=8)
       -> parallel for m in 0..8 by 4: Matmul(m=4, k=8, n=8)   once
@@ -70,17 +78,18 @@ class Parallel(Rewrite):
         (dim, size), *more = self.tiles
         rest = batch.size(dim) % size
         exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
+        cost = target.fork + _late(body)
         result = []
         if len(exact):
             rounds = -(-count[exact] // target.cores)
-            result.append(Edges(exact, target.fork, children=(Child(body[exact], rounds),)))
+            result.append(Edges(exact, cost[exact], children=(Child(body[exact], rounds),)))
         if len(ragged):
             assert not more
             last = tiled(serial[ragged], dim, rest[ragged], target)
             rounds = -(-count[ragged] // target.cores)
             alone = (count[ragged] % target.cores == 0).astype(np.int32)
             children = (Child(body[ragged], rounds), Child(last, alone, role="remainder"))
-            result.append(Edges(ragged, target.fork, children=children))
+            result.append(Edges(ragged, cost[ragged], children=children))
         return result
 
     def __str__(self) -> str:
@@ -98,6 +107,16 @@ class Parallel(Rewrite):
         if not 1 <= size <= MAX_SIZE:
             raise RewriteError(f"{self}: a tile's size must be at least 1 and below the whole.")
         return np.full(len(batch), size, np.int32)
+
+
+def _late(pieces: Batch) -> npt.NDArray[np.float64]:
+    """The cycles that loops over these pieces wait for a late core, by row."""
+    cycles = np.zeros(len(pieces))
+    for row in range(len(pieces)):
+        spec = pieces[np.array([row])].spec()
+        inputs = [spec.dtypes[operand].bytes for operand in spec.operation.inputs]
+        cycles[row] = spec.flops * LATE[max(inputs)]
+    return cycles
 
 
 @dataclass(frozen=True)
