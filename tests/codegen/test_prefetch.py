@@ -237,6 +237,20 @@ def test_weights_are_prefetched_where_the_outermost_loop_reads_them_once(
     assert lines == ([set(range(panel, 2 * panel))] if prefetches else [])
 
 
+@pytest.mark.parametrize(("rows", "prefetches"), [(8, True), (4, False)])
+def test_rows_are_prefetched_where_each_line_is_added_to_enough_sums(
+    rows: int, prefetches: bool
+) -> None:
+    """Each step of the reduction reads all lines of a row of the tile, and prefetches as many."""
+    k, n, width = 64, 480, 32
+    schedule = morello.schedule(f"f32[{rows},{k}] @ f32[{k},{n}]", target="avx512")
+    impl = schedule.tile(n=width).move("b", "L2").move("b", "L1").solve(budget=600).impl
+    lines = [lines for operand, lines, _ in prefetched(generate(impl).text) if operand == "b"]
+    starts = range(width, k * n, n)
+    tile = {line for at in starts for line in range(at // PER_LINE, (at + width) // PER_LINE)}
+    assert lines == ([tile] if prefetches else [])
+
+
 def test_unrolled_steps_are_iterations(layer: Impl) -> None:
     """Steps that add to the same registers, not those that add to others."""
     statements = lower(layer).body

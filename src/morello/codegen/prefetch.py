@@ -43,6 +43,11 @@ ITERATIONS_PER_STORED_LINE = 16
 """The same for outputs that are stored right after a reduction: such stores seldom stall."""
 ITERATIONS_PER_PANEL_LINE = 0.5
 """The same for panels, whose lines are contiguous: loops over them are bound by memory."""
+ADDITIONS_PER_LINE = 8
+"""The fewest additions to registers for each line of a tile, where iterations are too few.
+
+In the time that they take, memory delivers about a line.
+"""
 
 
 def with_prefetches(statements: Sequence[Statement], target: Target) -> list[Statement]:
@@ -93,6 +98,16 @@ class PrefetchRequest:
         if self.mark.due is Due.NEXT and self.mark.tile.in_panels:
             return ITERATIONS_PER_PANEL_LINE
         return ITERATIONS_PER_LINE
+
+    def served_by(self, iterations: int, additions: int, room: int) -> bool:
+        """Whether a reduction of so many iterations and additions to registers is long enough.
+
+        The nearest cache has `room` lines: of a larger tile, those that come early do not stay.
+        """
+        stays = self.mark.due is Due.NEXT and Lines(self.tile, self.mark.element).count <= room
+        if stays and additions >= ADDITIONS_PER_LINE * self.lines:
+            return iterations >= ITERATIONS_PER_LINE
+        return iterations >= max(ITERATIONS_PER_LINE, self.iterations_per_line * self.lines)
 
     def inside(self, loop: For) -> PrefetchRequest:
         """The request within a loop.
@@ -180,6 +195,17 @@ def _unrolled(statements: Sequence[Statement]) -> int:
     return max(sums.values(), default=1)
 
 
+def _additions(statements: Sequence[Statement]) -> int:
+    """How many registers statements add to, each as often as they do."""
+    total = 0
+    for statement in statements:
+        inside = sum(map(_additions, bodies(statement)))
+        total += inside * (statement.times if isinstance(statement, For) else 1)
+        if isinstance(statement, Call) and isinstance(statement.views[-1], RegisterView):
+            total += statement.spec.operation.accumulates * statement.views[-1].count
+    return total
+
+
 def _moves(tile: MemoryView, loop: For) -> bool:
     """Whether each iteration of the loop has its own tile: not a part of the same panel."""
     panel, ahead = tile.layout.panel, _ahead(tile, loop)
@@ -263,12 +289,8 @@ class _Pass:
 
         If it has loops inside, these are its iterations, and each of its own is a chunk.
         """
-        iterations = iterations_of([loop])
-        served = [
-            request
-            for request in requests
-            if iterations >= max(ITERATIONS_PER_LINE, request.iterations_per_line * request.lines)
-        ]
+        iterations, additions = iterations_of([loop]), _additions([loop])
+        served = [r for r in requests if r.served_by(iterations, additions, self._room)]
         if not served:
             return loop
         if any(isinstance(inner, For) for inner in walk(loop.body)):
