@@ -22,7 +22,6 @@ from morello.options import Options, requested
 from morello.questions import question
 from morello.recall import recall_all
 from morello.request import Request
-from morello.request.goal import Goal
 from morello.request.together import grouped
 from morello.runtime.threads import available_threads
 from morello.scheduling import Schedule
@@ -56,12 +55,20 @@ def compile_all(
     """
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
-    asked = [(question(what, options), what) for what in whats]
-    known = recall_all((each for each, _ in asked), verify=verify)
+    weights = options.get("weights", "plain")
+    return compile_each([(what, weights) for what in whats], verify=verify, **options)
+
+
+def compile_each(
+    whats: Iterable[tuple[What, str]], *, verify: bool = True, **options: Unpack[Options]
+) -> list[Kernel]:
+    """As `compile_all`, for Specs with the `weights` of each."""
+    asked = [_Asked(question(what, options | {"weights": w}), what, w) for what, w in whats]
+    known = recall_all((each.question for each in asked), verify=verify)
     with shown(options.get("progress")) as report:
-        missing = [(each, what) for each, what in asked if each not in known]
+        missing = [each for each in asked if each.question not in known]
         new = iter(_compiled_anew(missing, options | {"progress": report}, verify))
-    results = [known[each] if each in known else next(new) for each, _ in asked]
+    results = [known[each.question] if each.question in known else next(new) for each in asked]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
         raise CompileAllError(
@@ -72,33 +79,40 @@ def compile_all(
     return [kernel for kernel in results if isinstance(kernel, Kernel)]
 
 
-def _compiled_anew(
-    asked: Sequence[tuple[str | None, What]], options: Options, verify: bool
-) -> list[_Result]:
-    """The kernel of each Spec, given with its question, or the error that it raised.
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be compiled, with its weights "plain" or "constant", and its question."""
+
+    question: str | None
+    what: What
+    weights: str
+
+
+def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> list[_Result]:
+    """The kernel of each Spec, or the error that it raised.
 
     Equal Specs are compiled once. The kernels are remembered.
     """
-    items: dict[Hashable, tuple[str | None, What, Request]] = {}
+    items: dict[Hashable, tuple[_Asked, Request]] = {}
     keys: list[Hashable] = []
-    for each, what in asked:
-        with requested(what, **options) as request:
-            keys.append(_key(request.goal))
-        items.setdefault(keys[-1], (each, what, request))
-    whats = [what for _, what, _ in items.values()]
-    requests = [request for *_, request in items.values()]
-    results = _compiled(whats, requests, options, verify)
+    for each in asked:
+        with requested(each.what, **options | {"weights": each.weights}) as request:
+            keys.append(_key(request))
+        items.setdefault(keys[-1], (each, request))
+    results = _compiled([*items.values()], options, verify)
     with opened(options.get("table")) as table:
-        for (each, what, request), result in zip(items.values(), results, strict=True):
-            if isinstance(result, Kernel) and each == question(what, options):
-                remember_answer(each, result, replace(request, table=table))
+        for (each, request), result in zip(items.values(), results, strict=True):
+            now = question(each.what, options | {"weights": each.weights})
+            if isinstance(result, Kernel) and each.question == now:
+                remember_answer(each.question, result, replace(request, table=table))
     kernels = dict(zip(items, results, strict=True))
     return [kernels[key] for key in keys]
 
 
-def _key(goal: Goal) -> Hashable:
-    """Equal for goals that get one kernel: names are those of its arguments."""
-    return id(goal) if isinstance(goal, Impl) else (goal, goal.names)
+def _key(request: Request) -> Hashable:
+    """Equal for requests that get one kernel: names are those of its arguments."""
+    goal = request.goal
+    return id(goal) if isinstance(goal, Impl) else (goal, goal.names, request.weights)
 
 
 @dataclass(frozen=True)
@@ -129,22 +143,24 @@ def _movable(what: What, target: Target) -> What | _Movable:
 
 
 def _compiled(
-    items: Sequence[What], requests: Sequence[Request], options: Options, verify: bool
+    items: Sequence[tuple[_Asked, Request]], options: Options, verify: bool
 ) -> list[_Result]:
     """The kernel of each item, or the error that it raised."""
     sent = _sendable(options)
     processes = available_threads() if sent is not None else 1
-    groups = grouped(requests, processes)
+    groups = grouped([request for _, request in items], processes)
     share = 1 / min(processes, max(len(groups), 1))
-    either = [_movable(item, each.target) for item, each in zip(items, requests, strict=True)]
-    work: SharedWork[list[What | _Movable], Sequence[_Result]] = SharedWork(
+    either = [(_movable(each.what, request.target), each.weights) for each, request in items]
+    work: SharedWork[list[tuple[What | _Movable, str]], Sequence[_Result]] = SharedWork(
         [[either[number] for number in group] for group in groups],
         here=lambda some: _build(
-            [what.spec if isinstance(what, _Movable) else what for what in some],
+            [(what.spec if isinstance(what, _Movable) else what, each) for what, each in some],
             options | {"progress": reported}, verify, share,
         ),
         there=partial(_build_there, sent or {}, verify, share),
-        movable=lambda some: sent is not None and all(isinstance(w, str | _Movable) for w in some),
+        movable=lambda some: (
+            sent is not None and all(isinstance(what, str | _Movable) for what, _ in some)
+        ),
     )  # fmt: skip
     progress = options.get("progress")
 
@@ -175,14 +191,18 @@ def _by_item(
 
 
 def _build(
-    whats: Sequence[What], options: Options, verify: bool, share: float
+    whats: Sequence[tuple[What, str]], options: Options, verify: bool, share: float
 ) -> Sequence[_Result]:
     """The kernels of Specs that are searched together, or the errors that they raised.
 
-    A search gets a share of the memory that one alone would have.
+    They are given with their weights. A search gets a share of the memory that one alone would
+    have.
     """
     with ExitStack() as stack:
-        requests = [stack.enter_context(requested(what, **options)) for what in whats]
+        requests = [
+            stack.enter_context(requested(what, **options | {"weights": weights}))
+            for what, weights in whats
+        ]
         memory = share * requests[0].budget.memory
         return build_together(
             [replace(each, budget=replace(each.budget, memory=memory)) for each in requests],
@@ -191,7 +211,7 @@ def _build(
 
 
 def _build_there(
-    options: Options, verify: bool, share: float, items: Sequence[What]
+    options: Options, verify: bool, share: float, items: Sequence[tuple[What, str]]
 ) -> Sequence[_Result]:
     """As `_build`, in a worker."""
     return _build(items, options, verify, share)

@@ -13,13 +13,12 @@ import pytest
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Dot, Input
 from morello.graph.partition import by_rule
-from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.kernels import Kernels
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.options import Options
 from morello.search.result import SearchStatistics
-from morello.several import compile_all
+from morello.several import What, compile_each
 
 SOON: Options = {"budget": 0.001, "gap": 0.5, "threads": 1, "table": None}
 """Too short for a bound."""
@@ -69,8 +68,8 @@ def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
     soon: Options = {"budget": 9.0, "gap": 0.02, "threads": 1, "table": None}
     asked: list[float] = []
 
-    def compiled(specs: Sequence[Spec], **options: Unpack[Options]) -> list[Kernel]:
-        kernels = compile_all(specs, **options)
+    def compiled(specs: Sequence[tuple[What, str]], **options: Unpack[Options]) -> list[Kernel]:
+        kernels = compile_each(specs, **options)
         for kernel in kernels:
             asked.append(options["budget"])
             assert kernel.statistics
@@ -78,6 +77,6 @@ def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
                 kernel.statistics = replace(kernel.statistics, gap=gap)
         return kernels
 
-    monkeypatch.setattr("morello.models.kernels.compile_all", compiled)
+    monkeypatch.setattr("morello.models.kernels.compile_each", compiled)
     found(Kernels(soon, longer=100.0))
     assert asked == budgets

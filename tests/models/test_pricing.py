@@ -21,7 +21,7 @@ from morello.models import CompiledGraph, compile_graph
 from morello.models.plans import MOST_BYTES, plan_question
 from morello.models.reporting import program_report
 from morello.models.schedule import calls_of
-from morello.several import compile_all
+from morello.several import compile_each
 
 PATIENCE_S = 600.0
 """How long searches may take here, so that none of them is cut short on a busy machine."""
@@ -54,12 +54,12 @@ def test_a_program_is_cut_where_that_costs_least(
     searched: list[Spec] = []
     budgets: set[float] = set()
 
-    def counting(specs: Sequence[Spec], **options: Any) -> object:
-        searched.extend(specs)
+    def counting(specs: Sequence[tuple[Spec, str]], **options: Any) -> object:
+        searched.extend(spec for spec, _ in specs)
         budgets.add(options["budget"])
-        return compile_all(specs, **options)
+        return compile_each(specs, **options)
 
-    monkeypatch.setattr("morello.models.kernels.compile_all", counting)
+    monkeypatch.setattr("morello.models.kernels.compile_each", counting)
     graph = layers()
     program = compiled(graph, fuse_seconds=PATIENCE_S)
     assert len(program.partition.groups) == 2

@@ -17,7 +17,7 @@ from morello.questions import question
 from morello.recall import recall_all
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
-from morello.several import compile_all
+from morello.several import compile_each
 
 MUCH = 0.05
 """A kernel is worth a longer search if it may cost less by this share of the cost of all calls."""
@@ -130,31 +130,31 @@ class Kernels:
 
     def _compile(self, missing: Sequence[_Wanted], options: Options) -> None:
         """Compile these, or compile them again."""
-        for weights in ("constant", "plain"):
-            some = [each for each in missing if each[-1] == weights]
-            asked: Options = {**options, "weights": weights}
-            self._known |= zip(some, self._compiled(some, {**asked, "threads": 1}), strict=True)
-            if thread_count(asked["threads"]) > 1:
-                slow = {
-                    each: kernel
-                    for each in some
-                    if (kernel := self._known[each]) and kernel.releases_gil
-                }
-                parallel = self._compiled([*slow], asked)
-                for (each, kernel), other in zip(slow.items(), parallel, strict=True):
-                    self._known[each] = _cheaper(kernel, other)
+        alone = self._compiled(missing, {**options, "threads": 1})
+        self._known |= zip(missing, alone, strict=True)
+        if thread_count(options["threads"]) > 1:
+            slow = {
+                each: kernel
+                for each in missing
+                if (kernel := self._known[each]) and kernel.releases_gil
+            }
+            parallel = self._compiled([*slow], options)
+            for (each, kernel), other in zip(slow.items(), parallel, strict=True):
+                self._known[each] = _cheaper(kernel, other)
 
     def _compiled(self, wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
         """The kernels, with None for those that cannot be compiled."""
         asked: Options = {"progress": True, **options}
         try:
-            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
+            results: Sequence[object] = compile_each(
+                [(spec, weights) for spec, _, weights in wanted], **asked
+            )
         except CompileAllError as error:
             results = error.results
         kernels = [result if isinstance(result, Kernel) else None for result in results]
-        for (spec, *_), kernel in zip(wanted, kernels, strict=True):
+        for (spec, _, weights), kernel in zip(wanted, kernels, strict=True):
             if kernel:
-                self._asked[kernel] = spec, asked
+                self._asked[kernel] = spec, {**asked, "weights": weights}
         return kernels
 
 

@@ -17,11 +17,11 @@ from morello.request.request import Answer, Program, Request
 
 
 def kind(request: Request) -> Hashable:
-    """Equal for requests that are alike, of some with the same options."""
+    """Equal for requests that are alike, of some with the same options but for their weights."""
     goal = request.goal
     if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return id(request)
-    return without_constants(goal)
+    return without_constants(goal), request.weights
 
 
 def carried_over(answer: Program, request: Request) -> Answer | None:

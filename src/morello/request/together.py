@@ -26,8 +26,9 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     """The numbers of requests, in groups that one search should answer, for so many processes.
 
     The goals of a group are of a family, and of the same products, or else of the same operation,
-    whatever its constants. Requests that are alike are of one group. Those that take longest come
-    first, as far as their compositions tell, so that all processes end at about the same time.
+    whatever its constants; their weights are constants in all of them, or in none. Requests that
+    are alike are of one group. Those that take longest come first, as far as their compositions
+    tell, so that all processes end at about the same time.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, request in enumerate(requests):
@@ -64,7 +65,7 @@ def _in_common(request: Request) -> Hashable | None:
     space = Space(goals, request.target, goal_sizes(goals, request.target))
     components = [each.operation for each in goal.operation.components] or [goal.operation]
     products = frozenset(each.primitive for each in components if each.is_product)
-    return space.family, products or goal.operation, frozenset(goal.dtypes)
+    return space.family, products or goal.operation, frozenset(goal.dtypes), request.weights
 
 
 def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
