@@ -108,7 +108,7 @@ def test_a_schedule_by_hand_runs() -> None:
 # ---- every kind of Spec
 
 
-@pytest.mark.parametrize("spec", some(primitive_goals(), 2), ids=str)
+@pytest.mark.parametrize("spec", some(primitive_goals(), 3), ids=str)
 def test_every_primitive_runs(spec: Spec) -> None:
     kernel = morello.compile(spec)
     assert kernel.max_error is not None and kernel.max_error < 1e-6
@@ -170,7 +170,7 @@ def test_fills_take_an_output_alone() -> None:
 
 
 @pytest.mark.usefixtures("four_cpus")
-@pytest.mark.parametrize("name", some(begun(), 2))
+@pytest.mark.parametrize("name", some(begun(), 4))
 def test_schedules_by_hand_run(name: str) -> None:
     schedule = solved(name)
     if not runs_here(schedule.impl.target):

@@ -76,7 +76,7 @@ def test_choices(
     name = f"choices-{host}.txt"
     lines = (GOLDEN / name).read_text().splitlines()
     chosen = dict(zip(lines[::2], lines[1::2], strict=True))
-    for text in some(goals, 3):
+    for text in some(goals, 8):
         impl, _ = morello.implement(text, target=target)
         chosen[text] = f"    {written(impl)}"
     golden(name, "".join(f"{text}\n{chosen[text]}\n" for text in goals))
@@ -91,7 +91,7 @@ def test_choices(
             ("u8[64,128] @ i8[128,64]", "plain", "sum_tiles_u8_i8"),
             ("i8[64,128] @ i8[128,64]", "constant", "sum_tiles_i8"),
         ],
-        2,
+        4,
     ),
 )
 def test_tiles_are_chosen_for_products(

@@ -561,7 +561,7 @@ ODD_EVEN: dict[str, tuple[Operation, tuple[int, ...], tuple[DType, ...], dict[in
 """Operands in odd-even blocks that no other kernel takes."""
 
 
-@pytest.mark.parametrize("name", some(ODD_EVEN, 2))
+@pytest.mark.parametrize("name", some(ODD_EVEN, 4))
 @pytest.mark.parametrize("target", ["avx2", "neon"])
 def test_layout_odd_even(name: str, target: str, tmp_path: Path) -> None:
     operation, sizes, dtypes, blocks = ODD_EVEN[name]

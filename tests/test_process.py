@@ -210,7 +210,7 @@ def redirected(command: str, streams: str, unbuffered: str, code: str | None) ->
             ("targets", "| true", 0, "", ""),
             ("targets", "| true", 0, "", "1"),
         ],
-        2,
+        4,
     ),
 )
 def test_output_that_cannot_be_written(
@@ -269,11 +269,11 @@ def done_tasks(path: Path) -> set[str]:
     ("number", "all_of_them", "said"),
     some(
         [
-            (signal.SIGKILL, False, ""),
             (signal.SIGINT, True, "morello: interrupted.\n"),
+            (signal.SIGKILL, False, ""),
             (signal.SIGTERM, False, "morello: terminated.\n"),
         ],
-        2,
+        3,
     ),
 )
 def test_workers_do_not_outlive_their_parent(

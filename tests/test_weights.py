@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sampling import some
 
 import morello
 from morello.base.errors import CallError, SpecError
@@ -132,10 +133,13 @@ def test_programs_share_what_is_packed_until_it_changes(
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        *([one] for one in PANELS),
-        ["f32[8,16] @ f32[16,32]", "--weights", "constant", "--measure", "2"],
-    ],
+    some(
+        [
+            *([one] for one in PANELS),
+            ["f32[8,16] @ f32[16,32]", "--weights", "constant", "--measure", "2"],
+        ],
+        3,
+    ),
 )
 def test_kernels_for_packed_weights_race_numpy(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -13,7 +13,7 @@ from benchmarks import record
 from benchmarks.recording import FOLDER, Judged, Recorded, Recording, impls, judged, read
 from morello.targets import costs
 
-RECORDINGS = some(sorted(FOLDER.glob("*.json.gz")), 2)
+RECORDINGS = some(sorted(FOLDER.glob("*.json.gz")), 3)
 
 STRIDE = 2
 """Of the programs of each Spec, the fastest first, every so many are judged."""

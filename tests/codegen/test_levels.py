@@ -76,7 +76,7 @@ def calling(address: int | None) -> Callable[..., None]:
     return call
 
 
-@pytest.mark.parametrize(("number", "text"), some(enumerate(EXPRESSIONS), 3))
+@pytest.mark.parametrize(("number", "text"), some(enumerate(EXPRESSIONS), 5))
 def test_the_kernel_of_every_level_is_right(number: int, text: str, tmp_path: Path) -> None:
     """By the compilers in turn."""
     found, compiler = impls(text), COMPILERS[number % len(COMPILERS)]
@@ -97,7 +97,7 @@ void *chosen(void) {{ return kernel_choose(); }}
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), some(enumerate(["f16[2,16] @ f16[16,8] -> f16[2,8]", *EXPRESSIONS]), 3)
+    ("number", "text"), some(enumerate(["f16[2,16] @ f16[16,8] -> f16[2,8]", *EXPRESSIONS]), 5)
 )
 def test_a_file_for_one_target_needs_no_flags(number: int, text: str, tmp_path: Path) -> None:
     """The better levels by the compilers that do not build them above, and so on in turn."""

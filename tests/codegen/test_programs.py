@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.codegen.programs import random_program, random_spec
 from tests.codegen.saved import saved_programs
+from tests.sampling import some
 from tests.support import (
     GUARD,
     call,
@@ -98,7 +99,7 @@ def test_emitters_are_of_rewrites_that_emit_code() -> None:
     assert set(EMITTERS) <= set(REWRITES.values()) - silent
 
 
-@targets
+@pytest.mark.parametrize("target", some(TARGETS.values(), 2), ids=lambda one: one.name)
 def test_random_programs(target: Target, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     random = Random(0)

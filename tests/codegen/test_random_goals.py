@@ -13,10 +13,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 from tests.codegen.random_goals import PRIMITIVES, random_goals
 from tests.codegen.random_rewrites import CORES, FEW, Programs, few_programs, with_cores
-from tests.codegen.test_programs import one_file, targets
+from tests.codegen.test_programs import one_file
 from tests.rewrites.rewritten import SEARCH_ONLY, kinds
+from tests.sampling import rare, some
 from tests.support import compile_c, skip_unless_it_runs
 
 from morello.codegen import Source, generate
@@ -26,7 +28,9 @@ from morello.rewrites import SCHEMES, Decompose, Select
 from morello.runtime.threads import pool
 from morello.runtime.verify import verify
 from morello.targets import find_target
+from morello.targets.neon import NEON
 from morello.targets.target import Target
+from morello.targets.x86 import AVX2, AVX512
 
 MOST_ATTEMPTS = 40
 
@@ -170,7 +174,7 @@ def missing(impls: Sequence[Impl], target: Target) -> set[str]:
     return wanted - set().union(*map(used, impls))
 
 
-@targets
+@pytest.mark.parametrize("target", some([AVX512, AVX2, NEON], 2), ids=lambda target: target.name)
 def test_random_goals(target: Target, tmp_path: Path) -> None:
     """Of all kinds, by all kinds of rewrites, closed by kernels of all operations."""
     skip_unless_it_runs(target)
@@ -196,6 +200,7 @@ def test_these_are_all_rewrites() -> None:
     assert kinds() == {*KINDS, "Decompose", "Pack", "Select"} | SEARCH_ONLY
 
 
+@rare
 def test_random_goals_compile_for_neon(tmp_path: Path) -> None:
     neon = replace(find_target("neon"), cores=CORES)
     impls = few_programs(neon)

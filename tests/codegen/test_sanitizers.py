@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.codegen.saved import saved_programs
 from tests.codegen.test_programs import one_file
+from tests.sampling import some
 from tests.support import skip_unless_it_runs
 
 import morello
@@ -101,7 +102,7 @@ def needs_gcc(tmp_path: Path) -> None:
 def test_generated_code_is_clean(tmp_path: Path) -> None:
     saved = saved_programs(TARGET.name)
     impls = [saved[text] for text in SAVED]
-    for spec in map(morello.parse, GOALS):
+    for spec in map(morello.parse, some(GOALS, 2)):
         impls.append(reconstruct(spec, TARGET, search(spec, TARGET).decisions))
     text = one_file([generate(impl, f"kernel{i}") for i, impl in enumerate(impls)], TARGET)
     calls = "\n".join(call(impl.spec, f"kernel{i}") for i, impl in enumerate(impls))

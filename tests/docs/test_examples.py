@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import ROOT
-from tests.sampling import some
+from tests.sampling import rare
 
 from morello.search.budget import Budget
 
@@ -50,6 +50,8 @@ FOR_OTHERS = {"encoder_layer"}
 
 PROCESSES = {"matmul", "tuning"}
 """These run as users start them; the last is imported by processes of its own."""
+COSTLY = {"jax_block", "matrix_vector", "onnx_quantized", "onnx_to_cpp", "pytorch_generate"}
+"""These take most of the time of all examples, with models that the tests of doors have smaller."""
 PROGRAMS = {"from_numpy", "jax_block", "onnx_quantized", "pytorch", "pytorch_generate"}
 """These have many kernels, and show what is done with them: any will do."""
 
@@ -83,7 +85,9 @@ def test_every_example_is_known() -> None:
     assert all(f'"examples/{path.name}"' in page for path in EXAMPLES.iterdir() if path.is_file())
 
 
-@pytest.mark.parametrize("name", some(sorted(PRINTS), 2))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=rare if name in COSTLY else ()) for name in sorted(PRINTS)]
+)
 def test_example(
     name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

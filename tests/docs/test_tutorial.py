@@ -20,11 +20,14 @@ PATIENCE_S = 300
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the page writes: the kernel, the program and the build file."""
+    """A folder with what the page writes: the kernel, the program and the build file.
+
+    Any kernel will do.
+    """
     folder = tmp_path_factory.mktemp("project")
     ((synth,),) = commands(PAGE)
     with chdir(folder):
-        assert main(synth.words[1:]) == 0
+        assert main([*synth.words[1:], "--budget", "0.5"]) == 0
     for language in ("c", "cmake"):
         (text,) = blocks(PAGE, language)
         name = text.splitlines()[0].strip("#/* ")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.sampling import rare
 
 import morello
 from morello.base.errors import CallError
@@ -135,6 +136,7 @@ def test_positions_are_counted_by_kernels() -> None:
     assert program.left == ()
 
 
+@rare
 def test_a_network_of_graphs() -> None:
     model = GraphNetwork().eval()
     x, edges = torch.randn(20, 8), torch.randint(0, 20, (2, 70))
@@ -467,6 +469,7 @@ def test_a_convolutional_network() -> None:
     assert error(compiled(network)(x), network(x)) < F32_TOLERANCE
 
 
+@rare
 def test_a_transformer_layer_in_bf16() -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).bfloat16().eval()
     x = torch.randn(2, 5, 32).bfloat16()

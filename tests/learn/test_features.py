@@ -44,7 +44,7 @@ def column(graph: ProgramGraph, name: str) -> list[float]:
     return values
 
 
-@pytest.mark.parametrize("expression", some(EXPRESSIONS, 2))
+@pytest.mark.parametrize("expression", some(EXPRESSIONS, 4))
 def test_graphs_are_the_programs(target: Target, expression: str) -> None:
     for impl, graph in graphs(target.name, expression):
         loops = list(nest(impl).walk())

@@ -37,7 +37,7 @@ def parameters(reduced: GraphNetwork, group: ProgramGroup) -> dict[str, Any]:
     return {name: value * (10 if "out" in name else 1) for name, value in found.items()}
 
 
-@pytest.mark.parametrize("narrow", some(NETWORKS, 2), ids=lambda narrow: type(narrow).__name__)
+@pytest.mark.parametrize("narrow", some(NETWORKS, 4), ids=lambda narrow: type(narrow).__name__)
 def test_numpy_and_jax_agree(groups: list[ProgramGroup], narrow: GraphNetwork) -> None:
     reduced = replace(narrow, width=16, layers=2)
     some = examples(groups)

@@ -154,7 +154,7 @@ def script(text: str, **variables: str) -> subprocess.Popen[str]:
 def test_two_processes_on_one_cpu() -> None:
     text = """
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        for seed in range(100):
+        for seed in range(30):
             check(model, seed)
     """
     for process in [script(text) for _ in range(2)]:

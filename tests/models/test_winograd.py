@@ -146,7 +146,7 @@ def test_a_program_with_residual() -> None:
     second = relu_of_sum(conv(first, 64), first)
     graph = Graph((x,), (relu_of_sum(conv(second, 32, 0, taps=1)),))
     small = limited(native(), "L2=4096")  # the lines of the weights, which stay in it
-    program = compile_graph(graph, budget=2.0, target=small, threads=1)
+    program = compile_graph(graph, budget=0.5, gap=1.0, target=small, threads=1)
     made = [n.operator for n in program.graph.nodes if isinstance(n.operator, PrimitiveOperator)]
     assert [*map(str, made)] == ["WinogradInput", "WinogradOutput"] * (len(made) // 2)
     assert tiles(program.graph) > 1

@@ -57,7 +57,7 @@ DEARER = {ODD: 1.035}
 ROUNDED = 1.005
 
 
-@pytest.mark.parametrize("text", some(JOINED, 3))
+@pytest.mark.parametrize("text", some(JOINED, 5))
 def test_what_is_joined_computes_the_same(text: str) -> None:
     impl, _ = morello.implement(text, table="off")
     (join, *others) = impl.decisions()
@@ -79,7 +79,7 @@ def test_what_does_not_go_together_is_not_joined(text: str) -> None:
     assert joining_of(parse(text)) == NO_JOINING
 
 
-@pytest.mark.parametrize("text", some([*JOINED, ODD, "tanh(f32[5,55,33])"], 4))
+@pytest.mark.parametrize("text", some([*JOINED, ODD, "tanh(f32[5,55,33])"], 8))
 def test_joining_costs_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     goal, machine = parse(text), find_target("x86-64-v3")
     with_join = Session(goal, machine).solve().cost

@@ -46,7 +46,7 @@ TIGHT = {
 """Memory that some of their structures do not fit."""
 
 CASES = [(name, GOALS[name][1].limits) for name in NAMES] + list(TIGHT.items())
-each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 2), ids=str)
+each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 5), ids=str)
 
 
 @cache
@@ -123,7 +123,9 @@ def test_a_session_gives_the_cheapest_first(name: str, capacities: Amounts) -> N
     assert found == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("name", ["matmul-ragged", "move-masked", "SoftmaxDenominatorAndMax"])
+@pytest.mark.parametrize(
+    "name", some(["matmul-ragged", "move-masked", "SoftmaxDenominatorAndMax"], 3)
+)
 def test_a_session_gives_all_there_are(name: str) -> None:
     spec, target = GOALS[name]
     wanted = structures(name, target.limits)

@@ -92,7 +92,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "limits"), some(CASES, 3), ids=str)
+@pytest.mark.parametrize(("spec", "limits"), some(CASES, 6), ids=str)
 def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts]) -> None:
     for amounts in limits:
         wanted = Definition(len(amounts) - 1).cheapest(task_of(spec), amounts)

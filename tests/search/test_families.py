@@ -60,7 +60,7 @@ from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 
 
-@pytest.fixture(scope="module", params=some(GOALS, 3))
+@pytest.fixture(scope="module", params=some(GOALS, 10))
 def name(request: pytest.FixtureRequest) -> str:
     """Of a goal; pytest runs all tests of a goal one after another."""
     return str(request.param)
@@ -197,7 +197,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), some(NEEDED, 2), ids=lambda one: getattr(one, "__name__", one)
+    ("name", "kind"), some(NEEDED, 3), ids=lambda one: getattr(one, "__name__", one)
 )
 def test_a_search_without_a_rewrite_is_told_apart(
     name: str, kind: type, monkeypatch: pytest.MonkeyPatch

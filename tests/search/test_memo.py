@@ -84,7 +84,7 @@ def small(name: str, capacities: Amounts = ENOUGH) -> tuple[Spec, Target]:
 # ---- the same cost, whatever is known
 
 
-@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (5, 3)), (3, ENOUGH)], 2))
+@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (5, 3)), (3, ENOUGH)], 3))
 def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> None:
     order = random.Random(sum(capacities) + keeps)
     names = [*NESTED, *order.sample([name for name in SERIAL if name not in NESTED], 3)]
@@ -253,7 +253,7 @@ def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
     yield from {peak, limit, middle, (peak[0], limit[1]), (limit[0], peak[1])}
 
 
-@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)], 2))
+@pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)], 3))
 def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
     """Of each box: the cheapest rewrites under all its limits, in order."""
     names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
@@ -280,7 +280,7 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
     assert (several > 0) == (keeps > 1)
 
 
-@pytest.mark.parametrize("name", ["matmul", "sum", "add-rows", "map-of-map"])
+@pytest.mark.parametrize("name", some(["matmul", "sum", "add-rows", "map-of-map"], 2))
 def test_as_many_decisions_as_a_table_keeps(name: str) -> None:
     spec, target = small(name)
     truth = costs(name, spec, ENOUGH)
@@ -326,7 +326,7 @@ def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
 
 
 @pytest.mark.parametrize("altogether", [False, True])
-@pytest.mark.parametrize("which", some(["some", "bounds", "answers", "inner"], 2))
+@pytest.mark.parametrize("which", some(["some", "bounds", "answers", "inner"], 4))
 def test_pages_that_are_lost_change_no_answer(
     which: str, altogether: bool, saved: bytes, tmp_path: Path
 ) -> None:
@@ -368,7 +368,7 @@ def other_machines(target: Target) -> list[Target]:
     ]
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", some(TARGETS, 3))
 def test_every_cost_that_a_calibration_changes_makes_another_space(name: str) -> None:
     target = TARGETS[name]
     costs = coefficients(target)

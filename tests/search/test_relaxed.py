@@ -62,7 +62,7 @@ def unlike(target: Target) -> Iterator[LeafKernel]:
 def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
     random, placements = np.random.default_rng(0), Placements()
     batches: Batches = {}
-    for kernel in some(unlike(target), 2):
+    for kernel in some(unlike(target), 6):
         closed = 0
         for _ in range(MOST_DRAWN):
             for operation in operations(kernel):

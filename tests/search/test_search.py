@@ -65,7 +65,7 @@ CASES: list[tuple[Spec, Target]] = [
 
 
 @pytest.mark.parametrize(
-    ("spec", "target"), some(CASES, 3), ids=lambda one: getattr(one, "name", str(one))
+    ("spec", "target"), some(CASES, 8), ids=lambda one: getattr(one, "name", str(one))
 )
 def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> None:
     brute = Brute(spec, target)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from tests.sampling import some
 from tests.search.small_goals import GOALS
 from tests.support import optimum, with_capacities
 
@@ -47,7 +48,7 @@ def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
     return list(islice(session.candidates(UNTIMED.start()), count))
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", some(SOME, 3))
 def test_alternatives_are_those_of_new_graphs(name: str) -> None:
     goal, target = GOALS[name]
     cost = optimum(goal, target).cost
@@ -153,7 +154,7 @@ def test_rejected_rewrites_do_not_fit_or_cost_no_less() -> None:
     assert compared and lacking
 
 
-@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("name", some(TIGHT, 2))
 def test_runners_up_cost_what_a_search_finds(name: str) -> None:
     goal, target = GOALS[name]
     seen: dict[tuple[Spec, tuple[int, ...]], float] = {}
@@ -201,7 +202,7 @@ def test_a_session_goes_on_after_its_budget() -> None:
     assert first(session, 3) == first(Session(goal, AVX2), 3)
 
 
-@pytest.mark.parametrize("with_table", [False, True])
+@pytest.mark.parametrize("with_table", some([True, False], 2))
 def test_a_plain_program_is_there_after_a_tenth_of_the_time(
     with_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

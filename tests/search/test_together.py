@@ -38,7 +38,7 @@ def families(goals: list[tuple[Spec, Target]]) -> list[tuple[list[Spec], Target]
 
 def test_costs_are_those_of_searches_alone() -> None:
     """Goals of all kinds, some of which are parts of others."""
-    of_families = families(some(GOALS.values(), 4))
+    of_families = families(some(GOALS.values(), 8))
     assert any(len(goals) > 5 for goals, _ in of_families)
     for goals, target in of_families:
         agrees(goals, target)
@@ -49,7 +49,7 @@ def test_a_goal_may_be_given_twice() -> None:
     agrees([goal, goal], target)
 
 
-@pytest.mark.parametrize("capacities", [(3, 4), (4, 5)], ids=str)
+@pytest.mark.parametrize("capacities", some([(3, 4), (4, 5)], 2), ids=str)
 def test_limits_hold_for_each(capacities: tuple[int, ...]) -> None:
     tight = [
         (goal, with_capacities(target, capacities))
@@ -73,7 +73,7 @@ def agrees(goals: list[Spec], target: Target) -> None:
         assert reconstruct(goal, target, result.decisions).cost == pytest.approx(result.cost)
 
 
-@pytest.mark.parametrize("first", [0.0, together.FIRST])
+@pytest.mark.parametrize("first", some([together.FIRST, 0.0], 2))
 def test_each_goal_may_have_its_layouts(first: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With plain programs to begin with, and without."""
     monkeypatch.setattr(together, "FIRST", first)

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import permutations
 
 import numpy as np
+from tests.sampling import EVERY_CASE
 from tests.support import places
 
 from morello.codegen.emit import Emitter
@@ -54,8 +55,8 @@ from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
 ROWS = 400
-PER_OPERATION = 2
-MOST = 3
+PER_OPERATION = 2 if EVERY_CASE else 1
+MOST = 3 if EVERY_CASE else 1
 """Cases of one kernel, at most; a target has a thousand kernels, many of them alike."""
 MOST_HOMES = 6
 """Homes of an operand that random Specs are drawn with at once, but for filters, which few suit."""

@@ -178,7 +178,7 @@ class Library:
         return float(function(*values) or 0.0)
 
 
-@pytest.fixture(scope="module", params=builds(), ids=str)
+@pytest.fixture(scope="module", params=some(builds(), 3), ids=str)
 def library(request: pytest.FixtureRequest) -> Iterator[Library]:
     build: Build = request.param
     with tempfile.TemporaryDirectory() as directory:

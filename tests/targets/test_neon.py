@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.codegen.saved import saved_programs
+from tests.sampling import some
 
 from morello.codegen import generate
 from morello.frontends.text import parse
@@ -128,7 +129,7 @@ def program(number: int, impl: Impl) -> Program:
 @pytest.fixture(scope="module")
 def programs() -> list[Program]:
     """The saved ones and those that are searched."""
-    impls = [*saved_programs("neon").values(), *map(searched, EXPRESSIONS)]
+    impls = [*saved_programs("neon").values(), *map(searched, some(EXPRESSIONS, 4))]
     return [program(number, impl) for number, impl in enumerate(impls)]
 
 

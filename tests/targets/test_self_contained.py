@@ -58,7 +58,7 @@ def command(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("target", some(MACHINES, 2), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", some(MACHINES, 4), ids=lambda target: target.name)
 def test_no_helper_calls_a_library(target: Target, command: str, tmp_path: Path) -> None:
     """Those that no target with fewer instructions has, and what they use.
 

@@ -66,7 +66,7 @@ MACHINES = [
 
 @pytest.fixture(
     scope="module",
-    params=some(MACHINES, 2),
+    params=some(MACHINES, 3),
     ids=lambda p: f"{p[0]}-{p[1]}",
 )
 def machine(
