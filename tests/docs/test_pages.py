@@ -94,8 +94,8 @@ def as_run(command: Command) -> list[str]:
     return [shorter.get(word, word) for word in words[1:]] + shorter.get("EXTRA", "").split()
 
 
-COSTLY = {"README-0", "command-1"}
-"""Blocks of commands with the largest searches, each of which other blocks have smaller."""
+COSTLY = {"README-0"}
+"""Blocks of commands with large searches, which other blocks have smaller."""
 
 CONSOLE = [
     pytest.param(block, id=name, marks=rare if name in COSTLY else ())

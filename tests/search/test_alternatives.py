@@ -46,7 +46,7 @@ TIGHT = {
 """Memory that some of their structures do not fit."""
 
 CASES = [(name, GOALS[name][1].limits) for name in NAMES] + list(TIGHT.items())
-each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 5), ids=str)
+each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 6), ids=str)
 
 
 @cache

@@ -60,7 +60,7 @@ from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 
 
-@pytest.fixture(scope="module", params=some(GOALS, 10))
+@pytest.fixture(scope="module", params=some(GOALS, 8))
 def name(request: pytest.FixtureRequest) -> str:
     """Of a goal; pytest runs all tests of a goal one after another."""
     return str(request.param)
