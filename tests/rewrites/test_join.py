@@ -16,9 +16,9 @@ from morello.targets import find_target
 POINTWISE = "relu(conv(f32[1,6,7,5], f32[9,6,1,1]) + f32[1,9,7,5])"
 
 JOINED = {
+    "conv(f32[1,6,1,1], f32[9,6,1,1])": "y*x",
     POINTWISE: "k*l",
     "conv(f32[1,6,7,5], f32[9,6,1,1])": "y*x",
-    "conv(f32[1,6,1,1], f32[9,6,1,1])": "y*x",
     "conv(f32[3,7,5,6], f32[1,1,6,9], layout=NHWC)": "b*y*x",
     "relu(conv(f32[1,7,5,6], f32[1,1,6,9], layout=NHWC) + f32[9])": "j*k",
     "conv(conv(f32[1,6,7,5], f32[9,6,1,1]), f32[4,9,1,1])": "y*x",
