@@ -114,8 +114,8 @@ def _late(pieces: Batch) -> npt.NDArray[np.float64]:
     cycles = np.zeros(len(pieces))
     for row in range(len(pieces)):
         spec = pieces[np.array([row])].spec()
-        inputs = [spec.dtypes[operand].bytes for operand in spec.operation.inputs]
-        cycles[row] = spec.flops * LATE[max(inputs)]
+        read = spec.operation.inputs or spec.operation.outputs
+        cycles[row] = spec.flops * LATE[max(spec.dtypes[operand].bytes for operand in read)]
     return cycles
 
 
