@@ -600,6 +600,31 @@ def test_known_parts_of_known_tensors_are_constants() -> None:
     assert operators(graph) == [Input, Constant, Dot]
 
 
+APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    "computed": lambda x, y: (
+        torch.logaddexp(x, y), torch.logaddexp2(x.log(), y), torch.xlogy(x, y), torch.sinc(x),
+        torch.deg2rad(x), torch.addr(x, y[:, 0], y[0]), *x.aminmax(), x.renorm(2, 0, 1.0),
+        functional.huber_loss(x, y), functional.kl_div(x, y, reduction="sum"),
+        (x > 0).count_nonzero(1),
+    ),
+    "rearranged": lambda x, y: (
+        torch.hstack([x, y]), torch.vstack([x, y[0]]), torch.block_diag(x, y), torch.rot90(x),
+        torch.diag_embed(x), torch.take_along_dim(x, y.argsort(1), 1), x.fliplr(), x.diff(),
+        torch.kron(x[:2], y[:2]), torch.tensordot(x, y.T, 1), torch.trapezoid(x, y),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_torch_takes_apart_is_a_graph(name: str) -> None:
+    arguments = random(*BATCH), torch.rand(BATCH) + 0.1
+    result = traced(APART[name], *arguments)
+    assert not result.left
+    values = evaluate(simplified(result.graph), [each.numpy() for each in arguments])
+    for value, tensor in zip(values, APART[name](*arguments), strict=True):
+        np.testing.assert_allclose(value, tensor.numpy(), 1e-5, 1e-6)
+
+
 def test_what_vmap_computes_at_once_is_a_graph() -> None:
     x = random(*BATCH)
 

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
 from torch._decomp import decomposition_table
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-_APART = {
-    "addcdiv", "addcmul", "celu", "channel_shuffle", "glu", "hardshrink", "hinge_embedding_loss",
-    "logsumexp", "mse_loss", "native_group_norm", "native_layer_norm", "pixel_shuffle",
-    "pixel_unshuffle", "selu", "smooth_l1_loss", "softshrink", "threshold",
-}  # fmt: skip
+_APART = (
+    "addcdiv", "addcmul", "addr", "aminmax", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
+    "broadcast_tensors", "celu", "channel_shuffle", "column_stack", "count_nonzero", "deg2rad",
+    "diag_embed", "diff", "dstack", "fliplr", "flipud", "glu", "hardshrink", "hinge_embedding_loss",
+    "hstack", "huber_loss", "kl_div", "kron", "logaddexp", "logaddexp2", "logsumexp", "mse_loss",
+    "native_group_norm", "native_layer_norm", "pixel_shuffle", "pixel_unshuffle", "rad2deg",
+    "renorm", "rot90", "selu", "sinc", "smooth_l1_loss", "softshrink", "take_along_dim",
+    "tensordot", "threshold", "trapezoid", "vstack", "xlogy",
+)  # fmt: skip
 """Operations that torch takes apart into simpler ones, all of which graphs have."""
 
+
+def _simpler(operation: OpOverload) -> Callable[..., Any] | None:
+    """How torch takes an operation apart, if it does."""
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    simpler: Callable[..., Any] | None = decomposition_table.get(operation)
+    return operation.decompose if operation.has_kernel_for_dispatch_key(composite) else simpler
+
+
 _TABLE = {
-    operation: function
-    for operation, function in decomposition_table.items()
-    if getattr(operation, "overloadpacket", operation).__name__ in _APART
+    operation: simpler
+    for packet in (getattr(torch.ops.aten, name) for name in _APART)
+    for operation in (getattr(packet, overload) for overload in packet.overloads())
+    if (simpler := _simpler(operation))
 }
 
 
