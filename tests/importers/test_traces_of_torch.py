@@ -1,0 +1,142 @@
+"""Traces of torch's compiler: changes in place, and what torch takes apart, are graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.graph.graph import check
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Concat, Constant, Dot, Input
+from morello.graph.rewriting import simplified
+
+torch = pytest.importorskip("torch")
+
+from tests.importers.test_aten import BATCH, operators, random, traced  # noqa: E402
+
+functional = torch.nn.functional
+
+
+def rows_of_zeros(x: Any) -> Any:
+    y = torch.zeros(4, 8)
+    y[1:3, 2:5] = x[1:3, 2:5]
+    z = y + 1
+    y[0] = x[1]
+    return y, z
+
+
+def every_second(x: Any) -> Any:
+    y = torch.empty(4, 8)
+    y[:, 0::2], y[:, 1::2] = x[:, 1::2], -x[:, ::2]
+    return y
+
+
+def one_after_the_other(x: Any) -> Any:
+    y = torch.zeros(4, 8)
+    for n in range(8):
+        y[:, n] = x[:, n] * y[:, n - 1] + 1
+    return y
+
+
+def through_views(x: Any) -> Any:
+    y = (x * 2).t()
+    rows = y[2:]
+    rows.add_(1)
+    row = rows[:, 1]
+    row.mul_(3)
+    return y, rows * 1, row + 0
+
+
+def mask_of_windows(x: Any) -> Any:
+    mask = torch.zeros(8, 8)
+    for n, rows in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+        mask[rows, 1:7] = n
+    return x @ mask
+
+
+def places_named(x: Any) -> Any:
+    y = x * 1
+    y[[0, 2], [1, 3]] = x[0, :2]
+    y[torch.tensor([True, False, False, True])] = x[1:3]
+    y[:, [6, 4]] = 5
+    y[y > 1] = 0
+    return y
+
+
+def scattered(x: Any) -> Any:
+    return (
+        torch.slice_scatter(x, x[:, 2:4] * 2, 1, 5, 7),
+        torch.select_scatter(x, x[1] + 1, 0, 2),
+        x.index_fill(0, torch.tensor([1, 3]), 7.0),
+        x.index_copy(1, torch.tensor([3, 0]), x[:, :2] - 1),
+    )
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        rows_of_zeros, every_second, one_after_the_other, through_views, mask_of_windows,
+        places_named, scattered,
+    ],
+)  # fmt: skip
+def test_parts_of_tensors_are_written(program: Any) -> None:
+    x = random(*BATCH)
+    result = traced(program, x)
+    assert not result.left
+    expected = program(x.clone())
+    for graph in (result.graph, simplified(result.graph)):
+        check(graph)
+        values = evaluate(graph, [x.numpy()])
+        every = expected if isinstance(expected, tuple) else (expected,)
+        for value, tensor in zip(values, every, strict=True):
+            np.testing.assert_allclose(value, tensor.numpy(), 1e-5, 1e-6)
+
+
+def test_columns_written_one_after_the_other_are_joined_once() -> None:
+    graph = simplified(traced(one_after_the_other, random(*BATCH)).graph)
+    assert operators(graph).count(Concat) == 1
+
+
+def test_known_parts_of_known_tensors_are_constants() -> None:
+    graph = simplified(traced(mask_of_windows, random(*BATCH)).graph)
+    assert operators(graph) == [Input, Constant, Dot]
+
+
+APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
+    "computed": lambda x, y: (
+        torch.logaddexp(x, y), torch.logaddexp2(x.log(), y), torch.xlogy(x, y), torch.sinc(x),
+        torch.deg2rad(x), torch.addr(x, y[:, 0], y[0]), *x.aminmax(), x.renorm(2, 0, 1.0),
+        functional.huber_loss(x, y), functional.kl_div(x, y, reduction="sum"),
+        (x > 0).count_nonzero(1),
+    ),
+    "rearranged": lambda x, y: (
+        torch.hstack([x, y]), torch.vstack([x, y[0]]), torch.block_diag(x, y), torch.rot90(x),
+        torch.diag_embed(x), torch.take_along_dim(x, y.argsort(1), 1), x.fliplr(), x.diff(),
+        torch.kron(x[:2], y[:2]), torch.tensordot(x, y.T, 1), torch.trapezoid(x, y),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_torch_takes_apart_is_a_graph(name: str) -> None:
+    arguments = random(*BATCH), torch.rand(BATCH) + 0.1
+    result = traced(APART[name], *arguments)
+    assert not result.left
+    values = evaluate(simplified(result.graph), [each.numpy() for each in arguments])
+    for value, tensor in zip(values, APART[name](*arguments), strict=True):
+        np.testing.assert_allclose(value, tensor.numpy(), 1e-5, 1e-6)
+
+
+def test_what_vmap_computes_at_once_is_a_graph() -> None:
+    x = random(*BATCH)
+
+    def program(x: Any) -> Any:
+        return torch.vmap(lambda row: (row * 2).softmax(-1))(x)
+
+    result = traced(program, x)
+    (value,) = evaluate(result.graph, [x.numpy()])
+    assert not result.left
+    np.testing.assert_allclose(value, program(x).numpy(), 1e-5, 1e-6)
