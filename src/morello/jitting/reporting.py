@@ -43,6 +43,7 @@ def report(function: Callable[..., Any]) -> Report:
     Raises `CallError` for any other.
     """
     if not isinstance(function, Jitted):
-        raise CallError(f"{function!r} was not made by morello.jit.")
+        other = "morello.jax.report and morello.torch.report tell of programs of these"
+        raise CallError(f"{function!r} was not made by morello.jit", other)
     variants = function.variants.values()
     return Report(function.title, tuple(variant.report(function.title) for variant in variants))
