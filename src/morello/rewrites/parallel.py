@@ -20,12 +20,12 @@ GRAIN = 8
 """Sizes of large pieces are multiples of this, so that they fill register tiles."""
 LARGE = 8 * GRAIN
 """Pieces of this size or more are large; rounding up to `GRAIN` adds at most an eighth."""
-LATE = {8: 1 / 512, 4: 1 / 1024, 2: 1 / 8192, 1: 1 / 16384}
-"""The cycles for each operation of a piece that a parallel loop waits for a late core.
+LATE = {8: 1 << 22, 4: 1 << 23, 2: 1 << 26, 1: 1 << 27}
+"""A piece of so many operations costs its loop a fork more, by the bytes of the widest input.
 
-By the bytes of the widest input. A core that another program uses holds back the loop by one of
-its pieces. These are about a sixteenth of a piece's cycles, so that of loops that cost nearly the
-same the one with the shortest pieces is chosen.
+A core that another program uses is late, and holds back the loop by its piece. So of loops that
+cost nearly the same the one with the shortest pieces is chosen; pieces cost about a sixteenth of
+their cycles.
 """
 
 
@@ -78,7 +78,7 @@ class Parallel(Rewrite):
         (dim, size), *more = self.tiles
         rest = batch.size(dim) % size
         exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
-        cost = target.fork + _late(body)
+        cost = target.fork * (1 + _late(body))
         result = []
         if len(exact):
             rounds = -(-count[exact] // target.cores)
@@ -110,13 +110,13 @@ class Parallel(Rewrite):
 
 
 def _late(pieces: Batch) -> npt.NDArray[np.float64]:
-    """The cycles that loops over these pieces wait for a late core, by row."""
-    cycles = np.zeros(len(pieces))
+    """How many forks loops over these pieces wait for a late core, by row."""
+    forks = np.zeros(len(pieces))
     for row in range(len(pieces)):
         spec = pieces[np.array([row])].spec()
         read = spec.operation.inputs or spec.operation.outputs
-        cycles[row] = spec.flops * LATE[max(spec.dtypes[operand].bytes for operand in read)]
-    return cycles
+        forks[row] = spec.flops / LATE[max(spec.dtypes[operand].bytes for operand in read)]
+    return forks
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ class Target:
     `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
     be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
     of dtypes that a copy may convert between, `packs` the groups of products that one
-    instruction sums. A parallel loop runs on `cores`, and takes `fork` cycles to begin and end.
+    instruction sums. A parallel loop runs on `cores`, and takes `fork` cycles to begin and end,
+    and more if its pieces are long.
 
     Before memory there may be a cache of `last_cache` lines (0: unknown). If the operands of a
     composition exceed the `usable_cache` part of it, each line that is read from memory again
