@@ -18,6 +18,7 @@ from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.groups import in_fuller_groups
+from morello.graph.patterns.in_bytes import in_bytes
 from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
@@ -175,9 +176,9 @@ def _simplified(graph: Graph, options: GraphOptions) -> Graph:
         what = f"winograd is the most rows of a tile: {known} or 0, not {quoted(tile)}."
         raise SearchError(what)
     check(graph)
-    expanded = rewritten(simplified(graph), EXPANSIONS)
     cores = thread_count(options.get("threads", "all"))
     machine = replace(target_of(options.get("target", "native")), cores=cores)
+    expanded = rewritten(simplified(in_bytes(graph, machine)), EXPANSIONS)
     grouped = in_fuller_groups(expanded, machine)
     return stored_in_padding(in_fewer_multiplications(grouped, tile, machine))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.graph.graph import Node
-from morello.graph.operators import Constant, Reduce
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Constant, Map, Reduce
 from morello.importers.onnx.call import (
     FLOAT32,
     FLOATS,
@@ -52,7 +52,10 @@ def dequantize_linear(call: OnnxCall) -> Node:
     shifted = cast(x, INT32)
     if zero is not None and not _is_zero(zero):
         shifted = function("subtract", shifted, cast(_spread(call, zero), INT32))
-    return function("multiply", cast(shifted, scale.dtype), _spread(call, scale))
+    numbers, factors = cast(shifted, scale.dtype), _spread(call, scale)
+    if isinstance(x.operator, Constant) and x.dtype in _NARROW and x.type.rank > 1:
+        return apply(Map("multiply"), numbers, factors)  # not folded yet: see `in_bytes`
+    return function("multiply", numbers, factors)
 
 
 @translates("DynamicQuantizeLinear")
