@@ -6,7 +6,7 @@ not; and all channels of a pixel of a convolution's result are made of the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -15,6 +15,7 @@ from morello.base.errors import SpecError
 from morello.graph.graph import Node
 from morello.graph.lowering import copied
 from morello.graph.operators import Constant
+from morello.graph.views import View
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
@@ -72,8 +73,9 @@ def _images(stage: Stage) -> list[Node]:
         node
         for call in stage.calls
         if (node := call.output.base) not in stage.outputs
-        if node.type.rank in _RANKS and node.shape[1] * node.dtype.itemsize >= CACHE_LINE
+        if node.type.rank in _RANKS and node.shape[1] * _computed_bytes(node) >= CACHE_LINE
     }
+    stored -= _last_already(stage)
     near = [
         (call, [node for node in dict.fromkeys(_bases(call)) if node in stored])
         for call in stage.calls
@@ -88,6 +90,36 @@ def _images(stage: Stage) -> list[Node]:
             images |= dict.fromkeys(n for n in nodes if parts or n.shape[2:] in sizes)
     rows = _better_in_rows(near)
     return [node for node in images if node not in rows]
+
+
+def _computed_bytes(node: Node) -> int:
+    """The bytes of an element of an image in registers, where smaller numbers are widened."""
+    return max(node.dtype.itemsize, F32.bytes)
+
+
+def _last_already(stage: Stage) -> set[Node]:
+    """The images whose channels are their last dimension, as calls read or make them."""
+    last = {view.base for call in stage.calls for view in call.inputs if _is_turned(view)}
+    for call in stage.calls:
+        if any(_makes_last(view, last) for view in call.inputs):
+            last.add(call.output.base)
+    return last
+
+
+def _is_turned(view: View) -> bool:
+    """Whether a view shows an image, whose channels are last, with these before its pixels."""
+    image = view.base.shape
+    alike = len(image) in _RANKS and (*image[:1], *image[-1:], *image[1:-1]) == view.shape
+    return alike and image[-1] > 1 and view.strides[1] == 1
+
+
+def _makes_last(view: View, last: Collection[Node]) -> bool:
+    """Whether pixels of a view have their channels last, and those of what is made of it."""
+    image = view.base.shape
+    if view.base in last:
+        return not _is_turned(view)
+    alike = len(image) in _RANKS and (*image[:1], *image[2:], *image[1:2]) == view.shape
+    return alike and image[1] > 1 and view.strides[-1] == prod(image[2:]) > 1
 
 
 def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
