@@ -72,10 +72,10 @@ def count(graph: Graph, kind: type[Operator]) -> int:
 def test_a_network_of_convolutions_is_products_of_pixels(dtype: np.dtype) -> None:
     image = given(2, 4, 7, 6, dtype=dtype)
     x = dequantized(image, 7)
-    wide = conv(x, weights(8, 4, 3, 3), stride=2, padding=1)
+    wide = conv(x, weights(16, 4, 3, 3), stride=2, padding=1)
     first = dequantized(quantized(f("relu", wide), 0, dtype), 0)
-    within = conv(first, weights(12, 8, 3, 3), padding=2, dilation=2)
-    short = conv(x, weights(12, 4, 1, 1, axis=9), stride=2)
+    within = conv(first, weights(16, 16, 3, 3), padding=2, dilation=2)
+    short = conv(x, weights(16, 4, 1, 1, axis=9), stride=2)
     sums = f("add", dequantized(quantized(within, 9, dtype), 9), short)
     result = after(quantized(sums, 3, dtype))
     assert (count(result, Dot), count(result, Conv)) == (3, 0)
@@ -86,7 +86,7 @@ def test_a_network_of_convolutions_is_products_of_pixels(dtype: np.dtype) -> Non
 
 def test_sequences_and_matrices_are_products_in_bytes() -> None:
     sequence = dequantized(given(1, 8, 9, dtype=U8), 100)
-    assert count(after(conv(sequence, weights(4, 8, 5), padding=2)), Dot) == 1
+    assert count(after(conv(sequence, weights(16, 8, 5), padding=2)), Dot) == 1
     rows = dequantized(given(3, 5, 8, dtype=I8), 0)
     for shape, side in (((8, 6), 0), ((6, 8), 1)):
         product = apply(Dot((), ((2, side),)), rows, weights(*shape, axis=1 - side))
@@ -97,7 +97,8 @@ def test_other_products_are_left() -> None:
     x, few = (dequantized(given(1, n, 5, 5, dtype=U8), 3) for n in (8, 3))
     mixed = f("multiply", fixed(RANDOM.integers(-9, 9, (8, 8, 1, 1))), fixed(np.ones((1, 8, 1, 1))))
     for left in (
-        conv(few, weights(4, 3, 3, 3)),
+        conv(few, weights(16, 3, 3, 3)),
+        conv(x, weights(8, 8, 3, 3)),
         conv(x, weights(8, 1, 3, 3), groups=8),
         conv(x, f("multiply", fixed(np.full((4, 8, 1, 1), 128)), fixed(0.5))),
         conv(x, f("multiply", fixed(np.full((4, 8, 1, 1), 0.5)), fixed(0.5))),

@@ -14,10 +14,17 @@ from math import prod
 
 import numpy as np
 
-from morello.graph.graph import Array, Graph, Node, apply
+from morello.graph.graph import Array, Graph, Node, Operator, apply
 from morello.graph.operators import Cast, Concat, Constant, Conv, Dot, Map, Pad, Slice, Transpose
 from morello.graph.patterns.expansion import padded
-from morello.graph.patterns.matching import constant, in_dtype, is_map, mapped, number
+from morello.graph.patterns.matching import (
+    Rule,
+    constant,
+    in_dtype,
+    is_map,
+    mapped,
+    number,
+)
 from morello.graph.patterns.views import simple_transpose
 from morello.graph.rewriting import rewritten
 from morello.ir.dtype import I8, I32, U8
@@ -29,6 +36,9 @@ GROUP = 4
 _LONGEST = 2**31 // (255 * 128)
 """The most products of bytes of which any sum fits into i32."""
 
+_FEWEST = 16
+"""The fewest filters for which windows of several pixels are copied to be rows of a product."""
+
 _INT8, _UINT8, _INT32 = map(np.dtype, (np.int8, np.uint8, np.int32))
 
 
@@ -39,7 +49,10 @@ def in_bytes(graph: Graph, machine: Target) -> Graph:
     """
     if not any((*pack.inputs, pack.output) == (U8, I8, I32) for pack in machine.packs):
         return graph
-    products = {Conv: (conv_of_bytes,), Dot: (dot_of_bytes,)}
+    products: dict[type[Operator], tuple[Rule, ...]] = {
+        Conv: (conv_of_bytes,),
+        Dot: (dot_of_bytes,),
+    }
     if not any(rule(n) for n in graph.nodes for rule in products.get(type(n.operator), ())):
         return graph
     turned = (before_turning,)
@@ -75,7 +88,7 @@ def dot_of_bytes(node: Node) -> Node | None:
 def conv_of_bytes(node: Node) -> Node | None:
     """conv((x - zero) * scale, w * scales) -> dot(windows of x, w), as `dot_of_bytes` has it.
 
-    For whole groups of channels, and a scale for each filter at most.
+    For whole groups of channels, one scale for each filter, and filters that are worth a copy.
     """
     conv, (image, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
@@ -84,18 +97,19 @@ def conv_of_bytes(node: Node) -> Node | None:
     numbers, known = _dequantized(image.inputs[0] if inner else image), _weights(filters)
     if numbers is None or known is None or node.dtype != np.float32:
         return None
-    if conv.groups > 1 or filters.shape[1] % GROUP:
+    count, channels, *taps = filters.shape
+    if conv.groups > 1 or channels % GROUP or (prod(taps) > 1 and count < _FEWEST):
         return None
     integers, scales = known
-    scales = np.broadcast_to(scales, integers.shape).reshape(len(integers), -1)
+    scales = np.broadcast_to(scales, integers.shape).reshape(count, -1)
     if (scales != scales[:, :1]).any():
         return None
     if not inner:
         turned = apply(_last(rank), numbers.integers)
         numbers = _Numbers(turned, numbers.zero, numbers.scale)
     numbers = _in_u8(numbers)
-    windows = _windows(numbers, conv, filters.shape[2:], node.shape[2:])
-    columns = np.moveaxis(integers, (0, 1), (-1, -2)).reshape(-1, len(integers))
+    windows = _windows(numbers, conv, (*taps,), node.shape[2:])
+    columns = np.moveaxis(integers, (0, 1), (-1, -2)).reshape(-1, count)
     result = _product(_Numbers(windows, numbers.zero, numbers.scale), columns, scales[:, 0])
     return result and apply(_last(rank, back=True), result)
 
