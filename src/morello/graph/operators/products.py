@@ -52,7 +52,8 @@ class Dot(Operator):
         out = [i for i, _ in self.batch]
         out += [left[d] for d in self.free(0, a.ndim)]
         out += [right[d] for d in self.free(1, b.ndim)]
-        result: Array = np.einsum(a, left, b, right, out, optimize=True)
+        wide = np.result_type(a, b, *([] if self.dtype is None else [self.dtype]))
+        result: Array = np.einsum(a, left, b, right, out, dtype=wide, optimize=True)
         return result
 
     def value(self, *inputs: Value) -> Value:
