@@ -21,6 +21,7 @@ from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
+    is_float,
     is_map,
     mapped,
     number,
@@ -163,8 +164,12 @@ def _in_u8(x: _Numbers) -> _Numbers:
     """The same numbers of bytes that have no sign."""
     if x.integers.dtype == _UINT8:
         return x
-    wide = mapped("add", in_dtype(x.integers, _INT32), constant(128, _INT32))
-    return _Numbers(in_dtype(wide, _UINT8), x.zero + 128, x.scale)
+    signed = x.integers
+    if isinstance(signed.operator, Cast):  # of numbers that are shifted first
+        (signed,) = signed.inputs
+    wide = signed if is_float(signed.dtype) else in_dtype(signed, _INT32)
+    shifted = mapped("add", wide, constant(128, wide.dtype))
+    return _Numbers(in_dtype(shifted, _UINT8), x.zero + 128, x.scale)
 
 
 def _windows(image: _Numbers, conv: Conv, taps: tuple[int, ...], counts: tuple[int, ...]) -> Node:
@@ -183,7 +188,8 @@ def _windows(image: _Numbers, conv: Conv, taps: tuple[int, ...], counts: tuple[i
             start + (count - 1) * stride + 1
             for start, count, stride in zip(starts, counts, conv.strides, strict=True)
         ]
-        part = Slice((0, *starts, 0), (batch, *stops, channels), (1, *conv.strides, 1))
+        apart = prod(taps) == 1 and max(conv.strides) > 1  # copied, to be rows of a product
+        part = Slice((0, *starts, 0), (batch, *stops, channels), (1, *conv.strides, 1), apart)
         parts.append(apply(part, x))
     return parts[0] if prod(taps) == 1 else apply(Concat(x.type.rank - 1), *parts)
 
