@@ -14,7 +14,7 @@ from math import prod
 from morello.base.errors import SpecError
 from morello.graph.graph import Node
 from morello.graph.lowering import copied
-from morello.graph.operators import Constant
+from morello.graph.operators import Constant, Transpose
 from morello.graph.views import View
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout
@@ -98,12 +98,19 @@ def _computed_bytes(node: Node) -> int:
 
 
 def _last_already(stage: Stage) -> set[Node]:
-    """The images whose channels are their last dimension, as calls read or make them."""
+    """The images whose channels are their last dimension, as calls read or copy them."""
     last = {view.base for call in stage.calls for view in call.inputs if _is_turned(view)}
     for call in stage.calls:
-        if any(_makes_last(view, last) for view in call.inputs):
+        put_last = call.copies and any(_makes_last(view, last) for view in call.inputs)
+        if put_last or _puts_last(call.output.base):
             last.add(call.output.base)
     return last
+
+
+def _puts_last(node: Node) -> bool:
+    """Whether a node is an image that is turned to have its channels last."""
+    order = node.operator.order if isinstance(node.operator, Transpose) else ()
+    return len(order) in _RANKS and order == (0, *range(2, len(order)), 1)
 
 
 def _is_turned(view: View) -> bool:
@@ -114,7 +121,7 @@ def _is_turned(view: View) -> bool:
 
 
 def _makes_last(view: View, last: Collection[Node]) -> bool:
-    """Whether pixels of a view have their channels last, and those of what is made of it."""
+    """Whether pixels of a view have their channels last, and so those of copies of it."""
     image = view.base.shape
     if view.base in last:
         return not _is_turned(view)
