@@ -11,7 +11,17 @@ from tests.models.test_in_place import emulated
 
 from morello.graph.graph import Graph, Node, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Concat, Conv, Dot, Map, Pooling, Reduce, Reshape
+from morello.graph.operators import (
+    Attention,
+    Concat,
+    Conv,
+    Dot,
+    Map,
+    Pooling,
+    Reduce,
+    Reshape,
+    Transpose,
+)
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.groups import in_fuller_groups
@@ -198,3 +208,16 @@ def test_groups_are_joined_that_fill_registers_together(
     values = [np.random.default_rng(0).standard_normal(x.shape)]
     (wanted,), (found,) = evaluate(graph, values), evaluate(other, values)
     np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_images_that_have_their_channels_last_stay_so() -> None:
+    """Products of pixels make them, whose rows are as long as there are channels."""
+    x = given(1, 3, 16, 8)
+    pixels = apply(Transpose((0, 2, 3, 1)), conv(x, 16, 3, 0))
+    generator = np.random.default_rng(0)
+    for _ in range(2):
+        product = apply(Dot((), ((3, 0),)), pixels, constant(generator, 16, 16))
+        pixels = apply(Map("relu"), product)
+    image = conv(apply(Transpose((0, 3, 1, 2)), pixels), 16, 3, 1)
+    texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
+    assert "relu(f32[16,8,16] @ f32[16,16]) -> f32[16,8,16]{2,1,0}S(160,16,1)" in texts
