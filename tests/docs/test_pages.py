@@ -28,7 +28,6 @@ from tests.docs.pages import (
     python,
     rows,
 )
-from tests.sampling import rare
 
 import morello
 from morello.cli.parser import main
@@ -94,15 +93,11 @@ def as_run(command: Command) -> list[str]:
     return [shorter.get(word, word) for word in words[1:]] + shorter.get("EXTRA", "").split()
 
 
-COSTLY = {"README-0"}
-"""Blocks of commands with large searches, which other blocks have smaller."""
-
 CONSOLE = [
-    pytest.param(block, id=name, marks=rare if name in COSTLY else ())
+    pytest.param(block, id=f"{page.stem}-{number}")
     for page in PAGES
     if page != tutorial.PAGE
     for number, block in enumerate(commands(page))
-    for name in [f"{page.stem}-{number}"]
 ]
 """Those of all pages but one, which `test_tutorial` follows as a whole."""
 
