@@ -89,7 +89,7 @@ class Instruction:
 
     @property
     def stores(self) -> bool:
-        """Whether it writes to memory."""
+        """True for an instruction that stores to memory."""
         compares = self.name.startswith(("cmp", "test", "prefetch"))
         return bool(self.memory) and self.memory == self.operands[-1] and not compares
 

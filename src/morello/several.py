@@ -81,7 +81,7 @@ def compile_each(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be compiled, with its weights "plain" or "constant", and its question."""
+    """A Spec to compile, with weights "plain" or "constant", and its question."""
 
     question: str | None
     what: What

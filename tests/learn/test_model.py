@@ -49,7 +49,6 @@ def model(groups: list[ProgramGroup]) -> Model:
 @pytest.fixture
 def ships(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model ships that was trained on a Zen 5."""
-    predictors.shipped.cache_clear()
     path = tmp_path / "x86-64.npz"
     monkeypatch.setattr(predictors, "SHIPPED", path)
     write_model(path, model)

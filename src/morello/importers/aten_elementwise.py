@@ -57,7 +57,7 @@ def sign(call: AtenCall) -> Node:
     return call.apply(Where(), call.map("equal", x, x), call.map("sign", x), _node(call, 0))
 
 
-def unusual(call: AtenCall) -> Node:
+def classified(call: AtenCall) -> Node:
     """Which elements are NaN, infinite, or neither."""
     if not is_float(call.x.dtype):
         raise call.refuse("of integers")
@@ -67,7 +67,7 @@ def unusual(call: AtenCall) -> Node:
     return call.map(comparison, call.map("abs", call.x), -lowest(call.x.dtype))
 
 
-def without_unusual(call: AtenCall) -> Node:
+def nan_to_num(call: AtenCall) -> Node:
     """NaN and infinities become numbers; infinities the largest ones unless others are given."""
     x = call.x
     if not is_float(x.dtype):
@@ -333,7 +333,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(LOGICAL, logical),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
     **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),
-    **dict.fromkeys(("isfinite", "isinf", "isnan"), unusual),
+    **dict.fromkeys(("isfinite", "isinf", "isnan"), classified),
     **dict.fromkeys(("frac", "trunc", "fix"), truncated),
     **dict.fromkeys(("_to_copy", "to", "type_as"), cast),
     **dict.fromkeys(
@@ -354,7 +354,7 @@ ELEMENTWISE: dict[str, Handler] = {
     "log_sigmoid": log_sigmoid,
     "masked_fill": masked_fill,
     "mish": mish,
-    "nan_to_num": without_unusual,
+    "nan_to_num": nan_to_num,
     "outer": outer,
     "pow": power,
     "sign": sign,

@@ -9,7 +9,7 @@ from morello.graph.operators import Attention, Constant, Map, Reduce, Where
 from morello.importers.building import GraphBuilder
 
 LOWEST = -1e30
-"""What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
+"""The score of masked positions: finite, so that no row is NaN, and its exponential is 0."""
 LOWEST_HALF = -6e4
 """The same in f16 and bf16."""
 

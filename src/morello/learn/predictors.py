@@ -110,7 +110,7 @@ def learned(target: Target) -> Learned | None:
     if not target.machine:
         return None
     if named := os.environ.get(VARIABLE, ""):
-        return Learned(_named(Path(named)), target)
+        return Learned(_model(Path(named)), target)
     local = here() if target.name == NATIVE else None
     return Learned(shipped(), target, local.correction if local else None)
 
@@ -161,13 +161,12 @@ def here() -> Local | None:
     return None if path is None else read_local(local_path(path))
 
 
-_named = cache(read_model)
+_model = cache(read_model)
 
 
-@cache
 def shipped() -> Model:
     """The model that ships."""
-    return read_model(SHIPPED)
+    return _model(SHIPPED)
 
 
 def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:

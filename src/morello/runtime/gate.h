@@ -82,7 +82,7 @@ static void relax(void)
 }
 
 /* Looks at the gate for a while, and says whether its value is still `old`. */
-static int still(Gate *gate, int old)
+static int spin_while(Gate *gate, int old)
 {
     int64_t end = now_ns() + SPIN_NS;
     do {
@@ -107,7 +107,7 @@ static void sleep_through(Gate *gate, int old)
 /* Returns once the gate's value is not `old`, or for no reason. */
 static void wait_while(Gate *gate, int old)
 {
-    if (still(gate, old))
+    if (spin_while(gate, old))
         sleep_through(gate, old);
 }
 

@@ -204,7 +204,7 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
     help(pool);
     int undone;
     while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0) {
-        if (still(&pool->undone, undone)) {
+        if (spin_while(&pool->undone, undone)) {
             give_way(pool);
             sleep_through(&pool->undone, undone);
         }

@@ -54,9 +54,9 @@ def of_joined_groups(node: Node, register: int) -> Node | None:
 
 
 def _together(node: Node, register: int) -> int:
-    """How many groups of a convolution in f32 fill registers together; 0 if too many would.
+    """How many groups of a convolution in f32 have a multiple of `FULL` filters together.
 
-    Or if theirs do alone, but for those of wider machines.
+    0 if these are more than `MOST`, or if one group alone fills the registers of the machine.
     """
     conv, filters = node.operator, node.inputs[1]
     assert isinstance(conv, Conv)

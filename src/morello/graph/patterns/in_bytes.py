@@ -141,7 +141,7 @@ def _is_known(x: Node) -> bool:
 
 
 def _last(rank: int, *, back: bool = False) -> Transpose:
-    """What puts the channels of images after so many spatial dimensions, or back before them."""
+    """The transposition from channels first to channels last, or back, of so many spatial dims."""
     spatial = range(2, rank + 2)
     return Transpose((0, rank + 1, *range(1, rank + 1)) if back else (0, *spatial, 1))
 
@@ -195,7 +195,7 @@ def _windows(image: _Numbers, conv: Conv, taps: tuple[int, ...], counts: tuple[i
 
 
 def _dequantized(node: Node) -> _Numbers | None:
-    """What a node multiplies bytes, less a zero point, by; None if it does something else."""
+    """The operands of the dequantization (x - zero) * scale that a node is; None if it is none."""
     if not is_map(node, "multiply") or node.dtype != np.float32:
         return None
     wide, scale = node.inputs

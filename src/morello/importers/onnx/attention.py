@@ -69,7 +69,7 @@ def _heads(call: OnnxCall, index: int, name: str) -> Node:
 
 
 def _mask(call: OnnxCall, q: Node, rows: int, columns: int, before: int) -> Node | None:
-    """What is added to scores, or says what is seen: what is given, and a band of columns.
+    """The attention mask, added or of bool: the one given, within the band that attributes leave.
 
     Row i is the token `before` + i. Columns that a mask is too short for are hidden.
     """
