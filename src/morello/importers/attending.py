@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Constant, Map, Reduce, Where
 from morello.importers.building import GraphBuilder
 
-LOWEST = -1e30
-"""The score of masked positions: finite, so that no row is NaN, and its exponential is 0."""
-LOWEST_HALF = -6e4
-"""The same in f16 and bf16."""
+
+def masked_score(dtype: np.dtype[Any]) -> float:
+    """The score of masked positions: finite, so that no row is NaN, and its exponential is 0."""
+    return float(np.array(-1e30 if dtype.itemsize > 2 else -6e4, dtype))
 
 
 def attended(
@@ -24,7 +26,7 @@ def attended(
     if mask is None:
         return build.apply(Attention(scale), q, k, v)
     m, n = q.shape[-2], k.shape[-2]
-    lowest = float(np.array(LOWEST if q.dtype.itemsize > 2 else LOWEST_HALF, q.dtype))
+    lowest = masked_score(q.dtype)
     if mask.dtype == bool:
         zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
         mask = build.apply(Where(), mask, zero, hidden)

@@ -10,7 +10,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Concat, Pad, Transpose, Where
-from morello.importers.attending import LOWEST, LOWEST_HALF, attended
+from morello.importers.attending import attended, masked_score
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.call import (
     BOOL,
@@ -79,8 +79,7 @@ def _mask(call: OnnxCall, q: Node, rows: int, columns: int, before: int) -> Node
         return None if seen.all() else constant(seen)
     if mask.dtype not in (BOOL, q.dtype) or not mask.type.rank:
         raise LeftError(f"its mask is {mask.type}")
-    lowest = LOWEST if q.dtype.itemsize > 2 else LOWEST_HALF
-    hidden = number(0 if mask.dtype == BOOL else lowest, mask)
+    hidden = number(0 if mask.dtype == BOOL else masked_score(q.dtype), mask)
     if 1 < mask.shape[-1] < columns:
         more: Sequence[int] = (*(0,) * (mask.type.rank - 1), columns - mask.shape[-1])
         mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, hidden)
