@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.codegen.saved import saved_programs
 
 import morello
@@ -13,8 +16,8 @@ from morello.codegen import generate
 from morello.codegen.lines import Lines
 from morello.codegen.lower import lower, prefetch_notes
 from morello.codegen.names import NamesInC
-from morello.codegen.prefetch import iterations_of
-from morello.codegen.statements import For, Prefetch, walk
+from morello.codegen.prefetch import iterations_of, with_prefetches
+from morello.codegen.statements import Due, For, Prefetch, Prefetchable, Statement, walk
 from morello.codegen.views import MemoryView, buffer_view
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
@@ -92,6 +95,46 @@ def test_every_line_of_a_tile_has_a_number() -> None:
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert {number // PER_LINE for number in numbers} == lines_of(tile)
     assert len(numbers) == len(set(numbers))
+
+
+def numbers(statements: Sequence[Statement], variables: dict[str, int]) -> Iterator[int]:
+    """The numbers of the lines that are prefetched, in the order of execution."""
+    for statement in statements:
+        if isinstance(statement, For):
+            start = variables.get(statement.start, 0)
+            for at in range(start, start + statement.size, statement.step):
+                yield from numbers(statement.body, variables | {statement.variable: at})
+        elif isinstance(statement, Prefetch):
+            own, *_ = statement.turns
+            if variables[own.variable] % own.step == 0:
+                done = sum(variables[t.variable] // t.step * t.weight for t in statement.turns)
+                yield from range(done * statement.at_once, (done + 1) * statement.at_once)
+
+
+@given(
+    rows=st.integers(1, 40),
+    per_row=st.integers(1, 6),
+    around=st.lists(st.integers(1, 5), max_size=2),
+    iterations=st.integers(2, 90),
+    due=st.sampled_from([Due.NEXT, Due.STORED]),
+)
+def test_every_line_of_a_tile_is_prefetched_once(
+    rows: int, per_row: int, around: list[int], iterations: int, due: Due
+) -> None:
+    """In loops that serve a tile, whatever their sizes; hardly more prefetches than lines."""
+    width = per_row * PER_LINE
+    tile = buffer_view("x", row_major(2), (rows, 4 * width)).cut(1, width, 0, "tile", 1)
+    assert isinstance(tile, MemoryView)
+    loop = For("k", iterations, 1, [], reduction=True)
+    for number, times in enumerate(around):
+        loop = For(f"i{number}", times, 1, [loop])
+    mark = Prefetchable("x", tile, ELEMENT, False, due, [loop])
+    (tiles,) = with_prefetches([For("tile", 4 * width, width, [mark])], EVEN)
+    assert isinstance(tiles, For)
+    lines = list(numbers(tiles.body, {"tile": 0}))
+    if lines:
+        assert set(lines) >= set(range(rows * per_row))
+        assert len(lines) == len(set(lines))
 
 
 def test_a_large_product_prefetches_the_next_rows_and_those_it_copies_next() -> None:
