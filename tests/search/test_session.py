@@ -12,7 +12,7 @@ from tests.sampling import some
 from tests.search.small_goals import GOALS
 from tests.support import optimum, with_capacities
 
-from morello.base.errors import RewriteError
+from morello.base.errors import RewriteError, SearchError
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import grow, replay
@@ -165,6 +165,19 @@ def test_runners_up_cost_what_a_search_finds(name: str) -> None:
             wanted = cost_of(choice, decision.rewrite, target, seen)
             assert decision.cost == pytest.approx(wanted), (str(choice.spec), str(decision.rewrite))
     assert runners_up
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_runners_up_are_all_other_rewrites_that_lead_to_a_program(name: str) -> None:
+    goal, target = GOALS[name]
+    session = Session(goal, with_capacities(target, TIGHT[name]))
+    (choice, *_) = session.runners_up(count=1000, slack=4)
+    others = session.rejected(replace(choice, runners_up=()))
+    wanted = {other.rewrite for other in others if not other.lacking}
+    for rewrite in wanted - {other.rewrite for other in choice.runners_up}:
+        with pytest.raises(SearchError, match="no program fits"):
+            cost_of(choice, rewrite, target, {})
+    assert len(choice.runners_up) > 1
 
 
 def cost_of(
