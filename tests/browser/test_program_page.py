@@ -25,7 +25,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     graphs = {"forked": forked(), "chain": chain(LONG)}
     written = {name: folder / f"{name}.html" for name in graphs}
     for name, graph in graphs.items():
-        compiled = replace(compiled_by_rule(graph), weighing=Weighing(line=5.0))
+        compiled = compiled_by_rule(graph)
+        compiled = replace(compiled, plan=replace(compiled.plan, weighing=Weighing(line=5.0)))
         written[name].write_text(program_report(compiled, ("f32[8,16]",)).measured(0.01).html())
     return written
 

@@ -60,10 +60,11 @@ def test_arrays_lead_to_the_kernels_at_their_other_ends(compiled: CompiledGraph)
 
 
 def test_cuts_say_what_both_kernels_would_cost_as_one(compiled: CompiledGraph) -> None:
+    def page(weighing: Weighing) -> dict[str, Any]:
+        return page_of(replace(compiled, plan=replace(compiled.plan, weighing=weighing)))
+
     def reasons(weighing: Weighing) -> list[str]:
-        return [
-            cut["fusion"]["reason"] for cut in page_of(replace(compiled, weighing=weighing))["cuts"]
-        ]
+        return [cut["fusion"]["reason"] for cut in page(weighing)["cuts"]]
 
     others = ["NumPy needs it", "several kernels write it", "the caller needs it"]
     assert reasons(Weighing()) == ["one kernel was not tried", *others]
@@ -76,7 +77,7 @@ def test_cuts_say_what_both_kernels_would_cost_as_one(compiled: CompiledGraph) -
     assert reasons(Weighing(5.0, (priced,)))[0] == "+25.0% as one kernel"
     impossible = replace(priced, cost=float("inf"))
     assert reasons(Weighing(5.0, (impossible,)))[0] == "no kernel computes both"
-    kernels = page_of(replace(compiled, weighing=Weighing(5.0, (priced,))))["kernels"]
+    kernels = page(Weighing(5.0, (priced,)))["kernels"]
     (weighed,) = kernels[1]["weighed"]
     assert weighed["words"] == "kernel 1 and kernel 2" and weighed["kernels"] == [0, 1]
     assert weighed["reason"] == "+25.0% against the rule's"

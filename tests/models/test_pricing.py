@@ -63,7 +63,7 @@ def test_a_program_is_cut_where_that_costs_least(
     graph = layers()
     program = compiled(graph, fuse_seconds=PATIENCE_S)
     assert len(program.partition.groups) == 2
-    assert program.cost < program.cost_at_first
+    assert program.plan.cost < program.plan.cost_at_first
     assert len({*searched}) == len(searched) == 3  # a sum, a product, and both
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(node.shape, np.float32) for node in graph.inputs]
@@ -74,8 +74,8 @@ def test_a_program_is_cut_where_that_costs_least(
     assert report.seconds < report.by_rule
     assert f"({report.by_rule * 1e6:.3g} us for kernels by the rule)" in str(report)
 
-    (fused,) = {(group.cost, group.instead) for group in program.weighing.groups}
-    assert 2 * sum(fused) == pytest.approx(program.cost + program.cost_at_first)
+    (fused,) = {(group.cost, group.instead) for group in program.plan.weighing.groups}
+    assert 2 * sum(fused) == pytest.approx(program.plan.cost + program.plan.cost_at_first)
     data = data_of(report.html())["data"]
     for kernel in data["kernels"]:
         (weighed,) = kernel["weighed"]
@@ -89,8 +89,8 @@ def test_a_program_is_cut_where_that_costs_least(
     (segment,), (before,) = kept.segments, program.segments
     for result, expected in zip(kept(*inputs), program(*inputs), strict=True):
         assert np.array_equal(result, expected)
-    assert kept.left == () and kept.light == program.light
-    goals = [[call.spec for call in calls_of(each.staged())] for each in (kept, program)]
+    assert kept.left == () and kept.plan.light == program.plan.light
+    goals = [[call.spec for call in calls_of(each.plan.stages())] for each in (kept, program)]
     assert goals[0] == goals[1] and len(goals[0]) == len(segment.kernels)
     specs = [[g.lowered.spec for g in each.partition.groups] for each in (kept, program)]
     assert specs[0] == specs[1]
@@ -101,13 +101,14 @@ def test_a_program_is_cut_where_that_costs_least(
     again = compiled(layers(), fuse_seconds=PATIENCE_S)
     assert len({*searched}) == len(searched) == 1
     for one in (kept, again):
-        assert (one.cost, one.cost_at_first) == (program.cost, program.cost_at_first)
-        assert {(group.cost, group.instead) for group in one.weighing.groups} == {fused}
+        costs = (one.plan.cost, one.plan.cost_at_first)
+        assert costs == (program.plan.cost, program.plan.cost_at_first)
+        assert {(group.cost, group.instead) for group in one.plan.weighing.groups} == {fused}
     assert budgets == {PATIENCE_S}  # another one would be another question
 
     by_rule = compiled(layers(), fuse_seconds=0)
     assert len(by_rule.partition.groups) == 4
-    assert by_rule.cost == by_rule.cost_at_first == program.cost_at_first
+    assert by_rule.plan.cost == by_rule.plan.cost_at_first == program.plan.cost_at_first
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), "long"])

@@ -25,6 +25,7 @@ from morello.graph.operators import Constant, Dot, Input
 from morello.graph.partition import by_rule
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.export import exported, write_project
+from morello.models.plans import Plan
 from morello.models.schedule import Stage, schedule
 from morello.native.build import build
 from morello.native.toolchain import find_compiler
@@ -45,14 +46,8 @@ def program() -> CompiledGraph:
     (stage,) = schedule(partition)
     assert isinstance(stage, Stage)
     kernel = api.compile(in_parallel(stage.calls[0].spec, TWO, m=2))
-    return CompiledGraph(
-        graph,
-        (Segment(stage, [kernel]),),
-        NUMPY,
-        partition.light,
-        lambda: partition,
-        lambda: (stage,),
-    )
+    plan = Plan((), partition.light, lambda: partition, lambda: (stage,))
+    return CompiledGraph(graph, (Segment(stage, [kernel]),), NUMPY, plan)
 
 
 @pytest.fixture(scope="module")

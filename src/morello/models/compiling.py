@@ -32,7 +32,7 @@ from morello.models.light import without_light
 from morello.models.plans import Plan, keep_plan, plan_question, recalled_plan
 from morello.models.pricing import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
-from morello.models.schedule import Stage, Steps, calls_of, schedule
+from morello.models.schedule import Stage, calls_of, schedule
 from morello.models.segment import Segment
 from morello.options import GraphOptions, Options
 from morello.request.goal import target_of
@@ -83,28 +83,19 @@ class CompileTime:
 class CompiledGraph:
     """A graph as steps: segments, and nodes that are left to the framework, in the order to run.
 
-    The framework computes the `light` nodes although kernels could; `grouped` makes the groups
-    that the kernels are of, and `staged` the stages with the Specs of their calls. The `cost` is
-    that of the kernels, and `cost_at_first` of those for the groups that were given, which may be
-    others; both are in cycles. The `weighing` is what was found out about groups other than those
-    given. `time` says how long compiling took.
+    The `plan` says what they were made of. `time` says how long compiling took.
     """
 
     graph: Graph
     steps: tuple[Segment | Node, ...]
     framework: Framework
-    light: frozenset[Node]
-    grouped: Callable[[], GraphPartition]
-    staged: Callable[[], Steps]
-    cost: float = 0.0
-    cost_at_first: float = 0.0
-    weighing: Weighing = field(default_factory=Weighing)
+    plan: Plan
     time: CompileTime = field(default_factory=CompileTime)
 
     @cached_property
     def partition(self) -> GraphPartition:
         """The groups of its kernels."""
-        return self.grouped()
+        return self.plan.partition()
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -226,10 +217,7 @@ def _compiled(
     steps = [step if isinstance(step, Node) else Segment(*step) for step in plan.steps]
     ended = perf_counter()
     taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
-    return CompiledGraph(
-        graph, tuple(steps), framework, plan.light, plan.partition, plan.stages, plan.cost,
-        plan.cost_at_first, plan.weighing, taken,
-    )  # fmt: skip
+    return CompiledGraph(graph, tuple(steps), framework, plan, taken)
 
 
 def _chosen(

@@ -90,7 +90,7 @@ class Cuts:
         left = (step for step in compiled.steps if not isinstance(step, Segment))
         self._read_outside = {self._stored(each) for step in left for each in step.inputs}
         self._results = {*map(self._stored, compiled.graph.outputs)}
-        self._priced = {frozenset(w.members): w.cost for w in compiled.weighing.groups}
+        self._priced = {frozenset(w.members): w.cost for w in compiled.plan.weighing.groups}
 
     def all(self) -> list[StoredResult]:
         """The results that kernels store, each once, in the order in which they are written."""
@@ -121,7 +121,7 @@ class Cuts:
         own = self._members.get(number, frozenset())
         return [
             self._described(frozenset(each.members), each.cost, each.instead)
-            for each in self._compiled.weighing.groups
+            for each in self._compiled.plan.weighing.groups
             if own.intersection(each.members)
         ]
 
@@ -141,7 +141,7 @@ class Cuts:
 
     def _pairs(self) -> dict[tuple[int, ...], Neighbour]:
         """The fused groups of pairs of kernels, by their numbers."""
-        partition, line = self._compiled.partition, self._compiled.weighing.line
+        partition, line = self._compiled.partition, self._compiled.plan.weighing.line
         number_of = {each.group: n for n, each in enumerate(self._calls) if each.group}
         costs = {each.group: each.kernel.cost for each in self._calls if each.group}
         if not line or len(costs) < len(partition.groups):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
@@ -39,18 +39,19 @@ class Plan:
     """The steps of a graph: stages with the kernels of their calls, and nodes that are left.
 
     The framework computes the `light` nodes although kernels could. The `cost` is that of the
-    kernels, and `cost_at_first` of those for the groups that were given; the `weighing` is what was
-    found out about other groups. The groups and the Specs of calls take long to make, and few ask
-    for them: `partition` and `stages` make them.
+    kernels, and `cost_at_first` of those for the groups that were given, which may be others; both
+    are in cycles. The `weighing` is what was found out about groups other than those given. The
+    groups, and the stages with the Specs of their calls, take long to make, and few ask for them:
+    `partition` and `stages` make them.
     """
 
     steps: tuple[tuple[PlacedStage, tuple[Kernel, ...]] | Node, ...]
     light: frozenset[Node]
     partition: Callable[[], GraphPartition]
     stages: Callable[[], Steps]
-    cost: float
-    cost_at_first: float
-    weighing: Weighing
+    cost: float = 0.0
+    cost_at_first: float = 0.0
+    weighing: Weighing = field(default_factory=Weighing)
 
 
 def plan_question(

@@ -187,7 +187,7 @@ def program_report(
     foreign: Callable[[Foreign], str] = lambda operator: "no operator computes it",
 ) -> ProgramReport:
     """The report of a compiled graph; `foreign` says why an operation is no operator of graphs."""
-    light = compiled.light
+    light = compiled.plan.light
 
     def why(node: Node) -> str:
         if isinstance(node.operator, Foreign):
@@ -219,7 +219,7 @@ def program_report(
         len(compiled.segments),
         tuple((str(node.operator), why(node)) for node in compiled.left),
         "" if compiled.segments else note,
-        by_rule=compiled.cost_at_first / hertz,
+        by_rule=compiled.plan.cost_at_first / hertz,
         least=sum(k.cost * k.statistics.of_bound for k in kernels if k.statistics) / hertz,
         compiling=compiled.time,
         compiled=ref(compiled),

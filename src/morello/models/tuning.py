@@ -38,7 +38,7 @@ def kernels_to_tune(compiled: CompiledGraph) -> list[TunedKernel]:
     """The different kernels of a program for one thread; those come first that cost most."""
     counted: dict[tuple[Spec, Spec], TunedKernel] = {}
     kernels = [kernel for segment in compiled.segments for kernel in segment.kernels]
-    for call, kernel in zip(calls_of(compiled.staged()), kernels, strict=True):
+    for call, kernel in zip(calls_of(compiled.plan.stages()), kernels, strict=True):
         goal, impl = call.spec, kernel.impl
         if goal.parallel:
             continue
