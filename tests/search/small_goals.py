@@ -121,6 +121,7 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv-padded-strides": (of(conv(slid((1, 2), (0, 1))), 1, 1, 1, 1, 2, 1, 2), PLAIN),
         "conv-unread": (of(conv((Windows(2, 0, -1), Windows())), 1, 1, 1, 2, 2, 1, 1), PLAIN),
         "conv-uneven": (of(conv((Windows(2, 0, 1, 2),)), 1, 2, 1, 2, 2), PLAIN),
+        "conv-by-two": (of(conv((Windows(2),)), 1, 1, 1, 4, 1), PLAIN),
         "conv-nhwc": (of(conv(channels_last=True), 1, 1, 2, 1, 2, 1, 1), PLAIN),
         "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
         "conv-groups": (of(grouped_conv(2, 1), 1, 2, 2, 1, 2, 1, 2), PLAIN),

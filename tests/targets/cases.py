@@ -27,6 +27,7 @@ from morello.ir.primitives import (
     PRIMITIVES,
     Windows,
     broadcast,
+    conv,
     divide_vec_scalar,
     elementwise,
     fill,
@@ -86,6 +87,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         images = grouped_conv(1, 1, accumulates=True)
         sequences = (Windows(2),)
         return [images, *(grouped_conv(1, 1, sequences, last, True) for last in (False, True))]
+    if name == "ConvAccum":
+        return [conv((Windows(2),), last, accumulates=True) for last in (False, True)]
     if name == "GroupedConvAccum":
         plain = channels_together(kernel)
         return [plain, reordered(plain, [o.dims[::-1] for o in plain.operands])]
@@ -389,7 +392,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         return {"i": range(1, 2), "j": range(32, 70), "k": range(times, times + 1)}
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
-        return {"x": range(width, width + 1)}
+        several = {"f": range(1, MOST_REGISTERS + 1)} if kernel.operation == "ConvAccum" else {}
+        return {"x": range(width, width + 1), **several}
     if kernel.operation == "GroupedConvAccum":
         (width,) = (held.width for held in kernel.held if held)
         channels = int(kernel.name.split("_")[2])

@@ -30,7 +30,8 @@ def kernel_lines(call: Call, called: Mapping[str, str]) -> list[str]:
         names[f"{operand.name}_panel"] = view.layout.panel[1] if view.layout.panel else 1
     lines = [
         kernel.c.format(
-            **names | {name: registers[i % len(registers)] for name, registers in held.items()}
+            **names | {name: registers[i % len(registers)] for name, registers in held.items()},
+            register=i,
         )
         for i in range(call.repeats)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from morello.ir.operation import Operation, accumulating, has_accumulating_form
 from morello.ir.primitives.convolutions import shares_registers
+from morello.ir.primitives.windows import begin_every_second
 from morello.rewrites import Select
 from morello.space.guards import Rules, all_from, always
 from morello.space.kind import Kind
@@ -46,6 +47,15 @@ def groups_share(kind: Kind, target: Target) -> bool:
     """Whether kernels sum several groups of a convolution in a register."""
     same = (kernel.dtypes == kind.dtypes for kernel in kernels_of(kind, target))
     return shares_registers(kind.operation) and any(same)
+
+
+def sums_by_two(kind: Kind, target: Target) -> bool:
+    """Whether kernels sum every second pixel of rows of an image, for one pixel of the filters."""
+    operation = kind.operation
+    if operation.grouped or operation.lowers_to is None or not operation.accumulates:
+        return False
+    same = (kernel.dtypes == kind.dtypes for kernel in kernels_of(kind, target))
+    return begin_every_second(operation) and any(same)
 
 
 def kernels_of(kind: Kind, target: Target) -> list[LeafKernel]:

@@ -13,7 +13,7 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools
 from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
-from morello.space.kernels import groups_share, kernel_rules
+from morello.space.kernels import groups_share, kernel_rules, sums_by_two
 from morello.space.kind import Kind
 from morello.space.loops import has_tile, loop_rules
 from morello.space.moves import copies_out_of_blocks, move_rules
@@ -58,12 +58,15 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
 
     A convolution's columns become the rows of a matmul, and are tiled then, or before, for tiles
     whose sums registers hold for all pixels of the filter. So are those of groups that share
-    registers, whose kernels compute a pixel.
+    registers, and of every second pixel of rows, whose kernels compute a pixel of the filter.
     """
     operation = kind.operation
     primitive = operation.primitive
+    by_two = False
     if primitive and dim in primitive.tiled_lowered and not groups_share(kind, target):
-        return
+        by_two = sums_by_two(kind, target)
+        if not by_two:
+            return
     lowered, rows = operation.lowers_to is not None, _rows_before(operation, dim)
     loops: list[Rules] = []
     if operation.may_cut(dim):
@@ -72,8 +75,13 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     for group in loops:
-        nearest = target.nearest if lowered else 0
-        yield replace(group, guard=_of_single(rows, nearest, group.guard)) if rows else group
+        if by_two:
+            yield replace(group, guard=_of_held_columns(target.registers, group.guard))
+        elif rows:
+            nearest = target.nearest if lowered else 0
+            yield replace(group, guard=_of_single(rows, nearest, group.guard))
+        else:
+            yield group
 
 
 def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
@@ -98,6 +106,19 @@ def _of_single(dims: tuple[str, ...], level: int, guard: Guard) -> Guard:
         for dim in dims:
             result = result & (batch.size(dim) == 1)
         return result & guard(batch)
+
+    return admits
+
+
+def _of_held_columns(registers: int, guard: Guard) -> Guard:
+    """Where registers hold neighbouring columns of the output, and a guard admits it."""
+
+    def admits(batch: Batch) -> Bools:
+        output = batch.operation.output
+        columns, _ = batch.operation.places[output, "x"]
+        along = batch.placements.runs_along(batch.codes[output], (columns,))
+        result: Bools = (batch.levels[output] == registers) & along & guard(batch)
+        return result
 
     return admits
 

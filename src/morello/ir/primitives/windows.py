@@ -82,3 +82,9 @@ def window_options(windows: Sequence[Windows], channels_last: bool) -> Options:
 def short(values: Sequence[int]) -> str:
     """A number for each dimension as text: a single one if all are the same."""
     return str(values[0]) if len({*values}) == 1 else listed(values)
+
+
+def begin_every_second(operation: Operation) -> bool:
+    """Whether windows begin two pixels apart along the rows of an image without padding."""
+    _, stride = operation.places[0, "x"]
+    return stride == 2 and not any(axis.before or axis.after for axis in operation.axes[0])

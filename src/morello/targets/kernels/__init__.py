@@ -33,6 +33,7 @@ from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
     MULTIPLY_ADD,
     block_sums,
+    conv_by_two,
     depthwise,
     depthwise_by_two,
     inner_product,
@@ -186,6 +187,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
         kernels += lanes(dtype, width(dtype))
         kernels += pools(dtype, width(dtype))
     if size:
+        kernels.append(conv_by_two(width(F32), in_order=in_order))
         kernels.append(depthwise_by_two(F32, width(F32)))
         kernels += pools_by_two(width(F32))
         kernels += [shared_groups(width(F32), n) for n in SHARING if n < width(F32)]

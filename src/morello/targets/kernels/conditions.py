@@ -9,6 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.placements import prod_columns
+from morello.ir.primitives.windows import begin_every_second
 from morello.targets.target import Condition
 
 
@@ -43,8 +44,8 @@ def flat(s: Batch, operand: int) -> Condition:
 
 def every_second(s: Batch, width: int) -> Iterator[Condition]:
     """The image's rows are contiguous, and `width` windows along them begin two pixels apart."""
-    position, stride = s.operation.places[0, "x"]
-    right = stride == 2 and not any(axis.before or axis.after for axis in s.operation.axes[0])
+    position, _ = s.operation.places[0, "x"]
+    right = begin_every_second(s.operation)
     yield Condition(np.full(len(s), right), "windows must begin two pixels apart, without padding")
     yield Condition(s.size("x") == width, f"x must be {width}")
     beside = s.placements.unit_stride(s.codes[0], s.shape(0), position)

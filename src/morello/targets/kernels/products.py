@@ -163,6 +163,44 @@ def depthwise_by_two(vector: DType, width: int) -> LeafKernel:
     )
 
 
+def conv_by_two(width: int, *, in_order: bool) -> LeafKernel:
+    """A pixel of filters, times a register of every second pixel of a row, added to their sums.
+
+    The image and the filters are in the nearest cache; each filter has a register of the output.
+    """
+    kind, held = kind_of(F32, width), InRegisters(width, "x")
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=("f", "x"))
+        yield from every_second(s, width)
+        panels = s.placements.paneled(s.codes[1])
+        yield Condition(~panels, "filters must not be in panels")
+
+    def semantics(image: Any, weights: Any, out: Any) -> Any:
+        columns = image.shape.index(image.size)
+        products = weights.reshape(-1, 1) * image.ravel()[::2]
+        columns_last = np.moveaxis(out, columns, -1).shape
+        return out + np.moveaxis(products.reshape(columns_last), -1, columns)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = EVERY_SECOND + (BROADCAST + MULTIPLY_ADD) * s.registers(2)
+        return cycles
+
+    return LeafKernel(
+        f"conv_by_two_{kind}",
+        "ConvAccum",
+        (F32,) * 3,
+        (None, None, held),
+        f"{{out}} += every_second_{kind}(&{{image}}) * (&{{filter}})[{{register}} * {{filter_f}}];",
+        semantics,
+        applies,
+        cost,
+        registers=3,
+        in_order=in_order,
+        group="products",
+    )
+
+
 def shared_groups(width: int, channels: int) -> LeafKernel:
     """A pixel of filters of groups of so many channels, whose sums are in a register of the output.
 
