@@ -255,14 +255,14 @@ class Schedule:
         """Do a convolution of a single group as one without groups."""
         return self.rewrite(Ungroup())
 
-    def pack(self, layout: Layout | None = None) -> Schedule:
+    def pack(self, layout: Layout | None = None, level: str = "") -> Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.
 
         For products of narrow numbers, such as bf16 or u8 by i8. An input whose groups are
         contiguous already is read where it is; any other is copied, to a row-major buffer or one
-        with the `layout`.
+        with the `layout`, at its own level or at a `level` that is nearer.
         """
-        return self.rewrite(Pack(layout))
+        return self.rewrite(Pack(layout, level))
 
     def select(self, kernel: str) -> Schedule:
         """Implement the current hole with a `kernel` of the target, given by its name.

@@ -15,7 +15,7 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.tensor import IDEAL
-from morello.rewrites.buffer import buffer_codes
+from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Packing, Target
@@ -26,13 +26,15 @@ class Pack(Rewrite):
     """Make each group of neighbours along the contracted dimension one packed element.
 
     An input whose groups are contiguous already is read in place; any other is copied, to a
-    row-major buffer unless a layout is given.
+    row-major buffer unless a layout is given. A buffer is at the level of its input, or at a given
+    one if that is nearer.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
     """
 
     layout: Layout | None = None
+    level: str = ""
 
     name = "pack"
     lowers = Rank.SINGLE
@@ -45,6 +47,11 @@ class Pack(Rewrite):
             lanes, along = packing.packed[0].lanes, batch.operation.contracted
             whole = batch.size(along) % lanes == 0
             yield Condition(whole, f"{along} is no multiple of {lanes}")
+            if self.level:
+                nearer = (batch.levels[0] < self._level(target)) | (
+                    batch.levels[1] < self._level(target)
+                )
+                yield Condition(nearer, f"no input is farther than {self.level}")
             for operand in (0, 1):
                 name = batch.operation.operands[operand].name
                 here = batch.levels[operand] <= target.nearest
@@ -80,7 +87,7 @@ class Pack(Rewrite):
         along = batch.operation.contracted
         body = tiled(batch, along, batch.size(along) // lanes, target)
         body = replace(body, dtypes=(*packing.packed, packing.output))
-        codes, tensors = list(body.codes), list(range(operands))
+        codes, levels, tensors = list(body.codes), list(body.levels), list(range(operands))
         children, held = [], []
         for operand in (0, 1):
             if in_place[operand]:
@@ -91,37 +98,44 @@ class Pack(Rewrite):
                 )
                 continue
             tensors[operand] = operands + operand
-            copy, code = self._copy(batch, body, operand, packing.packed[operand])
-            codes[operand] = code
+            copy = self._copy(batch, body, operand, packing.packed[operand], target)
+            levels[operand], codes[operand] = copy.levels[1], copy.codes[1]
             children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
-            held.append((batch.levels[operand], copy.lines(1)))
-        body = replace(body, codes=tuple(codes))
+            held.append((copy.levels[1], copy.lines(1)))
+        body = replace(body, levels=tuple(levels), codes=tuple(codes))
         return (*children, Child(body, tensors=tuple(tensors))), held
 
-    def _copy(self, batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch, Ints]:
-        """The Specs of packing an operand into a buffer at its own level."""
+    def _copy(
+        self, batch: Batch, body: Batch, operand: int, packed: DType, target: Target
+    ) -> Batch:
+        """The Specs of packing an operand into a buffer."""
         shape = tuple(size.astype(np.int32) for size in body.shape(operand))
         layout = row_major(len(shape)) if self.layout is None else self.layout
         code = buffer_codes(batch, shape, layout, 0, packed)
         position, _ = batch.operation.places[operand, batch.operation.contracted]
         lanes = np.full(len(batch), packed.lanes, np.int32)
-        copy = Batch(
+        level = batch.levels[operand]
+        if self.level:
+            level = np.maximum(level, np.int8(self._level(target)))
+        return Batch(
             pack_operation(len(shape), position, packed.lanes),
             (batch.dtypes[operand], packed),
             batch.placements,
             (*shape, lanes),
-            (batch.levels[operand], batch.levels[operand]),
+            (batch.levels[operand], level),
             (batch.codes[operand], code),
             batch.parallel,
         )
-        return copy, code
+
+    def _level(self, target: Target) -> int:
+        return level_number(self, self.level, target)
 
     def relaxed(self, operation: Operation) -> Rewrite:
         return replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:
         lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.contracted
-        return f"groups of {lanes} along {along}"
+        return f"groups of {lanes} along {along}" + (f" -> {self.level}" if self.level else "")
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:

@@ -41,6 +41,7 @@ def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if operation.contracted and not operation.accumulates and target.packs:
         yield Pack()
+        yield from (Pack(level=level.name) for level in target.levels[1 : target.nearest])
     yield from decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
     if operation.components:
         yield from _buffers(kind, target)
