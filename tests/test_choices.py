@@ -86,10 +86,10 @@ def test_choices(
     ("text", "weights", "kernel"),
     some(
         [
-            ("bf16[32,64] @ bf16[64,32] -> f32[32,32]", "plain", "sum_tiles_bf16"),
-            ("bf16[128,128] @ bf16[128,128] -> f32[128,128]", "constant", "sum_tiles_bf16"),
-            ("u8[64,128] @ i8[128,64]", "plain", "sum_tiles_u8_i8"),
-            ("i8[64,128] @ i8[128,64]", "constant", "sum_tiles_i8"),
+            ("bf16[32,64] @ bf16[64,32] -> f32[32,32]", "plain", "multiply_tiles_bf16"),
+            ("bf16[128,128] @ bf16[128,128] -> f32[128,128]", "constant", "multiply_tiles_bf16"),
+            ("u8[64,128] @ i8[128,64]", "plain", "multiply_tiles_u8_i8"),
+            ("i8[64,128] @ i8[128,64]", "constant", "multiply_tiles_i8"),
         ],
         4,
     ),

@@ -79,10 +79,10 @@ CONSTANTS = {True: 1.25, False: 3.0}
 def operations(kernel: LeafKernel) -> list[Operation]:
     """Of several ranks, and with operands' dimensions in several orders."""
     name = kernel.operation
-    if name == "MatmulAccum":
-        plain = matmul(0, accumulates=True)
+    if name in ("Matmul", "MatmulAccum"):
+        plain, batch = (matmul(b, accumulates=name == "MatmulAccum") for b in (0, 1))
         turned = reordered(plain, [("k", "m"), ("n", "k"), ("n", "m")])
-        return [plain, matmul(1, accumulates=True), turned]
+        return [plain, batch, turned]
     if name == "DepthwiseConvAccum":
         images = grouped_conv(1, 1, accumulates=True)
         sequences = (Windows(2),)
@@ -399,9 +399,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         channels = int(kernel.name.split("_")[2])
         each = range(channels, channels + 1)
         return {"g": range(1, width // channels + 1), "f": each, "c": each}
-    if kernel.name.startswith("sum_tiles_"):
-        multiples = range(SIDE, 4 * SIDE, SIDE)
-        return {"m": range(1, 4 * SIDE), "n": multiples, "k": multiples}
+    if "_tiles_" in kernel.name:
+        return dict.fromkeys("mnk", range(1, 5 * SIDE))
     if kernel.operation == "QuantizedMatmul":
         return {"m": range(1, 6), "n": range(1, 20)}
     if kernel.operation.startswith("Winograd"):

@@ -1,9 +1,10 @@
 """Sums of products of packed groups by AMX, whose registers (tiles) hold 16 rows of 64 bytes.
 
 A block of two by two tiles of sums is kept in registers, so that every tile of an operand that is
-loaded serves two products. Each call loads the configuration of the registers, and another one for
-a last block of fewer rows, and releases them at its end: the program around it may use AMX with
-another one.
+loaded serves two products. The rows of a that a block needs stay in the nearest cache if they fit,
+while b streams from the next, which hides behind products. Each call loads configurations of the
+registers for whole blocks and for those of fewer rows, columns or groups, and releases the
+registers at its end: the program around it may use AMX with another one.
 """
 
 from __future__ import annotations
@@ -27,45 +28,76 @@ static inline void ask_for_tiles(void) {
   __atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
 }"""
 
+# The barriers are for GCC, whose intrinsics do not say what memory they read and write.
+_CONFIGURE = """\
+// Tiles 0 to 3 for sums in two by two blocks, 4 and 5 for a, one below the other, 6 and 7 for b.
+static inline void configure_tiles(long rows, long columns, long groups) {
+  const int m = rows < 16 ? rows : 16, below = rows > 16 && rows < 32 ? rows - 16 : 16;
+  const int n = columns < 16 ? 4 * columns : 64;
+  const int right = columns > 16 && columns < 32 ? 4 * (columns - 16) : 64;
+  const int k = groups < 16 ? groups : 16;
+  const struct { uint8_t palette, start, zeros[14]; uint16_t bytes[16]; uint8_t rows[16]; }
+      tiles = {1, 0, {0}, {n, right, n, right, 4 * k, 4 * k, n, right},
+          {m, m, below, below, m, below, k, k}};
+  __asm__ volatile("" : : "r"(&tiles) : "memory");
+  _tile_loadconfig(&tiles);
+}"""
+
+_RELEASE = """\
+static inline void release_tiles(void) {
+  _tile_release();
+  __asm__ volatile("" : : : "memory");
+}"""
+
 _SUM = Template("""\
+// Row i of a and of c is i * a_step and i * c_step elements after the first, row p of b p * b_step;
+// 16 columns of b from j on, a multiple of 16, begin j * b_next elements after those of column 0.
 static inline void $name(const uint32_t *a, long a_step, const uint32_t *b, long b_step,
-    $total *c, long c_step, long m, long n, long k) {
-  struct { uint8_t palette, start, zeros[14]; uint16_t bytes[16]; uint8_t rows[16]; }
-      tiles = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+    long b_next, $total *c, long c_step, long m, long n, long k, int adds) {
   ask_for_tiles();
-  for (long i = 0; i < m; i += 32) {
-    if (i == 0 || m - i < 32) {
-      if (m - i < 16) tiles.rows[0] = tiles.rows[1] = tiles.rows[4] = m - i;
-      else if (m - i < 32 && m - i > 16) tiles.rows[2] = tiles.rows[3] = tiles.rows[5] = m - i - 16;
-      _tile_loadconfig(&tiles);
-    }
-    for (long j = 0; j < n; j += 32) {
-      const int below = i + 16 < m, right = j + 16 < n;
-      const uint32_t *x = a + i * a_step, *y = b + j;
-      $total *z = c + i * c_step + j;
-      _tile_loadd(0, z, 4 * c_step);
-      if (right) _tile_loadd(1, z + 16, 4 * c_step);
-      if (below) _tile_loadd(2, z + 16 * c_step, 4 * c_step);
-      if (below && right) _tile_loadd(3, z + 16 * c_step + 16, 4 * c_step);
-      for (long p = 0; p < k; p += 16) {
-        _tile_loadd(4, x + p, 4 * a_step);
-        _tile_loadd(6, y + p * b_step, 4 * b_step);
-        if (below) _tile_loadd(5, x + 16 * a_step + p, 4 * a_step);
-        if (right) _tile_loadd(7, y + p * b_step + 16, 4 * b_step);
-        $product(0, 4, 6);$note
-        if (right) $product(1, 4, 7);
-        if (below) $product(2, 5, 6);
-        if (below && right) $product(3, 5, 7);
+  // whole tiles first, then one with the rest
+  for (long p0 = 0, p1; p0 < k; p0 = p1) {
+    p1 = k - p0 < 16 ? k : k / 16 * 16;
+    for (long i0 = 0, i1; i0 < m; i0 = i1) {
+      i1 = m - i0 < 32 ? m : m / 32 * 32;
+      for (long j0 = 0, j1; j0 < n; j0 = j1) {
+        j1 = n - j0 < 32 ? n : n / 32 * 32;
+        const long rows = i1 - i0, columns = j1 - j0;
+        const int below = rows > 16, right = columns > 16, loads = adds || p0 > 0;
+        configure_tiles(rows, columns, p1 - p0);
+        for (long i = i0; i < i1; i += 32) {
+          for (long j = j0; j < j1; j += 32) {
+            const uint32_t *x = a + i * a_step, *y = b + j * b_next;
+            $total *z = c + i * c_step + j;
+            _tile_zero(0);
+            _tile_zero(1);
+            _tile_zero(2);
+            _tile_zero(3);
+            if (loads) _tile_loadd(0, z, 4 * c_step);
+            if (loads && right) _tile_loadd(1, z + 16, 4 * c_step);
+            if (loads && below) _tile_loadd(2, z + 16 * c_step, 4 * c_step);
+            if (loads && below && right) _tile_loadd(3, z + 16 * c_step + 16, 4 * c_step);
+            for (long p = p0; p < p1; p += 16) {
+              _tile_loadd(4, x + p, 4 * a_step);
+              _tile_loadd(6, y + p * b_step, 4 * b_step);
+              if (below) _tile_loadd(5, x + 16 * a_step + p, 4 * a_step);
+              if (right) _tile_loadd(7, y + 16 * b_next + p * b_step, 4 * b_step);
+              $product(0, 4, 6);$note
+              if (right) $product(1, 4, 7);
+              if (below) $product(2, 5, 6);
+              if (below && right) $product(3, 5, 7);
+            }
+            _tile_stored(0, z, 4 * c_step);
+            if (right) _tile_stored(1, z + 16, 4 * c_step);
+            if (below) _tile_stored(2, z + 16 * c_step, 4 * c_step);
+            if (below && right) _tile_stored(3, z + 16 * c_step + 16, 4 * c_step);
+          }
+        }
       }
-      _tile_stored(0, z, 4 * c_step);
-      if (right) _tile_stored(1, z + 16, 4 * c_step);
-      if (below) _tile_stored(2, z + 16 * c_step, 4 * c_step);
-      if (below && right) _tile_stored(3, z + 16 * c_step + 16, 4 * c_step);
     }
   }
-  _tile_release();
+  release_tiles();
 }""")
-
 
 @dataclass(frozen=True)
 class TileProduct:
@@ -108,4 +140,7 @@ def tile_helpers(features: frozenset[str]) -> dict[str, str]:
     products = BF16_TILES * ("amx_bf16" in features) + BYTE_TILES * ("amx_int8" in features)
     if not products:
         return {}
-    return {"ask_for_tiles": _ASK} | {product.name: product.text for product in products}
+    around = {
+        "ask_for_tiles": _ASK, "configure_tiles": _CONFIGURE, "release_tiles": _RELEASE,
+    }  # fmt: skip
+    return around | {product.name: product.text for product in products}

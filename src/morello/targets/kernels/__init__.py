@@ -237,7 +237,7 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
         for first in (True, False):
             kernels.append(packed_multiply_add(dtypes, width, function, slower, scalar_is_a=first))
     tiles = BF16_TILES * ("bf16_tiles" in features) + BYTE_TILES * ("byte_tiles" in features)
-    kernels += map(tile_sums, tiles)
+    kernels += [tile_sums(product, adds=adds) for product in tiles for adds in (True, False)]
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
         kernels += [pack(single, packed, 1), pack(single, packed, wide)]
     return kernels

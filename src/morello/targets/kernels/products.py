@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DTYPES, F32, PACKED, DType
-from morello.ir.placements import Bools
+from morello.ir.placements import Bools, Ints
 from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.products import RowReading
 from morello.targets.helpers.tiles import SIDE, TileProduct
@@ -38,16 +38,24 @@ SAME_SET = 5.0
 """Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
 
 
-TILE_CALL = 200.0
-"""Cycles to load a configuration of tiles, and to release them."""
-TILE_BLOCK = 50.0
-"""Cycles to load and to store the sums of a block of up to two by two tiles."""
-TILE_PRODUCT = 22.0
-"""Cycles of a product of tiles, beside others."""
-TILE_LOAD = 48.0
-"""Cycles to load a tile of an operand: most lines come from L2, and products do not hide that."""
-TILE_STEP = 52.0
-"""Cycles from one product of tiles to the next that adds to the same sums."""
+TILE_CONFIGURATION = 120.0
+"""Cycles to load a configuration of tiles."""
+TILE_SIDES = (("m", 2 * SIDE), ("n", 2 * SIDE), ("k", SIDE))
+"""The sizes of blocks that share a configuration: smaller ones need one of their own."""
+TILE_STEP = (84.0, 47.0, 24.0)
+"""Cycles of a product along k by one tile, for blocks of two by two tiles of sums, of two, of one.
+
+Four products take 65, and 20 to load each tile from L2 hide only in part. With rows of a in L1,
+72 to 80, without them 85 to 100.
+"""
+TILE_SUMS = (200.0, 110.0, 60.0)
+"""Cycles to begin and to store the sums of these blocks."""
+TILE_SUMS_LOADED = 25.0
+"""Cycles more of each tile of sums that is loaded first."""
+TILE_ACROSS = 24.0
+"""Cycles more to load or store a tile whose rows are in two lines each."""
+TILE_COLLIDES = (6.0, 12.0)
+"""Cycles more to load a tile of a and of b whose rows share the same sets."""
 
 
 def multiply_add(
@@ -288,39 +296,61 @@ def packed_multiply_add(
     )
 
 
-def tile_sums(product: TileProduct) -> LeafKernel:
-    """Blocks of packed groups in the nearest cache, multiplied by tiles, added to a block of c."""
-    sides = ("m", "n", "k")
+def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
+    """Blocks of packed groups in the cache beyond the nearest, multiplied by tiles.
+
+    With `adds`, products are added to a block of c. b is in rows, or in panels as wide as a tile.
+    """
     a, b = PACKED[product.a], PACKED[product.b]
 
     def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=sides)
-        for dim in ("n", "k"):
-            yield Condition(s.size(dim) % SIDE == 0, f"{dim} must be a multiple of {SIDE}")
-        for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
-            yield _rows_without_gaps(s, operand, name, dim)
+        yield from unit_sizes(s, but=("m", "n", "k"))
+        yield _rows_without_gaps(s, 0, "a", "k")
+        yield _rows_without_gaps(s, 1, "b", "n", panel=SIDE)
+        yield _rows_without_gaps(s, 2, "c", "n")
 
     def cost(s: Batch) -> Column:
-        m, n, k = (-(-s.size(dim) // SIDE) for dim in sides)
-        calls = 1 + (m > 2) * (s.size("m") % (2 * SIDE) > 0)
-        two = (m // 2) * (n // 2)
-        pairs = (m % 2) * (n // 2) + (m // 2) * (n % 2)
-        alone = (m % 2) * (n % 2)
-        loads = 4 * two + 3 * pairs + 2 * alone
-        step = 4 * TILE_PRODUCT * two + TILE_STEP * (pairs + alone) + TILE_LOAD * loads
-        cycles: Column = TILE_CALL * calls + TILE_BLOCK * (two + pairs + alone) + k * step
+        m, n, k = (-(-s.size(dim) // SIDE) for dim in ("m", "n", "k"))
+        rest_m, rest_n, rest_k = (
+            (s.size(dim) > side) & (s.size(dim) % side > 0) for dim, side in TILE_SIDES
+        )
+        blocks = (
+            (m // 2) * (n // 2),
+            (m % 2) * (n // 2) + (m // 2) * (n % 2),
+            (m % 2) * (n % 2),
+        )  # fmt: skip
+        steps = sum(count * step for count, step in zip(blocks, TILE_STEP, strict=True))
+        sums = sum(count * each for count, each in zip(blocks, TILE_SUMS, strict=True))
+        across = TILE_ACROSS * _rows_cross_lines(s, 2, "n")
+        sums = (1 + rest_k) * (sums + m * n * across)
+        loaded = (TILE_SUMS_LOADED + across) * m * n * (int(adds) + rest_k)
+        loads = m * ((n + 1) // 2) * _tile_load(s, 0, "k") + n * ((m + 1) // 2) * _tile_load(s, 1, "n")
+        configurations = (1 + rest_m) * (1 + rest_n) * (1 + rest_k)
+        cycles: Column = TILE_CONFIGURATION * configurations + k * (steps + loads) + sums + loaded
         return cycles
 
+    def semantics(x: Any, y: Any, z: Any = 0) -> Any:
+        return z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2)
+
+    places = "&{a}, {a_m}, &{b}, {b_k}, {b_n}, &{c}, {c_m}, {m}, {n}, {k}"
     return LeafKernel(
-        product.name,
-        "MatmulAccum",
+        product.name if adds else product.name.replace("sum", "multiply"),
+        "MatmulAccum" if adds else "Matmul",
         (a, b, DTYPES[product.total]),
         (None, None, None),
-        f"{product.name}(&{{a}}, {{a_m}}, &{{b}}, {{b_k}}, &{{c}}, {{c_m}}, {{m}}, {{n}}, {{k}});",
-        lambda x, y, z: z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2),
+        f"{product.name}({places}, {int(adds)});",
+        semantics,
         applies,
         cost,
+        streams=(0, 1, 2),
     )
+
+
+def _tile_load(s: Batch, operand: int, dim: str) -> Column:
+    """Cycles more to load a tile of an operand than one whose rows are whole lines, side by side."""
+    across = TILE_ACROSS * _rows_cross_lines(s, operand, dim)
+    cycles: Column = across + TILE_COLLIDES[operand] * _rows_collide(s, operand, dim)
+    return cycles
 
 
 def _unpacked(dtype: DType, values: Any, axis: int) -> Any:
@@ -508,8 +538,16 @@ def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int =
 
 def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
     """Where the operand's rows along a dimension share the same sets of a first-level cache."""
-    row_bytes = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes
-    return s.placements.rows_collide(s.codes[operand], row_bytes)
+    return s.placements.rows_collide(s.codes[operand], _row_bytes(s, operand, dim))
+
+
+def _rows_cross_lines(s: Batch, operand: int, dim: str) -> Bools:
+    """Where the operand's rows along a dimension begin inside of cache lines."""
+    return s.placements.rows_cross_lines(s.codes[operand], _row_bytes(s, operand, dim))
+
+
+def _row_bytes(s: Batch, operand: int, dim: str) -> Ints:
+    return s.size(dim).astype(np.int64) * s.dtypes[operand].bytes
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
