@@ -411,7 +411,7 @@ class Programs:
             if spec.operation.name == "ConvAccum":
                 yield Pointwise()
             if spec.operation.name == "Matmul":
-                yield Pack()
+                yield Pack(level=self.random.choice(["", self.target.levels[1].name]))
 
     def _loops(self, spec: Spec) -> Iterator[Rewrite]:
         """While there are many elements, loops over registers or single ones."""

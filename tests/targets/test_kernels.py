@@ -415,7 +415,9 @@ def test_every_kernel_has_a_name_of_its_own() -> None:
 @pytest.mark.skipif(not runs_here(AVX2), reason="x86-64 only")
 def test_the_code_of_tiles_compiles_where_it_does_not_run(tmp_path: Path) -> None:
     target = avx512(X86_64_V4, PRODUCTS | TILES)
-    calls = [f"{p.name}(a, 16, a, 32, 1, (void *)c, 32, 32, 32, 16, 1);" for p in BF16_TILES + BYTE_TILES]
+    calls = [
+        f"{p.name}(a, 16, a, 32, 1, (void *)c, 32, 32, 32, 16, 1);" for p in BF16_TILES + BYTE_TILES
+    ]
     function = f"void f(uint32_t *a, char *c) {{ {' '.join(calls)} }}"
     lines = compiled_for(target, [*tile_helpers(TILES).values(), function])
     headers = ["#include <stdint.h>", "#include <immintrin.h>"]

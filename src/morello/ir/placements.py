@@ -323,12 +323,6 @@ class Placements:
         crowded = np.where(alone, row_bytes % (WAY_BYTES // FEW) == 0, _crowded(self._apart[codes]))
         return self._must(codes, (self._panel_dim[codes] < 0) & crowded)
 
-    def rows_cross_lines(self, codes: Ints, row_bytes: Ints) -> Bools:
-        """Whether rows, not in panels, begin inside of lines; `row_bytes` is the size of one."""
-        alone = self._contiguous[codes] == self._count[codes]
-        crosses = np.where(alone, row_bytes % LINE_BYTES != 0, self._step[codes] < LINE_BYTES)
-        return self._must(codes, (self._panel_dim[codes] < 0) & crosses)
-
     # ---- numbers and other placements: `shape` has a column per logical dimension
 
     def relaxed(self, codes: Ints) -> Ints:

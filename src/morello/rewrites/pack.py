@@ -130,6 +130,9 @@ class Pack(Rewrite):
     def _level(self, target: Target) -> int:
         return level_number(self, self.level, target)
 
+    def __str__(self) -> str:
+        return f"pack({self.layout}{f' in {self.level}' if self.level else ''})"
+
     def relaxed(self, operation: Operation) -> Rewrite:
         return replace(self, layout=IDEAL.layout)
 

@@ -99,6 +99,7 @@ static inline void $name(const uint32_t *a, long a_step, const uint32_t *b, long
   release_tiles();
 }""")
 
+
 @dataclass(frozen=True)
 class TileProduct:
     """An intrinsic function that adds products of packed `a` and `b` to sums in `total`.

@@ -10,7 +10,8 @@ where they lie, and 0.78 with rows that are copied next to each other.
 from __future__ import annotations
 
 from morello.ir.batch import Batch
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.placements import Bools, Ints
+from morello.ir.tensor import LINE_BYTES, Placement
 from morello.targets.target import Column
 
 LOAD_ACROSS = 1.0
@@ -26,3 +27,21 @@ def crossing(batch: Batch, operand: int, width: int) -> Column:
     step = batch.placements.step(batch.codes[operand], most=held)
     cycles: Column = LOAD_ACROSS * (held - step) / LINE_BYTES
     return cycles
+
+
+def rows_cross_lines(batch: Batch, operand: int, row_bytes: Ints) -> Bools:
+    """Where rows of an operand begin inside of lines; `row_bytes` is the size of one."""
+    placements, codes = batch.placements, batch.codes[operand]
+    side_by_side = placements.where(codes, _is_gapless) & (row_bytes % LINE_BYTES == 0)
+    crosses: Bools = ~(side_by_side | placements.where(codes, _begins_with_lines))
+    return crosses
+
+
+def _is_gapless(placement: Placement) -> bool:
+    return placement.gapless
+
+
+def _begins_with_lines(placement: Placement) -> bool:
+    """Whether panels, or rows with gaps between them, begin with lines."""
+    apart = not placement.gapless and placement.step == LINE_BYTES
+    return apart or placement.layout.panel is not None

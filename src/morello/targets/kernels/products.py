@@ -14,7 +14,7 @@ from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.products import RowReading
 from morello.targets.helpers.tiles import SIDE, TileProduct
 from morello.targets.kernels.conditions import every_second, flat, unit_sizes
-from morello.targets.kernels.crossing import crossing
+from morello.targets.kernels.crossing import crossing, rows_cross_lines
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -320,11 +320,12 @@ def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
             (m % 2) * (n % 2),
         )  # fmt: skip
         steps = sum(count * step for count, step in zip(blocks, TILE_STEP, strict=True))
-        sums = sum(count * each for count, each in zip(blocks, TILE_SUMS, strict=True))
-        across = TILE_ACROSS * _rows_cross_lines(s, 2, "n")
-        sums = (1 + rest_k) * (sums + m * n * across)
+        across = TILE_ACROSS * rows_cross_lines(s, 2, _row_bytes(s, 2, "n"))
+        begun = sum(count * each for count, each in zip(blocks, TILE_SUMS, strict=True))
+        sums = (1 + rest_k) * (begun + m * n * across)
         loaded = (TILE_SUMS_LOADED + across) * m * n * (int(adds) + rest_k)
-        loads = m * ((n + 1) // 2) * _tile_load(s, 0, "k") + n * ((m + 1) // 2) * _tile_load(s, 1, "n")
+        loads = m * ((n + 1) // 2) * _tile_load(s, 0, "k")
+        loads += n * ((m + 1) // 2) * _tile_load(s, 1, "n")
         configurations = (1 + rest_m) * (1 + rest_n) * (1 + rest_k)
         cycles: Column = TILE_CONFIGURATION * configurations + k * (steps + loads) + sums + loaded
         return cycles
@@ -347,8 +348,8 @@ def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
 
 
 def _tile_load(s: Batch, operand: int, dim: str) -> Column:
-    """Cycles more to load a tile of an operand than one whose rows are whole lines, side by side."""
-    across = TILE_ACROSS * _rows_cross_lines(s, operand, dim)
+    """Cycles more to load a tile of an operand than one of whole lines, side by side."""
+    across = TILE_ACROSS * rows_cross_lines(s, operand, _row_bytes(s, operand, dim))
     cycles: Column = across + TILE_COLLIDES[operand] * _rows_collide(s, operand, dim)
     return cycles
 
@@ -539,11 +540,6 @@ def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int =
 def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
     """Where the operand's rows along a dimension share the same sets of a first-level cache."""
     return s.placements.rows_collide(s.codes[operand], _row_bytes(s, operand, dim))
-
-
-def _rows_cross_lines(s: Batch, operand: int, dim: str) -> Bools:
-    """Where the operand's rows along a dimension begin inside of cache lines."""
-    return s.placements.rows_cross_lines(s.codes[operand], _row_bytes(s, operand, dim))
 
 
 def _row_bytes(s: Batch, operand: int, dim: str) -> Ints:
