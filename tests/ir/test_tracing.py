@@ -53,9 +53,10 @@ def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
     cost = result if isinstance(result, Traced) else np.asarray(result)
     own, zero = trace.number(cost.astype(np.float64)), trace.number(0)
     empty, only = np.zeros(0, np.int32), np.zeros(1, np.int32)
+    names, *operands = zip(*trace.operations, strict=True)
     instructions = Instructions(
-        np.array([Code[name.upper()] for name in trace.names], np.int16),
-        np.array(trace.operands, np.int32),
+        np.array([Code[name.upper()] for name in names], np.int16),
+        np.array(operands, np.int32).T.ravel(),
         inputs=np.arange(len(columns), dtype=np.int32),
         first_condition=np.array([0, 1], np.int32), first_edge=only, holds=only - 1,
         own=only + own, allocation=only + zero, first_child=np.zeros(2, np.int32), kind=empty,
@@ -83,9 +84,9 @@ def test_equal_operations_are_recorded_once() -> None:
     trace = Trace()
     x = trace.input()
     first = x * 2 + 1
-    count = len(trace.names)
+    count = len(trace.operations)
     assert (x * 2 + 1).number == first.number
-    assert len(trace.names) == count
+    assert len(trace.operations) == count
     assert (x * 3).number != (x * 2).number
 
 

@@ -32,6 +32,7 @@ class Instructions(NamedTuple):
     """Operations, and rules made of them.
 
     By operation: its code, and four operands: the numbers of up to three others, and of a table.
+    Constants have their place among all constants as the first.
     By rule: its parts, which are its conditions, from `first_condition`, and its edges, from
     `first_edge`. By part: whether it `holds`, -1 if it always does. For an edge also `own`, its
     cost, `allocation`, and its children from `first_child`. By child: its kind, `times`, and the
@@ -88,15 +89,11 @@ class Tables:
 class Tape:
     """Instructions ready to be run."""
 
-    def __init__(self, instructions: Instructions, constants: dict[int, float]) -> None:
-        operands = instructions.operands.copy()
-        for place, number in enumerate(constants):
-            operands[4 * number] = place
-        values = constants.values()
-        clipped = [int(min(max(v, -(2.0**62)), 2.0**62)) if v else 0 for v in values]
+    def __init__(self, instructions: Instructions, constants: Sequence[float]) -> None:
+        clipped = [int(min(max(v, -(2.0**62)), 2.0**62)) if v else 0 for v in constants]
         self._columns = (
-            *map(np.ascontiguousarray, instructions._replace(operands=operands)),
-            _ARITY, np.array(clipped, np.int64), np.array([*values], np.float64),
+            *map(np.ascontiguousarray, instructions),
+            _ARITY, np.array(clipped, np.int64), np.array(constants, np.float64),
         )  # fmt: skip
         counts = len(instructions.inputs), len(instructions.first_edge)
         self._tape = LOOPS.struct("Tape", (*self._columns, *counts))

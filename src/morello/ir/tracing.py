@@ -8,7 +8,6 @@ are then run without NumPy (see `engine.tape`).
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, reduce
 from typing import Any
@@ -59,26 +58,38 @@ class Lookup:
         return self.array[index]
 
 
+Recording = tuple[str, int, int, int, int]
+"""An operation: its name, the numbers of up to three operands, and that of a table.
+
+A constant has its place among the constants in place of an operand, and an input its own.
+"""
+
+
 class Trace:
     """Operations on columns, numbered in order. Equal operations are recorded once.
 
-    `names` has the name of each, and `operands` four integers: the numbers of up to three operands,
-    and that of a table among the `lookups`. `constants` has the values of constants.
+    Tables are numbered as in `lookups`, and `constants` has the values of constants.
     """
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.operands = array("i")
-        self.constants: dict[int, float] = {}
         self.lookups: list[Lookup] = []
-        self._operations: dict[tuple[str, int, int, int, int], int] = {}
+        self.constants: list[float] = []
+        self._operations: dict[Recording, int] = {}
+        self._inputs = 0
         self._constants: dict[tuple[type, float], int] = {}
         self._tables: dict[Lookup, int] = {}
         self._known: dict[tuple[Lookup, int], Any] = {}
+        self._looked_up: dict[int, tuple[Lookup, Any]] = {}
+
+    @property
+    def operations(self) -> list[Recording]:
+        """All operations, in the order of their numbers."""
+        return [*self._operations]
 
     def input(self) -> Traced:
         """A column of integers that is given when the trace is run."""
-        return Traced(self, self._add("input"), "i")
+        self._inputs += 1
+        return self._recorded("i", ("input", self._inputs - 1, 0, 0, 0))
 
     def number(self, value: Any) -> int:
         """The number of the operation that has this value: a column, or a constant."""
@@ -88,8 +99,10 @@ class Trace:
         key = type(value), value
         number = self._constants.get(key)
         if number is None:
-            number = self._constants[key] = self._add("constant")
-            self.constants[number] = value
+            place = len(self.constants)
+            self.constants.append(value)
+            number = self._recorded("i", ("constant", place, 0, 0, 0)).number
+            self._constants[key] = number
         return number
 
     def constant(self, value: Any) -> Traced:
@@ -106,11 +119,7 @@ class Trace:
         first = x.number if type(x) is Traced else self.number(x)
         second = y.number if type(y) is Traced else 0 if y is None else self.number(y)
         third = z.number if type(z) is Traced else 0 if z is None else self.number(z)
-        key = name, first, second, third, table
-        number = self._operations.get(key)
-        if number is None:
-            number = self._operations[key] = self._add(*key)
-        return Traced(self, number, kind)
+        return self._recorded(kind, (name, first, second, third, table))
 
     def assume(self, table: Lookup, index: Traced, entry: Any) -> None:
         """Take what is looked up in a table at an index for known: a column of one row or any."""
@@ -127,20 +136,21 @@ class Trace:
             self.lookups.append(table)
         name = "lookup_float" if table.kind == "f" else f"lookup_{len(indices)}"
         first, second = (*indices, None)[:2]
-        return self.apply(name, table.kind, first, second, table=number)
+        result = self.apply(name, table.kind, first, second, table=number)
+        if second is None:
+            self._looked_up[result.number] = table, index
+        return result
 
-    def looked_up(self, column: Traced) -> tuple[Lookup, Traced] | None:
-        """The table and the index, if a column is looked up in a table."""
-        if self.names[column.number] != "lookup_1":
-            return None
-        index, _, _, table = self.operands[4 * column.number : 4 * column.number + 4]
-        return self.lookups[table], Traced(self, index, "i")
+    def looked_up(self, column: Traced) -> tuple[Lookup, Any]:
+        """The table and the index, if a column is looked up in a table; else an empty table."""
+        return self._looked_up.get(column.number, _NOWHERE)
 
-    def _add(self, name: str, x: int = 0, y: int = 0, z: int = 0, table: int = 0) -> int:
-        number = len(self.names)
-        self.names.append(name)
-        self.operands.extend((x, y, z, table))
-        return number
+    def _recorded(self, kind: str, operation: Recording) -> Traced:
+        operations = self._operations
+        return Traced(self, operations.setdefault(operation, len(operations)), kind)
+
+
+_NOWHERE: tuple[Lookup, Any] = Lookup(), None
 
 
 @cache

@@ -62,7 +62,7 @@ class SavedTrace:
 
     kind: Kind
     instructions: Instructions
-    constants: dict[int, float]
+    constants: tuple[float, ...]
     tables: tuple[tuple[Hashable, npt.NDArray[Any] | None], ...]
     kinds: tuple[Kind, ...]
     traced: Bools

@@ -232,9 +232,10 @@ class _Tracing:
         first_condition = _starts([sum(both) for both in counts])
         conditions = np.array([both[0] for both in counts], np.int32)
         children = [child for part in parts for child in part.children]
+        names, *operands = zip(*trace.operations, strict=True)
         instructions = Instructions(
-            np.array([_CODES[name] for name in trace.names], np.int16),
-            np.array(trace.operands, np.int32),
+            np.array([*map(_CODES.__getitem__, names)], np.int16),
+            np.array(operands, np.int32).T.ravel(),
             np.array([column.number for column in self._inputs], np.int32),
             first_condition, first_condition[:-1] + conditions,
             np.array([part.holds for part in parts], np.int32),
@@ -250,7 +251,7 @@ class _Tracing:
             (table.role, table.array if table.role is None else None) for table in trace.lookups
         ]
         return SavedTrace(
-            self._kind, instructions, dict(trace.constants), tuple(tables), tuple(self._kinds),
+            self._kind, instructions, tuple(trace.constants), tuple(tables), tuple(self._kinds),
             np.array([rule is not None for rule in given], np.bool_), frozenset(self._untraced),
             np.array([len(rule.edges) for rule in rules], np.int64),
             np.array([sum(map(_arity, rule.edges)) for rule in rules], np.int64),

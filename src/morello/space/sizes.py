@@ -229,7 +229,7 @@ class Sizes:
 
     def _traced_numbers(self, column: Traced) -> Any:
         """The numbers of the sizes in a traced column, unknown for sizes that have none yet."""
-        table, number = column.trace.looked_up(column) or (None, None)
+        table, number = column.trace.looked_up(column)
         return number if table is self.by_number else self._index[column]
 
     def _find(self, column: Ints) -> Ints:
