@@ -31,6 +31,7 @@ from morello.native.toolchain import arch_flags, base_flags, find_compiler
 from morello.native.workspace import workspace
 from morello.rewrites import Parallel
 from morello.search import traced_rules
+from morello.search.recorded_rules import MOST_RECORDERS, RuleRecorder
 from morello.search.result import SearchResult
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.session import Session, search
@@ -117,6 +118,7 @@ def forget_traces(patch: pytest.MonkeyPatch) -> _lru_cache_wrapper[KindTrace]:
     What changes rules needs it, as all tests of a run share their traces. Returns the new ones.
     """
     traces = lru_cache(MOST_KINDS)(KindTrace)
+    patch.setattr("morello.search.traces.recorder_of", lru_cache(MOST_RECORDERS)(RuleRecorder))
     patch.setattr(traced_rules, "trace_of", traces)
     patch.setattr(TRACE_FILE, "load", lambda *_: None)
     patch.setattr(TRACE_FILE, "keep", lambda *_: None)

@@ -56,7 +56,7 @@ def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
     names, *operands = zip(*trace.operations, strict=True)
     instructions = Instructions(
         np.array([Code[name.upper()] for name in names], np.int16),
-        np.array(operands, np.int32).T.ravel(),
+        np.ascontiguousarray(np.array(operands, np.int32).T),
         inputs=np.arange(len(columns), dtype=np.int32),
         first_condition=np.array([0, 1], np.int32), first_edge=only, holds=only - 1,
         own=only + own, allocation=only + zero, first_child=np.zeros(2, np.int32), kind=empty,

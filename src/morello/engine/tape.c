@@ -265,3 +265,20 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
   counts[1] = to->children;
   counts[2] = to->unsure;
 }
+
+// Number an operation, unless it has a number, after those that it needs.
+static void number_operation(const int16_t *code, const int32_t *operands, const uint8_t *arity,
+                             int32_t operation, int32_t *numbers, int64_t *count) {
+  if (numbers[operation] >= 0) return;
+  for (int k = 0; k < arity[code[operation]]; k++)
+    number_operation(code, operands, arity, operands[4 * operation + k], numbers, count);
+  numbers[operation] = (int32_t)(*count)++;
+}
+
+// Number operations and all that they need; others keep -1.
+void number_operations(const int16_t *code, const int32_t *operands, const uint8_t *arity,
+                       const int32_t *needed, int64_t needed_count, int32_t *numbers,
+                       int64_t *count) {
+  for (int64_t i = 0; i < needed_count; i++)
+    number_operation(code, operands, arity, needed[i], numbers, count);
+}

@@ -26,13 +26,16 @@ _ARITY = np.full(1 + max(Code), 2, np.uint8)
 for _count, _codes in ((0, _NULLARY), (1, _UNARY), (3, _TERNARY)):
     _ARITY[[*_codes]] = _count
 """By code: how many of an operation's operands are other operations."""
+_LOOKS_UP = np.zeros(1 + max(Code), np.bool_)
+_LOOKS_UP[[Code.LOOKUP_1, Code.LOOKUP_2, Code.LOOKUP_FLOAT]] = True
+_CONSTANT = Code.CONSTANT.value
 
 
 class Instructions(NamedTuple):
     """Operations, and rules made of them.
 
-    By operation: its code, and four operands: the numbers of up to three others, and of a table.
-    Constants have their place among all constants as the first.
+    By operation: its code, and a row of four operands: the numbers of up to three others, and of a
+    table. Constants have their place among all constants as the first.
     By rule: its parts, which are its conditions, from `first_condition`, and its edges, from
     `first_edge`. By part: whether it `holds`, -1 if it always does. For an edge also `own`, its
     cost, `allocation`, and its children from `first_child`. By child: its kind, `times`, and the
@@ -52,6 +55,41 @@ class Instructions(NamedTuple):
     times: Ints
     first_word: Ints
     words: Ints
+
+
+def pruned(instructions: Instructions) -> tuple[Instructions, list[int], list[int]]:
+    """The same without what no rule needs, and which constants and which tables stay, in order.
+
+    All are numbered in the order in which rules need them, whatever else there was.
+    """
+    code, operands, holds = instructions.code, instructions.operands, instructions.holds
+    columns = {name: getattr(instructions, name) for name in _NUMBERS}
+    needed = np.concatenate([*columns.values(), holds[holds >= 0]])
+    numbers, count = np.full(len(code) + 1, -1, np.int32), np.zeros(1, np.int64)
+    LOOPS.number_operations(code, operands, _ARITY, needed, len(needed), numbers, count)
+    stay = (numbers >= 0).nonzero()[0]
+    order = np.empty_like(stay)
+    order[numbers[stay]] = stay
+    code, operands = code[order], operands[order]
+    others = np.arange(3) < _ARITY[code][:, np.newaxis]
+    operands[:, :3][others] = numbers[operands[:, :3][others]]
+    constants = _renumbered(operands, code == _CONSTANT, 0)
+    tables = _renumbered(operands, _LOOKS_UP[code], 3)
+    columns = {name: numbers[column] for name, column in columns.items()}
+    columns |= {"code": code, "operands": operands, "holds": numbers[holds]}  # -1 stays so
+    return instructions._replace(**columns), constants, tables
+
+
+_NUMBERS = "inputs", "own", "allocation", "times", "words"
+"""The columns of numbers of operations that rules need."""
+
+
+def _renumbered(operands: Ints, rows: Bools, column: int) -> list[int]:
+    """Number what operands are in these rows of a column from 0; all of that, in order."""
+    places: dict[int, int] = {}
+    given = operands[rows, column].tolist()
+    operands[rows, column] = [places.setdefault(number, len(places)) for number in given]
+    return [*places]
 
 
 class Recorded(NamedTuple):

@@ -580,8 +580,8 @@ class TracedPlacements(Placements):
         element_bytes: int,
         near: Bools | None = None,
     ) -> Any:
-        columns = (codes, *shape, *tile) if near is None else (codes, *shape, *tile, near)
-        key = element_bytes, *map(self._trace.number, columns)
+        columns = (element_bytes, codes, *shape, *tile, *(() if near is None else (near,)))
+        key = tuple(map(self._trace.number, columns))
         if key not in self._tiles:
             self._tiles[key] = super().tile(shape, tile, codes, element_bytes, near)
         return self._tiles[key]

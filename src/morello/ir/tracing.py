@@ -8,7 +8,7 @@ are then run without NumPy (see `engine.tape`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cache, reduce
 from typing import Any
 
@@ -82,9 +82,9 @@ class Trace:
         self._looked_up: dict[int, tuple[Lookup, Any]] = {}
 
     @property
-    def operations(self) -> list[Recording]:
+    def operations(self) -> Collection[Recording]:
         """All operations, in the order of their numbers."""
-        return [*self._operations]
+        return self._operations.keys()
 
     def input(self) -> Traced:
         """A column of integers that is given when the trace is run."""
@@ -254,7 +254,7 @@ class Traced:
     def __neg__(self) -> Any:
         return _negative("negative", self)
 
-    __hash__ = object.__hash__
+    __hash__ = None  # type: ignore[assignment]  # as `==` gives a column
 
 
 def _operand(value: Any) -> Any:

@@ -217,7 +217,8 @@ class Move(Rewrite):
         legal = target.casts_to(dtype, wanted) or not batch.operation.reads(operand)
         if batch.operation.operands[operand].written:
             legal &= target.casts_to(wanted, dtype)
-        legal &= dtype.is_float == wanted.is_float  # no conversion between floats and integers
+        # no conversion between floats and integers
+        legal &= wanted is dtype or dtype.is_float == wanted.is_float
         yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
         if level_number(self, self.level, target) != target.registers:
             yield from memory_conditions(self, shape)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from morello.base.errors import BuildError, MorelloError
 from morello.base.stamps import code_stamps
 from morello.engine.tape import Instructions
-from morello.ir.dtype import DTYPES, DType
+from morello.ir.dtype import DTYPES, PACKED, DType
 from morello.ir.operation import Operation, Primitive, operation
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import PRIMITIVES
@@ -182,7 +182,7 @@ def _primitive(name: str) -> Primitive:
 
 
 def _dtype(name: str) -> DType:
-    return DTYPES[name]
+    return {**DTYPES, **PACKED}[name]
 
 
 def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> npt.NDArray[Any]:

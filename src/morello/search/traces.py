@@ -2,63 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
-from morello.base import debug
-from morello.engine.codes import Code
-from morello.engine.limits import Limits
-from morello.engine.tape import Instructions, Tape
-from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints, TracedPlacements
-from morello.ir.tracing import Chosen, Lookup, Trace, Traced, UntraceableError
-from morello.rewrites import Child, Edges, Rewrite
+from morello.engine.tape import Instructions, Tape, pruned
+from morello.ir.dtype import DType
+from morello.ir.placements import Bools, Ints
+from morello.ir.tracing import Lookup
+from morello.search.recorded_rules import RecordedRule, recorder_of
 from morello.search.saved_traces import TRACE_FILE, SavedTrace
 from morello.space.family import Family
-from morello.space.guards import Guard
 from morello.space.kind import Kind
-from morello.space.sizes import TracedSizes
 
 MOST_KINDS = 512
 """The traces of so many kinds are kept, of a hundred kilobytes each."""
-
-_ALWAYS = -1
-_CODES = {code.name.lower(): code.value for code in Code}
-
-
-@dataclass(frozen=True)
-class _Child:
-    """A child of an edge: its kind, and the operations for how often it runs and its key."""
-
-    kind: int
-    times: int
-    words: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A condition or an edge, as numbers of operations; see `engine.tape.Instructions`."""
-
-    holds: int
-    own: int = 0  # conditions have none of these
-    allocation: int = 0
-    children: tuple[_Child, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """A rule: conditions, and edges where they hold."""
-
-    conditions: tuple[_Part, ...] = ()
-    edges: tuple[_Part, ...] = ()
-
-
-_NEVER = _Rule()
 
 
 class KindNumbers:
@@ -143,129 +105,102 @@ class KindTrace:
             return self._tape
 
 
-class _Tracing:
-    """The rules of a kind, traced when they are wanted.
+@dataclass(frozen=True)
+class _Rule:
+    """A rule of a kind, as columns of numbers of operations; see `engine.tape.Instructions`.
 
-    Whatever depends on a goal is looked up in tables of `TracedSizes` and `TracedPlacements`.
+    By part, of which the first are conditions: where it holds, its cost, allocation, and how many
+    children it has. By child: its kind, with the numbers that kinds share, how often it runs, and
+    the words of its key.
     """
 
+    conditions: int = 0
+    holds: Sequence[int] = ()
+    own: Sequence[int] = ()
+    allocation: Sequence[int] = ()
+    arity: Sequence[int] = ()
+    kind: Sequence[int] = ()
+    times: Sequence[int] = ()
+    words: Sequence[Sequence[int]] = ()
+
+    @staticmethod
+    def of(rule: RecordedRule, dtypes: Sequence[DType]) -> _Rule:
+        """A recorded rule, where operands have these dtypes."""
+        none = [0] * len(rule.conditions)  # conditions have no cost and no children
+        edges, children = rule.edges, [child for edge in rule.edges for child in edge.children]
+        return _Rule(
+            len(none), [*rule.conditions, *(edge.holds for edge in edges)],
+            none + [edge.own for edge in edges], none + [edge.allocation for edge in edges],
+            none + [len(edge.children) for edge in edges],
+            [KIND_NUMBERS[child.kind(dtypes)] for child in children],
+            [child.times for child in children], [child.words for child in children],
+        )  # fmt: skip
+
+
+class _Tracing:
+    """The rules of a kind, traced when they are wanted."""
+
     def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
-        self._family, self._kind = family, kind
-        self._limits = Limits(family.target.limits)
-        self._trace = Trace()
-        self._sizes = TracedSizes(self._trace, family.widths)
-        self._placements = TracedPlacements(self._trace)
-        encoding = family.encoding(kind, self._sizes)
-        self._inputs = [self._trace.input() for _ in range(encoding.words)]
-        self._batch = encoding.batch_of_words(self._inputs, self._placements)
-        for codes in self._batch.codes if ideal else ():
-            self._placements.assume_ideal(codes)
-        groups = family.rules(kind, self._sizes)
+        self._kind = kind
+        self._recorder = recorder_of(
+            replace(family, relaxed=False, blocks=False), replace(kind, dtypes=()), ideal
+        )
+        groups = family.rules(kind, self._recorder.sizes)
         self._given = [(group.guard, rewrite) for group in groups for rewrite in group.rewrites]
-        self._admitted: dict[Guard, Any] = {}
-        self._encodings = {kind: encoding}
-        self._rules: list[_Rule | None] = [None] * len(self._given)
+        self._rules: dict[int, _Rule] = {}
         self._untraced: set[int] = set()  # those that only NumPy can apply
-        self._kinds: dict[Kind, int] = {}
 
     def traced(self, numbers: Sequence[int]) -> SavedTrace:
         """A trace that has these rules, but for those that cannot be traced, and earlier ones."""
-        for number in numbers:
-            if self._rules[number] is None and number not in self._untraced:
-                self._rules[number] = self._traced(number)
-        return self._made_of(self._rules)
+        recorder, dtypes = self._recorder, self._kind.dtypes
+        with recorder.lock:
+            for number in numbers:
+                if number not in self._rules and number not in self._untraced:
+                    rule = recorder.rule(*self._given[number], dtypes)
+                    if rule is None:
+                        self._untraced.add(number)
+                    else:
+                        self._rules[number] = _Rule.of(rule, dtypes)
+            return self._saved()
 
-    # ---- tracing
-
-    def _traced(self, number: int) -> _Rule | None:
-        (guard, rewrite), batch = self._given[number], self._batch
-        target = self._family.target
-        try:
-            conditions = []
-            for holds in self._holding(guard, rewrite, batch):
-                if isinstance(holds, Traced):
-                    conditions.append(_Part(holds.number))
-                elif not np.all(holds):
-                    return _NEVER
-            edges = rewrite.edges(batch, target)
-            return _Rule(tuple(conditions), tuple(self._edge(each) for each in edges))
-        except (UntraceableError, TypeError, IndexError) as error:
-            if debug.shows("search"):
-                debug.show("search", f"{rewrite} is not traced: {error}")
-            self._untraced.add(number)
-            return None
-
-    def _holding(self, guard: Guard, rewrite: Rewrite, batch: Batch) -> Iterator[Any]:
-        if guard not in self._admitted:
-            self._admitted[guard] = guard(batch)
-        yield self._admitted[guard]
-        for condition in rewrite.conditions(batch, self._family.target):
-            yield condition.holds
-
-    def _edge(self, edges: Edges) -> _Part:
-        holds: Any = edges.rows.holds if isinstance(edges.rows, Chosen) else True
-        number = holds.number if isinstance(holds, Traced) else _ALWAYS
-        cost: Any = edges.cost
-        own = cost.astype(np.float64) if isinstance(cost, Traced) else np.asarray(cost, np.float64)
-        allocation = self._limits.column(edges.allocation, 1)
-        children = tuple(self._child(child) for child in edges.children)
-        return _Part(number, self._trace.number(own), self._trace.number(allocation), children)
-
-    def _child(self, child: Child) -> _Child:
-        kind = Kind.of(child.batch)
-        if kind not in self._encodings:
-            self._encodings[kind] = self._family.encoding(kind, self._sizes)
-        words = self._encodings[kind].words_of(child.batch)
-        return _Child(
-            self._kinds.setdefault(kind, len(self._kinds)),
-            self._trace.number(child.times),
-            tuple(self._trace.number(word) for word in words),
-        )
-
-    # ---- the tape
-
-    def _made_of(self, given: Sequence[_Rule | None]) -> SavedTrace:
-        trace = self._trace
-        rules = [rule or _NEVER for rule in given]
-        parts = [part for rule in rules for part in (*rule.conditions, *rule.edges)]
-        counts = [(len(rule.conditions), len(rule.edges)) for rule in rules]
-        first_condition = _starts([sum(both) for both in counts])
-        conditions = np.array([both[0] for both in counts], np.int32)
-        children = [child for part in parts for child in part.children]
-        names, *operands = zip(*trace.operations, strict=True)
-        instructions = Instructions(
-            np.array([*map(_CODES.__getitem__, names)], np.int16),
-            np.array(operands, np.int32).T.ravel(),
-            np.array([column.number for column in self._inputs], np.int32),
-            first_condition, first_condition[:-1] + conditions,
-            np.array([part.holds for part in parts], np.int32),
-            np.array([part.own for part in parts], np.int32),
-            np.array([part.allocation for part in parts], np.int32),
-            _starts([len(part.children) for part in parts]),
-            np.array([child.kind for child in children], np.int32),
-            np.array([child.times for child in children], np.int32),
-            _starts([len(child.words) for child in children]),
-            _joined([list(child.words) for child in children]),
-        )  # fmt: skip
-        tables = [
-            (table.role, table.array if table.role is None else None) for table in trace.lookups
-        ]
+    def _saved(self) -> SavedTrace:
+        recorder, count = self._recorder, len(self._given)
+        rules = [self._rules.get(number, _NONE) for number in range(count)]
+        first_condition = _starts([len(rule.holds) for rule in rules])
+        places: dict[int, int] = {}  # of kinds, by the numbers that they share
+        kind = [places.setdefault(number, len(places)) for rule in rules for number in rule.kind]
+        words = [each for rule in rules for each in rule.words]
+        code, operands, constants = recorder.operations(self._kind.dtypes)
+        instructions, constant_places, table_numbers = pruned(Instructions(
+            code, operands, recorder.inputs, first_condition,
+            first_condition[:-1] + _joined([[rule.conditions] for rule in rules]),
+            _joined(rule.holds for rule in rules), _joined(rule.own for rule in rules),
+            _joined(rule.allocation for rule in rules),
+            _starts([*chain.from_iterable(rule.arity for rule in rules)]),
+            np.array(kind, np.int32),
+                _joined(rule.times for rule in rules),
+            _starts([*map(len, words)]), _joined(words),
+        ))  # fmt: skip
+        tables = [recorder.trace.lookups[number] for number in table_numbers]
         return SavedTrace(
-            self._kind, instructions, tuple(trace.constants), tuple(tables), tuple(self._kinds),
-            np.array([rule is not None for rule in given], np.bool_), frozenset(self._untraced),
-            np.array([len(rule.edges) for rule in rules], np.int64),
-            np.array([sum(map(_arity, rule.edges)) for rule in rules], np.int64),
-            max((len(child.words) for child in children), default=1),
+            self._kind, instructions,
+            tuple([constants[place] for place in constant_places]),
+            tuple([(each.role, each.array if each.role is None else None) for each in tables]),
+            tuple([KIND_NUMBERS.kinds[number] for number in places]),
+            np.array([number in self._rules for number in range(count)], np.bool_),
+            frozenset(self._untraced),
+            np.array([len(rule.holds) - rule.conditions for rule in rules], np.int64),
+            np.array([len(rule.kind) for rule in rules], np.int64),
+            max(map(len, words), default=1),
         )  # fmt: skip
 
 
-def _arity(edge: _Part) -> int:
-    return len(edge.children)
+_NONE = _Rule()
 
 
-def _starts(counts: list[int]) -> Ints:
+def _starts(counts: Sequence[int]) -> Ints:
     return np.cumsum([0, *counts]).astype(np.int32)
 
 
-def _joined(parts: list[list[int]]) -> Ints:
-    return np.array([item for part in parts for item in part], np.int32)
+def _joined(parts: Iterable[Sequence[int]]) -> Ints:
+    return np.array([*chain.from_iterable(parts)], np.int32)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 from morello.ir.operation import Operation, accumulating, has_accumulating_form
 from morello.ir.primitives.convolutions import shares_registers
 from morello.ir.primitives.windows import begin_every_second
@@ -38,7 +41,7 @@ def _summing(operation: Operation) -> str:
     return (accumulating(operation) if has_accumulating_form(operation) else operation).name
 
 
-def usable_kernels(kind: Kind, target: Target) -> list[LeafKernel]:
+def usable_kernels(kind: Kind, target: Target) -> Sequence[LeafKernel]:
     """The kernels that may implement Specs of this kind once operands are converted."""
     return _convertible_to(closing_operation(kind), kind, target)
 
@@ -58,12 +61,13 @@ def sums_by_two(kind: Kind, target: Target) -> bool:
     return begin_every_second(operation) and any(same)
 
 
-def kernels_of(kind: Kind, target: Target) -> list[LeafKernel]:
+def kernels_of(kind: Kind, target: Target) -> Sequence[LeafKernel]:
     """The kernels of the operation itself, not of what it is lowered to."""
     return _convertible_to(_summing(kind.operation), kind, target)
 
 
-def _convertible_to(operation: str, kind: Kind, target: Target) -> list[LeafKernel]:
+@lru_cache(512)
+def _convertible_to(operation: str, kind: Kind, target: Target) -> Sequence[LeafKernel]:
     """The kernels of an operation whose operands those of this kind may be converted to."""
     usable = []
     for kernel in target.kernels_of(operation):
@@ -71,7 +75,7 @@ def _convertible_to(operation: str, kind: Kind, target: Target) -> list[LeafKern
             _convertible(kind, operand, kernel, target) for operand in range(len(kind.dtypes))
         ):
             usable.append(kernel)
-    return usable
+    return tuple(usable)
 
 
 def _convertible(kind: Kind, operand: int, kernel: LeafKernel, target: Target) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 
 import numpy as np
@@ -90,7 +90,7 @@ def copies_out_of_blocks(kind: Kind, index: int, target: Target) -> Iterator[Rul
 
 
 def _register_moves(
-    kind: Kind, index: int, target: Target, usable: list[LeafKernel]
+    kind: Kind, index: int, target: Target, usable: Sequence[LeafKernel]
 ) -> list[Rules]:
     """Moves of one operand into registers, in each dtype and width that a kernel wants."""
     operation, here = kind.operation, kind.dtypes[index]
