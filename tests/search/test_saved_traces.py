@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from dataclasses import replace
 from functools import lru_cache
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from morello.frontends.text import parse
+from morello.ir.dtype import DTYPES, PACKED
 from morello.memo.store import VERSION
 from morello.search import saved_traces, traced_rules, traces
 from morello.search.saved_traces import TRACE_FILE
@@ -101,3 +103,10 @@ def test_what_was_traced_for_a_tuning_of_a_portable_target_is_not_traced_again(
     assert not traced
     found(other)  # which has other costs
     assert traced
+
+
+def test_dtypes_are_loaded_as_the_objects_that_they_are() -> None:
+    dtypes = (*DTYPES.values(), *PACKED.values())
+    file = io.BytesIO()
+    saved_traces._Pickler(file).dump(dtypes)
+    assert saved_traces._Unpickler(file.getvalue()).load() == dtypes

@@ -14,7 +14,10 @@ from tests.support import forget_traces
 
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
+from morello.ir.batch import Batch
 from morello.ir.placements import Ints
+from morello.rewrites import Rewrite
+from morello.search.recorded_rules import RecordedRule, RuleRecorder
 from morello.search.session import Session
 from morello.search.traced_rules import TracedRules
 from morello.space.space import Space, goal_sizes
@@ -202,3 +205,34 @@ def test_edges_come_in_the_same_order_whatever_rows_are_ideal() -> None:
         wanted = np.random.default_rng(0).random((len(rules), len(keys))) < 0.5
         assert edges(rules.run(keys, wanted)) == edges(rules.by_numpy(keys, wanted))
     assert mixed
+
+
+def recorded(text: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """The rewrites that are recorded for all Specs near a goal, and whether for any dtype."""
+    recorded: list[tuple[str, bool]] = []
+    record = RuleRecorder._recorded
+
+    def noted(self: RuleRecorder, rewrite: Rewrite, batch: Batch) -> RecordedRule:
+        rule = record(self, rewrite, batch)
+        recorded.append((type(rewrite).__name__, batch is self._any))
+        return rule
+
+    goal, target = on_cores(parse(text), find_target("x86-64-v4"))
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+    with monkeypatch.context() as patch:
+        patch.setattr(RuleRecorder, "_recorded", noted)
+        for rules, keys in walk(space, together=2):
+            rules.run(keys, np.ones((len(rules), len(keys)), np.bool_))
+    return recorded
+
+
+def test_rules_that_dtypes_do_not_matter_to_are_recorded_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forget_traces(monkeypatch)
+    first = recorded("max(i8[6,10])", monkeypatch)
+    loops = [each for each in first if each[0] in ("Divide", "SizedTile")]
+    assert loops and all(any_dtype for _, any_dtype in loops)
+    assert ("Select", False) in first  # kernels are for dtypes
+    other = {name for name, _ in recorded("max(i32[6,10])", monkeypatch)}
+    assert "Select" in other and not other & {"Divide", "SizedTile"}

@@ -30,8 +30,8 @@ from morello.space.guards import Guard
 from morello.space.kind import Kind
 from morello.space.sizes import TracedSizes
 
-MOST_RECORDERS = 128
-"""The operations whose recorded rules are kept, of half a megabyte each."""
+MOST_RECORDERS = 512
+"""The operations whose recorded rules are kept, of a hundred kilobytes each."""
 
 _ALWAYS = -1
 _CODES = {code.name.lower(): code.value for code in Code}
@@ -233,6 +233,6 @@ def _where(columns: Iterable[Any]) -> RecordedRule:
     for holds in columns:
         if isinstance(holds, Traced):
             conditions.append(holds.number)
-        elif not np.all(holds):
+        elif not np.count_nonzero(holds):  # of one row
             return NEVER
     return RecordedRule(tuple(conditions))

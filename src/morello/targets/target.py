@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,7 @@ class Level:
     saturation: float = 0.0
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """The rows for which something applies, and the reason to report where it does not."""
 
     holds: Bools
