@@ -15,9 +15,11 @@ from tests.support import forget_traces
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.batch import Batch
+from morello.ir.dtype import F32
 from morello.ir.placements import Ints
+from morello.ir.tracing import Trace, UntraceableError
 from morello.rewrites import Rewrite
-from morello.search.recorded_rules import RecordedRule, RuleRecorder
+from morello.search.recorded_rules import RecordedRule, RuleRecorder, _AnyDType
 from morello.search.session import Session
 from morello.search.traced_rules import TracedRules
 from morello.space.space import Space, goal_sizes
@@ -236,3 +238,12 @@ def test_rules_that_dtypes_do_not_matter_to_are_recorded_once(
     assert ("Select", False) in first  # kernels are for dtypes
     other = {name for name, _ in recorded("max(i32[6,10])", monkeypatch)}
     assert "Select" in other and not other & {"Divide", "SizedTile"}
+
+
+@pytest.mark.parametrize("name", ["lanes", "c", "numpy", "np", "is_float", "__hash__"])
+def test_what_depends_on_a_dtype_is_not_recorded_for_any(name: str) -> None:
+    any_dtype = _AnyDType(0, Trace().input())
+    with pytest.raises(UntraceableError, match="on a dtype"):
+        hash(any_dtype) if name == "__hash__" else getattr(any_dtype, name)
+    with pytest.raises(UntraceableError, match="depends on a dtype"):
+        assert any_dtype != F32

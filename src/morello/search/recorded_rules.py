@@ -40,7 +40,8 @@ _CODES = {code.name.lower(): code.value for code in Code}
 class _AnyDType(DType):
     """The dtype of an operand, of which only the bytes are known, as a column.
 
-    Code that depends on anything else of it, or compares it, cannot be recorded for any dtype.
+    Code that depends on anything else of it, or compares it by `==`, cannot be recorded for any
+    dtype. By `is`, it is none but itself.
     """
 
     def __init__(self, operand: int, bytes_: Traced) -> None:
@@ -49,6 +50,10 @@ class _AnyDType(DType):
 
     def __getattr__(self, name: str) -> Any:
         raise UntraceableError(f"{name} depends on a dtype.")
+
+    @property
+    def lanes(self) -> int:  # which has a default, so `__getattr__` is not asked
+        raise UntraceableError("lanes depend on a dtype.")
 
     def __eq__(self, other: object) -> bool:
         if self is other:
