@@ -177,8 +177,7 @@ class _Tracing:
             _joined(rule.holds for rule in rules), _joined(rule.own for rule in rules),
             _joined(rule.allocation for rule in rules),
             _starts([*chain.from_iterable(rule.arity for rule in rules)]),
-            np.array(kind, np.int32),
-                _joined(rule.times for rule in rules),
+            np.array(kind, np.int32), _joined(rule.times for rule in rules),
             _starts([*map(len, words)]), _joined(words),
         ))  # fmt: skip
         tables = [recorder.trace.lookups[number] for number in table_numbers]
