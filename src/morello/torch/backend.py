@@ -11,11 +11,13 @@ from typing import Any, cast
 import torch
 import torch._dynamo.config
 from torch import fx
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
+from morello.base.errors import GraphError, MorelloError, SearchError
 from morello.graph.frameworks import TORCH
+from morello.graph.graph import Array
 from morello.importers.aten import changed_inputs, imported
-from morello.importers.aten_calls import type_of
+from morello.importers.aten_calls import array_of, type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport
@@ -33,6 +35,10 @@ MOST_CHANGES = 3
 
 _KEPT = 100
 """The graphs that a report is about: the last ones."""
+
+
+_COMPARED_BYTES = 1 << 16
+"""Buffers of at most so many bytes are compared by their elements before each call."""
 
 
 torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
@@ -108,12 +114,18 @@ def backend(
 
 @dataclass(frozen=True)
 class _Weight:
-    """A tensor that was taken for a constant: the argument's number, if it is one."""
+    """A tensor that was taken for a constant: the argument's number, if it is one.
+
+    Of a small buffer also its bytes, where they lie and as they were: a batch norm in training
+    changes its statistics and not their version.
+    """
 
     tensor: torch.Tensor
     version: int
     address: int
     argument: int | None
+    memory: Array | None
+    contents: bytes
 
     def unchanged(self, arguments: Sequence[Any]) -> bool:
         tensor = self.tensor
@@ -121,6 +133,7 @@ class _Weight:
             (self.argument is None or arguments[self.argument] is tensor)
             and tensor._version == self.version
             and tensor.data_ptr() == self.address
+            and (self.memory is None or self.memory.tobytes() == self.contents)
         )
 
 
@@ -187,7 +200,7 @@ class _Graph:
             return None
         try:
             compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
-        except (GraphError, SearchError, SpecError) as error:
+        except MorelloError as error:
             self.report.by_torch = str(error).rstrip(".")
             return None
         except Exception as error:  # a mistake of this package is no reason for a model to fail
@@ -282,4 +295,18 @@ def _extent(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _weight(tensor: torch.Tensor, argument: int | None) -> _Weight:
-    return _Weight(tensor, tensor._version, tensor.data_ptr(), argument)
+    memory = None
+    if not isinstance(tensor, torch.nn.Parameter) and tensor.nbytes <= _COMPARED_BYTES:
+        memory = array_of(tensor)
+    contents = b"" if memory is None else memory.tobytes()
+    return _Weight(tensor, tensor._version, tensor.data_ptr(), argument, memory, contents)
+
+
+def _count_change(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Raise the versions of what an optimizer changed; those in one kernel do not do so."""
+    for group in optimizer.param_groups:
+        if group.get("fused"):
+            torch.autograd.graph.increment_version(group["params"])
+
+
+register_optimizer_step_post_hook(_count_change)
