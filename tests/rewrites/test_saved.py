@@ -108,6 +108,9 @@ def test_narrow_numbers_and_gaps_read_back() -> None:
         assert load(through_json(impl), FOUR) == impl
 
 
+NO_NUMBERS = float("inf"), -float("inf"), float("nan")
+
+
 def operations() -> list[Operation]:
     found = [spec.operation for spec in (*primitive_goals(), mlp_goal(), layer_norm_goal())]
     found += [fill(4, "lowest"), reduce(MAX, 1, 0), reduce(SUM, 3, 1), broadcast(3, 0)]
@@ -120,6 +123,7 @@ def operations() -> list[Operation]:
         elementwise(Function("divide", 8.0), ((0, 1),), 2),
         elementwise(Function("add", 1e-05), ((0,),), 1),
         elementwise(Function("subtract", 0.0), ((0,),), 1),
+        *(elementwise(Function("where", n), ((0,), (0,)), 1) for n in NO_NUMBERS),
         elementwise(Function("gelu_tanh"), ((0, 1, 2, 3),), 4),
         elementwise(Function("cast"), ((1,),), 3),
     ]

@@ -127,7 +127,8 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
         return Function(name)
     constant = data["constant"]
     number = isinstance(constant, int | float) and not isinstance(constant, bool)
-    if not number or not abs(constant) <= sys.float_info.max or name in UNARY:
+    fits = isinstance(constant, float) or (number and abs(constant) <= sys.float_info.max)
+    if not fits or name in UNARY:
         raise RewriteError(f"{fields.what}: {name} has no constant {quoted(constant)}.")
     return Function(name, constant)
 

@@ -20,6 +20,10 @@ class Function:
     name: str
     constant: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.constant != self.constant:  # one NaN, which is itself, so that functions are equal
+            object.__setattr__(self, "constant", math.nan)
+
     @property
     def arity(self) -> int:
         """The number of operands."""
