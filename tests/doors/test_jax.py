@@ -178,12 +178,22 @@ def test_integers_have_no_derivatives() -> None:
 
 
 NOTES: dict[str, tuple[Function, tuple[Any, ...], str]] = {
+    "callbacks": (
+        lambda x: jax.pure_callback(np.sin, x, x) @ x.T, (X,), "custom_call cannot stand alone",
+    ),
     "complex": (lambda x: lax.complex(x, x), (X,), "no kernel computes any of it"),
+    "complex numbers": (
+        lambda x: lax.complex(x, x) * 1j + jnp.tanh(x), (X,), "a kernel would save less",
+    ),
     "effects": (
         lambda x: [jax.debug.print("{}", x[0, 0]), jnp.tanh(x @ x.T)][1], (X,), "side effects",
     ),
     "keys": (lambda key: jax.random.normal(key, (4,)), (jax.random.key(0),), "key<fry>"),
     "numbers": (lambda x: x * 2, (3.0,), "weak"),
+    "wide numbers": (
+        lambda key, x: jax.random.uniform(key, x.shape) + x @ x.T @ x, (jax.random.PRNGKey(0), X),
+        "arrays of JAX are uint64 only if jax_enable_x64 is set",
+    ),
     "nothing": (lambda x: x, (X,), "no kernel computes any of it"),
     "none": (lambda: jnp.arange(4), (), "no kernel computes any of it"),
 }  # fmt: skip

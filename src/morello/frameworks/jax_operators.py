@@ -97,7 +97,7 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def check_known(node: Node) -> None:
-    """Raise `GraphError` unless JAX has the operator of a node."""
+    """Raise `GraphError` unless JAX has the operator of a node, and its dtypes."""
     operator = node.operator
     known = type(operator) in _RULES
     if isinstance(operator, Map):
@@ -106,6 +106,11 @@ def check_known(node: Node) -> None:
         known = isinstance(operator.key, StableOperation)
     if not known:
         raise GraphError(f"JAX has no {operator}.")
+    for dtype in (each.dtype for each in (node, *node.inputs)):
+        if jax.dtypes.canonicalize_dtype(dtype) != dtype:  # as random numbers have within
+            raise GraphError(f"arrays of JAX are {dtype} only if jax_enable_x64 is set.")
+    if isinstance(operator, Foreign) and isinstance(operator.key, StableOperation):
+        alone(operator.key.operation)
 
 
 def computed(node: Node, inputs: list[Any], others: dict[Any, list[Any]]) -> Any:

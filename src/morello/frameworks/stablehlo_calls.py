@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -91,7 +92,10 @@ def _called(operation: Any) -> Iterator[Any]:
 def _symbols(operation: Any) -> Iterator[str]:
     """The names of functions in the attributes of an operation."""
     attributes = operation.attributes
-    todo = [attributes[number].attr for number in range(len(attributes))]
+    todo = []
+    for number in range(len(attributes)):
+        with suppress(TypeError):  # the bindings give no complex numbers; `.attr` ends the process
+            todo.append(attributes[attributes[number].name])
     while todo:
         attribute = todo.pop()
         if isinstance(attribute, ir.ArrayAttr):
