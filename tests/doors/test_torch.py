@@ -176,6 +176,26 @@ def test_changes_of_weights_are_seen() -> None:
     assert "f32[48,32]" in program.arguments
 
 
+def test_changes_without_a_version_are_seen() -> None:
+    """Those of an optimizer in one kernel, and of the statistics of a norm in training."""
+    model, x = perceptron(), torch.randn(4, 32)
+    model.both[1] = nn.BatchNorm1d(32)
+    fast = compiled(model.eval())
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, fused=True)
+
+    def optimize() -> None:
+        with torch.enable_grad():
+            model(x).square().sum().backward()
+        optimizer.step()
+
+    for change in (optimize, lambda: model.both[1].train()(x)):
+        before = fast(x)
+        change()
+        model.eval()
+        assert error(fast(x), model(x)) < F32_TOLERANCE
+        assert error(fast(x), before) > 0.01
+
+
 class Decoder(nn.Module):  # type: ignore[misc, name-defined]
     """A step of attention with a cache of keys that grows, which are values too."""
 
@@ -513,6 +533,8 @@ def test_a_kernel_is_an_operation() -> None:
     whole = torch.compile(lambda x, w: operation(x, w) + 1, backend="eager", fullgraph=True)
     assert error(whole(x, w.T), expected + 1) < F32_TOLERANCE
     torch.library.opcheck(operation, (x, w.T))
+    with torch.enable_grad(), pytest.raises(CallError, match="a kernel has no gradient"):
+        operation(x.requires_grad_(), w.T).sum().backward()
 
 
 def test_a_kernel_of_bf16_is_an_operation() -> None:

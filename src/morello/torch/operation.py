@@ -53,8 +53,13 @@ def _operation(kernel: Kernel) -> Callable[..., Any]:
     _library.define(f"{name}({parameters}) -> Tensor")
     _library.impl(name, run, "CPU")
     torch.library.register_fake(f"morello::{name}", typed, lib=_library)
+    torch.library.register_autograd(f"morello::{name}", _no_gradient, lib=_library)
     operation: Callable[..., Any] = getattr(torch.ops.morello, name)
     return operation
+
+
+def _no_gradient(context: Any, *_: Any) -> Any:
+    raise CallError("a kernel has no gradient; call it on tensors that need none, or give it one.")
 
 
 def _taking(argument: Argument, dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
