@@ -1,6 +1,8 @@
 """`morello.jit`: functions of NumPy return what they did, from kernels where there are some."""
 
+import copy
 import gc
+import pickle
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +44,21 @@ def text(jitted: Any) -> str:
 
 def layer(x: Array, w: Array, b: Array) -> Any:
     return np.maximum(x @ w + b, 0)
+
+
+@morello.jit(gap=1.0)
+def doubled(x: Array) -> Any:
+    return x @ x.T * 2
+
+
+def test_copies_are_the_function_itself() -> None:
+    for function in doubled, jit(layer):
+        assert copy.copy(function) is copy.deepcopy(function) is function
+    x = random(4, 8)
+    doubled(x)
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    again = pickle.loads(pickle.dumps(jit(layer)))
+    assert not differing(again(x, x.T, x[:, 0]), layer(x, x.T, x[:, 0]))
 
 
 def test_one_kernel_is_called_directly() -> None:

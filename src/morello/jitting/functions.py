@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Hashable
@@ -98,6 +99,17 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<morello.jit of {self._function!r}>"
+
+    def __copy__(self) -> Jitted:
+        return self  # as a function is no other when it is copied
+
+    def __deepcopy__(self, memo: object) -> Jitted:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, as a function, or else by the function that it is made of."""
+        named = getattr(sys.modules.get(self.__module__), self.title, None)
+        return self.title if named is self else (Jitted, (self._options, self._function))
 
     @property
     def title(self) -> str:
