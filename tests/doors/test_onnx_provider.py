@@ -151,6 +151,9 @@ def test_kernels_are_kept_in_a_model_with_a_library(
 
 def test_a_session_is_made_in_one_call(tmp_path: Path) -> None:
     onnx.save(layer(), tmp_path / "model.onnx")
+    free = session(tmp_path / "model.onnx")
+    assert free.run(["y"], {"x": np.zeros((3, 16), np.float32)})[0].shape == (3, 8)
+    del free
     made = session(tmp_path / "model.onnx", {"x": (4, 16)}, gap=1)
     assert NAME in made.get_providers()
     with pytest.raises(SearchError, match="a session has no option threads"):

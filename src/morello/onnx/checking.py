@@ -78,17 +78,28 @@ def explained() -> Iterator[None]:
 
 
 def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:
-    """Arrays for the inputs of a session, whose types it names as `tensor(float)`."""
-    names = {"float": "float32", "double": "float64"}
+    """Arrays for the inputs of a session, whose types it names as `tensor(float)`.
+
+    Free dimensions have the size 1. Texts are digits. Raises `MorelloError` for what is no tensor.
+    """
+    names = {"float": "float32", "double": "float64", "string": "object"}
     arrays = {}
     for each in inputs:
         name = each.type.removeprefix("tensor(").removesuffix(")")
-        dtype = np.dtype(names.get(name, name))
-        floating = dtype.kind == "f"
-        numbers = generator.uniform(-1, 1, each.shape) if floating else generator.integers(
-            0, 2, each.shape
-        )  # fmt: skip
-        arrays[each.name] = np.asarray(numbers).astype(dtype)
+        try:
+            dtype = np.dtype(names.get(name, name))
+        except TypeError:
+            raise MorelloError(
+                f"there are no random {each.type} for the input {each.name}"
+            ) from None
+        shape = [size if isinstance(size, int) else 1 for size in each.shape]
+        if dtype.kind == "f":
+            arrays[each.name] = np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
+        else:
+            numbers = np.asarray(generator.integers(0, 2, shape))
+            arrays[each.name] = (numbers.astype(str) if dtype.kind == "O" else numbers).astype(
+                dtype
+            )
     return arrays
 
 
