@@ -147,6 +147,20 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         torch.isnan(0 / x.round()) * 4.0 + torch.isinf(1 / x.round()) * 2.0 + (1 / x).isfinite(),
         (x.round() * torch.nan).sign() + torch.sign(y),
     ),
+    "of exp and log": lambda x, y: (
+        x.sinh(), x.cosh(), x.tan(), y.asinh(), (y + 1).acosh(), (y * 0.9).atanh(), y.log10(),
+    ),
+    "diagonals": lambda x, y: (
+        x.diagonal(1) * 2, x.diagonal(-2, 1, 0) * 2, (x @ y.T).diagonal().sum(),
+        x[None].diagonal(0, 2, 1) * 2,
+    ),
+    "means with spreads": lambda x, y: (
+        *torch.var_mean(x, 1), *torch.std_mean(y, (0, 1), correction=0, keepdim=True),
+    ),
+    "norms of orders": lambda x, y: tuple(
+        torch.linalg.vector_norm(x, order, -1) for order in (1, 2, torch.inf, -torch.inf)
+    ),
+    "weighed": lambda x, y: torch.lerp(x, x + 1, y),
     "parts": lambda x, y: (torch.trunc(3 * x) + torch.frac(3 * y), torch.outer(x[0], y[1])),
     "on the way": lambda x, y: (torch.lerp(x, y, 0.3), torch.lerp(x, y, 0.7)),
     "reductions": lambda x, y: (x.sum(0), x.mean(), y.amax(1, keepdim=True), x.max(-1).values),
@@ -168,6 +182,11 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "triangles": lambda x, y: (x.tril(), y.triu(1), torch.full_like(x, 2.5) * y),
 }  # fmt: skip
+
+
+def test_decimals_are_left_to_torch() -> None:
+    result = imported(lambda x: torch.round(x, decimals=2), random(*BATCH))
+    assert result.left == {"round": "round to decimals is left to torch."}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -65,6 +65,8 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.exp(x) + np.exp2(x) + np.expm1(x), (4, 6)),
     (lambda x: np.log(x) + np.log1p(x) + np.log2(x), (4, 6)),
     (lambda x: np.sqrt(x) + np.square(x) + np.tanh(x) + np.reciprocal(x), (4, 6)),
+    (lambda x: np.sinh(x) + np.cosh(x) + np.tan(x) + np.log10(x), (4, 6)),
+    (lambda x: np.arcsinh(x) + np.arccosh(x + 1) + np.arctanh(x), (4, 6)),
     (lambda x: np.sin(x) + np.cos(x) + np.sign(x - 0.5) + np.fabs(x), (4, 6)),
     (lambda x: np.floor(4 * x) + np.ceil(4 * x) + np.rint(4 * x) + np.round(4 * x), (4, 6)),
     (lambda x: (x > 0.5) & (x <= 0.9) | ~(x == 0.3), (4, 6)),

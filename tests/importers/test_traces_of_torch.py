@@ -112,6 +112,19 @@ APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
         functional.huber_loss(x, y), functional.kl_div(x, y, reduction="sum"),
         (x > 0).count_nonzero(1),
     ),
+    "lost": lambda x, y: (
+        functional.cross_entropy(x, x.argmax(1), label_smoothing=0.1),
+        functional.nll_loss(x, x.argmin(1), reduction="none"),
+        functional.binary_cross_entropy(x.sigmoid(), y.sigmoid()), functional.l1_loss(x, y),
+        functional.binary_cross_entropy_with_logits(x, y), functional.soft_margin_loss(x, y.sign()),
+        functional.triplet_margin_loss(x, y, x + y), functional.poisson_nll_loss(x, y),
+    ),
+    "measured": lambda x, y: (
+        functional.pairwise_distance(x, y), torch.dist(x, y), torch.linalg.matrix_norm(x),
+        torch.isclose(x, y, atol=1.0), x.nansum(1), x.nanmean(), (x @ y.T).trace(),
+        x.quantile(0.3, 1),
+        torch.linalg.matrix_power(x @ y.T, 3), x.sigmoid().logit(), torch.heaviside(x, y), y.sgn(),
+    ),
     "rearranged": lambda x, y: (
         torch.hstack([x, y]), torch.vstack([x, y[0]]), torch.block_diag(x, y), torch.rot90(x),
         torch.diag_embed(x), torch.take_along_dim(x, y.argsort(1), 1), x.fliplr(), x.diff(),

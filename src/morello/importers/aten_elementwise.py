@@ -10,6 +10,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
+from morello.importers.composed import COMPOSED
 from morello.importers.ranges import all_narrowed, in_32_bits, known_range, narrowed, rounded
 
 UNARY = {
@@ -36,6 +37,7 @@ COMPARISONS = {
 LOGICAL = {
     "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+    "__iand": "logical_and", "__ior": "logical_or", "__ixor": "logical_xor",
     "bitwise_not": "logical_not", "logical_and": "logical_and", "logical_not": "logical_not",
     "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
@@ -46,7 +48,15 @@ MOST_DIVIDED = 1 << 20
 
 
 def unary(call: AtenCall) -> Node:
+    if call["decimals"]:
+        raise call.refuse("to decimals")
     return call.map(UNARY[call.name], call.cast(call.x))
+
+
+def composed(call: AtenCall) -> Node:
+    if call.type.dtype.itemsize > 4:  # torch is to compute it in one go
+        raise call.refuse(f"of {call.type.dtype}")
+    return COMPOSED[call.name](call.map, call.build.cast(call.x, np.dtype(np.float32)))
 
 
 def sign(call: AtenCall) -> Node:
@@ -98,12 +108,16 @@ def truncated(call: AtenCall) -> Node:
 def between(call: AtenCall) -> Node:
     """lerp: a + weight * (b - a), from the nearer end, as torch computes it."""
     a, b, weight = call.x, call["end"], call["weight"]
-    if isinstance(weight, Node):
-        raise call.refuse("with weights that are a tensor")
     span = call.map("subtract", b, a)
-    if abs(weight) < 0.5:
-        return call.map("add", a, call.map("multiply", span, weight))
-    return call.map("subtract", b, call.map("multiply", span, 1 - weight))
+    known = not isinstance(weight, Node)
+    from_a = call.map("add", a, call.map("multiply", span, weight))
+    if known and abs(weight) < 0.5:
+        return from_a
+    rest = 1 - weight if known else call.map("add", call.map("neg", weight), 1)
+    from_b = call.map("subtract", b, call.map("multiply", span, rest))
+    if known:
+        return from_b
+    return call.apply(Where(), call.map("less", call.map("abs", weight), 0.5), from_a, from_b)
 
 
 def outer(call: AtenCall) -> Node:
@@ -330,6 +344,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("add", "sub", "subtract", "rsub"), sum_or_difference),
     **dict.fromkeys(("floor_divide", "remainder"), floor_division),
     **dict.fromkeys(COMPARISONS, comparison),
+    **dict.fromkeys(COMPOSED, composed),
     **dict.fromkeys(LOGICAL, logical),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
     **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),

@@ -237,6 +237,18 @@ def flipped(call: AtenCall) -> Node:
     return x
 
 
+def diagonal(call: AtenCall) -> Node:
+    """Of each matrix of two dimensions: one of so many elements, as if they were one dimension."""
+    rank, count = call.x.type.rank, call.type.shape[-1]
+    i, j = (call[name] % rank for name in ("dim1", "dim2"))
+    rest = [d for d in range(rank) if d not in (i, j)]
+    x = call.transpose(call.x, (*rest, i, j))
+    *outer, m, n = x.shape
+    start = call["offset"] if call["offset"] >= 0 else -call["offset"] * n
+    x = call.reshape(x, (*outer, m * n))
+    return part(call, x, rank - 2, start, min(start + count * (n + 1), m * n), n + 1)
+
+
 MOVEMENT: dict[str, Handler] = {
     **dict.fromkeys(
         ("_unsafe_view", "flatten", "reshape", "squeeze", "unflatten", "unsqueeze", "view",
@@ -249,6 +261,7 @@ MOVEMENT: dict[str, Handler] = {
     **dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), split),
     **dict.fromkeys(("constant_pad_nd", "pad"), padded),
     **{f"{kind}_pad{d}d": mirrored for kind in ("reflection", "replication") for d in (1, 2, 3)},
+    **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal),
     "embedding": embedding,
     "flip": flipped,
     "index": indexed,

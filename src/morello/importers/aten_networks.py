@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -212,9 +213,20 @@ def variance(call: AtenCall) -> Node:
     return call.reshape(result, call.type.shape)
 
 
+def with_mean(call: AtenCall) -> tuple[Node, Node]:
+    """std_mean and var_mean: either of them, and the mean."""
+    first = replace(call, name=call.name.removesuffix("_mean"), types=call.types[:1])
+    mean = call.reduce("mean", call.x, call.axes(), bool(call["keepdim"]))
+    return variance(first), call.reshape(mean, call.type.shape)
+
+
 def vector_norm(call: AtenCall) -> Node:
     """Also linalg_norm of vectors, and of matrices where it is the same."""
     order, axes = call["ord"], call.axes()
+    if call.name == "linalg_vector_norm" and order in _SIMPLE_NORMS:
+        sizes = call.map("abs", call.x)
+        total = call.reduce(_SIMPLE_NORMS[order], sizes, axes, bool(call["keepdim"]))
+        return call.reshape(total, call.type.shape)
     if order not in (None, 2) or (call.name == "linalg_norm" and order == 2 and len(axes) > 1):
         raise call.refuse(f"of order {order}")
     total = call.reduce("sum", call.map("square", call.x), axes, bool(call["keepdim"]))
@@ -337,6 +349,10 @@ def attention(call: AtenCall) -> Node:
     return attended(call.build, q, k, v, mask, scale)
 
 
+_SIMPLE_NORMS = {1: "sum", math.inf: "max", -math.inf: "min"}
+"""The reductions of absolute values that norms of an order are."""
+
+
 NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), matmul),
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), added_product),
@@ -347,6 +363,7 @@ NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("max", "min"), extreme),
     **dict.fromkeys(("argmax", "argmin"), place_of_extreme),
     **dict.fromkeys(("std", "var"), variance),
+    **dict.fromkeys(("std_mean", "var_mean"), with_mean),
     **dict.fromkeys(("_softmax", "softmax"), softmax),
     **dict.fromkeys(("_log_softmax", "log_softmax"), log_softmax),
     "batch_norm": batch_norm,

@@ -18,6 +18,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import ArgReduce, Concat, Constant, Cumulate, Map, Reduce, Where
+from morello.importers.composed import COMPOSED
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_operands import (
@@ -86,7 +87,8 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     name = function.__name__
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
-    if name not in UFUNCS and name not in _BITWISE.values():
+    composed = COMPOSED.get(name.replace("arc", "a"))
+    if composed is None and name not in UFUNCS and name not in _BITWISE.values():
         raise GraphError(f"there is no operator for {name}.")
     name = UFUNCS.get(name, name)
     kinds = [dtype_of(operand) for operand in args]
@@ -94,6 +96,10 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     inputs = [as_node(x, dtype) for x, dtype in zip(args, dtypes, strict=True)]
     if name.startswith("logical_"):
         inputs = [_truth(x) for x in inputs]
+    if composed is not None:
+        if inputs[0].dtype != np.float32:
+            raise GraphError(f"there is no operator for {name} of {inputs[0].dtype}.")
+        return composed(_map, *inputs)
     return apply(Map(name), *inputs)
 
 

@@ -13,13 +13,25 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 _APART = (
-    "addcdiv", "addcmul", "addr", "aminmax", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
-    "broadcast_tensors", "celu", "channel_shuffle", "column_stack", "count_nonzero", "deg2rad",
-    "diag_embed", "diff", "dstack", "fliplr", "flipud", "glu", "hardshrink", "hinge_embedding_loss",
-    "hstack", "huber_loss", "kl_div", "kron", "logaddexp", "logaddexp2", "logsumexp", "mse_loss",
-    "native_group_norm", "native_layer_norm", "pixel_shuffle", "pixel_unshuffle", "rad2deg",
-    "renorm", "rot90", "selu", "sinc", "smooth_l1_loss", "softshrink", "take_along_dim",
-    "tensordot", "threshold", "trapezoid", "vstack", "xlogy",
+    "addcdiv", "addcmul", "addr", "aminmax", "arccosh", "arcsinh", "arctanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "block_diag", "broadcast_tensors", "cartesian_prod", "celu", "channel_shuffle", "column_stack",
+    "cosine_embedding_loss", "count_nonzero", "cross_entropy_loss", "cumulative_trapezoid",
+    "deg2rad", "diag", "diag_embed", "diff", "dist", "dsplit", "dstack", "fliplr", "flipud",
+    "float_power", "glu", "hardshrink", "heaviside", "hinge_embedding_loss", "hsplit", "hstack",
+    "huber_loss", "isclose", "isin", "isneginf", "isposinf", "kl_div", "kron", "l1_loss",
+    "linalg_cross", "linalg_diagonal", "linalg_matrix_norm", "linalg_matrix_power",
+    "linalg_multi_dot", "logaddexp", "logaddexp2", "logit", "logsumexp", "margin_ranking_loss",
+    "matrix_power", "meshgrid", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "nanmean", "nansum",
+    "native_group_norm", "native_layer_norm", "nll_loss", "nll_loss2d", "nll_loss_forward",
+    "nll_loss_nd", "norm", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "positive", "quantile", "rad2deg", "ravel", "renorm", "rot90", "selu",
+    "sgn", "sinc", "smooth_l1_loss", "soft_margin_loss", "softshrink", "special_entr",
+    "special_erf", "special_erfc", "special_exp2", "special_expit", "special_expm1",
+    "special_log1p", "special_log_softmax", "special_logit", "special_ndtr", "special_sinc",
+    "special_softmax", "special_xlog1py", "special_xlogy", "take", "take_along_dim", "tensordot",
+    "threshold", "tile", "trace", "trapezoid", "triplet_margin_loss", "vsplit", "vstack", "xlogy",
 )  # fmt: skip
 """Operations that torch takes apart into simpler ones, all of which graphs have."""
 

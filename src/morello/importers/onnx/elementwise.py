@@ -10,6 +10,7 @@ import numpy as np
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Where
 from morello.graph.operators.elementwise import broadcast_shape
+from morello.importers.composed import COMPOSED
 from morello.importers.onnx.call import (
     BOOL,
     FLOATS,
@@ -36,6 +37,7 @@ _OF_FLOATS = {
     "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sin": "sin",
     "Sqrt": "sqrt", "Tanh": "tanh",
 }  # fmt: skip
+_COMPOSED = ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh", "Tan")
 _OF_NUMBERS = {"Abs": "abs", "Neg": "neg", "Relu": "relu", "Sign": "sign"}
 _OF_TWO = {"Add": "add", "Div": "divide", "Mul": "multiply", "Sub": "subtract"}
 _COMPARISONS = {
@@ -49,6 +51,19 @@ _LOGICAL = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
 def of_floats(call: OnnxCall) -> Node:
     call.floating()
     return function(_OF_FLOATS[call.type], call[0])
+
+
+@translates(*_COMPOSED)
+def composed(call: OnnxCall) -> Node:
+    call.floating()
+    x = cast(call[0], np.dtype(np.float32))
+    if call[0].dtype.itemsize > 4:
+        raise LeftError(f"it is of {call[0].dtype}")
+
+    def apply(name: str, *operands: Node | float) -> Node:
+        return function(name, *(e if isinstance(e, Node) else number(e, x) for e in operands))
+
+    return cast(COMPOSED[call.type.lower()](apply, x), call[0].dtype)
 
 
 @translates(*_OF_NUMBERS)

@@ -1,0 +1,63 @@
+"""Functions of one number that graphs lack, composed of those that they have.
+
+In f32, each is as exact near 0, and finite as far from it, as the function itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from morello.graph.graph import Node
+
+Apply = Callable[..., Node]
+"""Makes the node of an operator of elements, for its name and its operands: nodes and numbers."""
+
+
+def _sinh(f: Apply, x: Node) -> Node:
+    """(up - down) (up + down + 2) / 2, with exp(x / 2) - 1 and exp(-x / 2) - 1."""
+    half = f("multiply", x, 0.5)
+    up, down = f("expm1", half), f("expm1", f("neg", half))
+    mean = f("add", f("multiply", f("add", up, down), 0.5), 1)
+    return f("multiply", f("subtract", up, down), mean)
+
+
+def _cosh(f: Apply, x: Node) -> Node:
+    """(up up + down down) / 2, with exp(x / 2) and exp(-x / 2)."""
+    half = f("multiply", x, 0.5)
+    up, down = f("exp", half), f("exp", f("neg", half))
+    halves = (f("multiply", f("multiply", each, 0.5), each) for each in (up, down))
+    return f("add", *halves)
+
+
+def _asinh(f: Apply, x: Node) -> Node:
+    """sign(x) log1p(a + a (a / (1 + sqrt(a a + 1)))), with a of |x|; far from 0 it is log(2 a)."""
+    a = f("abs", x)
+    bounded = f("minimum", a, 1e9)
+    root = f("sqrt", f("add", f("square", bounded), 1))
+    ratio = f("divide", bounded, f("add", root, 1))
+    positive = f("log1p", f("add", a, f("multiply", a, ratio)))
+    return f("multiply", f("sign", x), positive)
+
+
+def _acosh(f: Apply, x: Node) -> Node:
+    """log1p(t + sqrt(t) sqrt(t + 2)), with t = x - 1."""
+    t = f("subtract", x, 1)
+    roots = f("multiply", f("sqrt", t), f("sqrt", f("add", t, 2)))
+    return f("log1p", f("add", t, roots))
+
+
+def _atanh(f: Apply, x: Node) -> Node:
+    """(log1p(x) - log1p(-x)) / 2."""
+    return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
+
+
+COMPOSED: dict[str, Callable[[Apply, Node], Node]] = {
+    "acosh": _acosh,
+    "asinh": _asinh,
+    "atanh": _atanh,
+    "cosh": _cosh,
+    "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
+    "sinh": _sinh,
+    "tan": lambda f, x: f("divide", f("sin", x), f("cos", x)),
+}
