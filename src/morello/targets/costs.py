@@ -110,6 +110,8 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
             f"{target.name} has no cost {quoted(unknown[0])}; it has: {', '.join(known)}."
         )
     chosen = {**known, **values}
+    if chosen == known:
+        return target
 
     def with_transfers(level: Level) -> Level:
         costs: dict[str, Any] = {kind: chosen[f"{level.name}.{kind}"] for kind in TRANSFERS}

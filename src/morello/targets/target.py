@@ -284,8 +284,19 @@ class Target:
             cycles = cycles + lines * per_write + count * aliased * per_alias_written
         return cycles
 
+    @cached_property
+    def _costs(self) -> int:
+        """A hash of the costs, by which targets of one name differ.
+
+        Of numbers alone: hashes of texts differ between processes, and this one may be pickled.
+        """
+        levels = tuple(getattr(level, kind) for level in self.levels for kind in TRANSFERS)
+        factors = tuple(kernel.factor for kernel in self.kernels)
+        start, stall = self.accumulator_start, self.accumulator_stall
+        return hash((levels, factors, self.cores, self.fork, start, stall))
+
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash((self.name, self._costs))
 
 
 @cache
