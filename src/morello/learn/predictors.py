@@ -88,8 +88,13 @@ class Learned:
 
     def group(self, impls: Sequence[Impl]) -> ProgramGroup:
         """The graphs of these programs, with the costs that ship with Morello."""
-        own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
-        return replace(of_programs(self._featurizer, own), hertz=self.hertz)
+        own = map(self._with_shipped_costs, impls)
+        return replace(of_programs(self._featurizer, [*own]), hertz=self.hertz)
+
+    def _with_shipped_costs(self, impl: Impl) -> Impl:
+        if impl.target is self._target:
+            return impl
+        return replay(impl.spec, self._target, impl.decisions())
 
 
 @dataclass(frozen=True)
