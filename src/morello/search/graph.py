@@ -162,8 +162,16 @@ class SearchGraph:
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
-        node, rule = int(self.edges.parent[edge]), int(self.edges.rule[edge])
-        return rewrite_of(self.space, int(self.nodes.kind[node]), int(self.nodes.key[node]), rule)
+        if edge not in self._rewrites:
+            node, rule = int(self.edges.parent[edge]), int(self.edges.rule[edge])
+            kind, key = int(self.nodes.kind[node]), int(self.nodes.key[node])
+            self._rewrites[edge] = rewrite_of(self.space, kind, key, rule)
+        return self._rewrites[edge]
+
+    @cached_property
+    def _rewrites(self) -> dict[int, Rewrite]:
+        """Those made concrete so far, by edge: programs share most of theirs."""
+        return {}
 
     def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:
         """The edges of a program's decisions, in pre-order; None if any is not in the graph.
