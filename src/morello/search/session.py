@@ -188,7 +188,9 @@ class Session:
 
     def walker(self, random: Random, progress: Progress | None = None) -> Walker:
         """Random walks among the programs that cost up to a few times as much as the cheapest."""
-        return Walker(sampling_graph(self._space, self.cost, progress), random)
+        graph = sampling_graph(self._space, self.cost, progress)
+        TRACE_FILE.write()
+        return Walker(graph, random)
 
     def sample(
         self, count: int, seed: int = 0, progress: Progress | None = None
