@@ -23,7 +23,7 @@ from tests.rewrites.small_machine import (
 from morello.base.errors import RewriteError
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.primitives import conv, move
+from morello.ir.primitives import SUM, conv, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import IDEAL, Placement, aliased_at, gapless
 from morello.rewrites import (
@@ -88,6 +88,15 @@ def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) 
         target,
     )
     assert whole.cost <= step.cost, "a bound is no higher"
+
+
+@pytest.mark.parametrize(("n", "waits"), [(8, 7), (16, 6), (64, 0), (80, 0)])
+def test_sums_that_multiply_nothing_wait_in_every_step(n: int, waits: int) -> None:
+    target = replace(UNMASKED, in_flight=8.0, accumulator_stall=0.5)
+    rows = goal(reduce(SUM, 2, 0), (12, n), (F32, F32))
+    near = replace(rows, levels=(L1, L1))
+    held = Move("out", "registers", row_major(1), 8)
+    assert apply(held, near, target).cost == 0.5 * waits * 12
 
 
 @pytest.mark.parametrize("k", [1, 1000])

@@ -9,7 +9,7 @@ from functools import lru_cache
 from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 32
+SPACE_VERSION = 33
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 

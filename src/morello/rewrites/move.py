@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -163,17 +165,18 @@ class Move(Rewrite):
         """Cycles that a reduction waits for its accumulators, besides loading and storing them.
 
         It waits for each at its start and end, and in every step if they are too few to hide the
-        add latency. The last steps do not stall: the scheduler has begun the next sums.
+        add latency. The last steps of products of floats do not stall: the scheduler has begun the
+        next sums. Those of other reductions do, by measurements on all machines.
         """
         operation = batch.operation
-        sums = operation.contracted and operand == operation.output
+        sums = operation.reduced and operand == operation.output
         if not (target.in_flight and sums and self.vector > 1):
-            return 0.0
-        if not batch.dtypes[operand].is_float:
             return 0.0
         fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
-        steps = np.maximum(0.0, batch.size(operation.contracted) - SCHEDULED / fewest)
+        steps: Column = reduce(mul, map(batch.size, operation.reduced), 1.0)
+        if operation.contracted and batch.dtypes[operand].is_float:
+            steps = np.maximum(0.0, batch.size(operation.contracted) - SCHEDULED / fewest)
         start = target.accumulator_start * batch.registers(operand)
         cycles: Column = start + target.accumulator_stall * missing * steps
         return cycles

@@ -8,7 +8,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Rewrite, apply
 from morello.rewrites.select import Select, find_kernel
-from morello.targets.costs import FORK, START, coefficients, measured_as, with_coefficients
+from morello.targets.costs import FORK, START, WAIT, coefficients, measured_as, with_coefficients
 from morello.targets.target import TRANSFERS, Target
 
 
@@ -27,7 +27,7 @@ class Multiplicities:
         self._units = {
             name: with_coefficients(target, nothing | {name: 1.0})
             for name in known
-            if name in (FORK, START) or name.endswith(TRANSFERS)
+            if name in (FORK, START, WAIT) or name.endswith(TRANSFERS)
         }
 
     def of(self, impl: Impl) -> dict[str, float]:
