@@ -26,6 +26,7 @@ from morello.base.errors import MorelloError
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
+from morello.ir.tensor import PAGE_BYTES
 from morello.learn.archive import read_arrays, write_arrays
 from morello.learn.corpus import MeasuredSpec, files, read
 from morello.learn.hardware import TOGETHER, compiled_apart
@@ -38,7 +39,6 @@ from morello.native.toolchain import Compiler, arch_flags, find_compiler
 from morello.runtime.argument import Argument, Array, aligned_bytes, arguments
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs, random_outputs
-from morello.targets.caches import PAGE_BYTES
 
 Floats = npt.NDArray[np.float64]
 Built = Sequence[tuple[Path, str]]

@@ -149,6 +149,7 @@ COSTS: dict[str, tuple[object, ...]] = {
     "cuts_panels": (-1, COLUMN, column([3])),
     "cuts_registers": (-1, column([3])),
     "in_registers_along": (-1,),
+    "in_rows_across": (-1,),
     "paneled": (),
     "paneled_along": (-1,),
     "rows_collide": (COLUMN * 4,),

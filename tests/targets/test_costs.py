@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from morello.base.errors import TargetError
 from morello.frontends.text import parse
+from morello.ir.batch import Batch
+from morello.ir.placements import Placements
 from morello.targets import TARGETS
 from morello.targets.costs import (
     FITTED_APART,
@@ -99,3 +102,23 @@ def test_what_differs_in_what_it_fetches_keeps_its_ratio(target: Target) -> None
 def test_a_cost_that_there_is_not() -> None:
     with pytest.raises(TargetError, match=r"avx2 has no cost 'L3.per_line'; it has: memory.per_li"):
         with_coefficients(AVX2, {"L3.per_line": 1.0})
+
+
+def per_line(expression: str, target: Target = AVX512) -> float:
+    """The cycles for a line of b, from memory to L2."""
+    batch = Batch.of([parse(expression)], Placements())
+    cycles = target.transfer(batch, 1)
+    return float(np.asarray(cycles)[0] / batch.touched(1)[0])
+
+
+def test_tiles_wait_for_rows_on_more_pages_than_the_first_tlb_holds() -> None:
+    few = AVX512.pages // 2
+    near = per_line(f"f32[8,{few}] @ f32[{few},4096]")
+    apart = per_line(f"f32[8,{few + 1}] @ f32[{few + 1},4096]")
+    assert near < per_line(f"f32[1,{few}] @ f32[{few},4096]") < apart
+    assert per_line(f"f32[8,{few + 1}] @ f32[{few + 1},1024]{{0,1}}") == pytest.approx(near, 0.01)
+    assert per_line(f"f32[8,{few + 1}] @ f32[{few + 1},64]") < apart, "16 rows are on a page"
+    many = [per_line(f"f32[100,{k}] @ f32[{k},4096]") for k in (few, few + 1)]
+    assert many[0] == pytest.approx(many[1], 0.01), "tiles share lines"
+    unknown = replace(AVX512, pages=0)
+    assert near < per_line(f"f32[8,{few}] @ f32[{few},4096]", unknown) < apart

@@ -19,7 +19,7 @@ from morello.ir.joining import NO_JOINING, Joining
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.spec import Spec
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,28 @@ class Batch:
             per_run = -(-length * self.dtypes[operand].bytes // LINE_BYTES)
             self._lines[operand] = count * per_run
         return self._lines[operand]
+
+    def uses(self, operand: int) -> Ints:
+        """How many sums of products each element of an input is in."""
+        operation = self.operation
+        uses: Ints = np.ones(len(self), np.int64)
+        for dim, size in zip(operation.dims, self.sizes, strict=True):
+            if (operand, dim) not in operation.places:
+                uses = uses * size
+        return uses
+
+    def pages_of_terms(self, operand: int) -> Any:
+        """The pages that an input of a sum of products has elements of one sum on, at most.
+
+        There is one row for each term, if rows are neither in panels nor along the terms.
+        """
+        placements, codes = self.placements, self.codes[operand]
+        terms = self.size(self.operation.contracted)
+        count, length = self.runs(operand)
+        gapless = -(-length * self.dtypes[operand].bytes // PAGE_BYTES)
+        pages = np.where(count == 1, np.minimum(terms, gapless), terms)
+        position, _ = self.operation.places[operand, self.operation.contracted]
+        return placements.in_rows_across(codes, position) * pages
 
     def touched(self, operand: int) -> Any:
         """The mean number of cache lines that an operand's elements are in.

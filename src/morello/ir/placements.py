@@ -44,17 +44,9 @@ _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
 _NUMBERS = (
-    "_count",
-    "_contiguous",
-    "vector",
-    "_fastest",
-    "_alias",
-    "_apart",
-    "_step",
-    "_panel_dim",
-    "_panel",
-    "_neighbours",
-)
+    "_count", "_contiguous", "vector", "_fastest", "_alias", "_apart", "_step", "_panel_dim",
+    "_panel", "_neighbours",
+)  # fmt: skip
 _MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
 NEIGHBOUR_BITS = 4
@@ -316,6 +308,10 @@ class Placements:
             return held
         cut: Bools = tile % np.maximum(self.vector[codes], 1) != 0
         return held & cut
+
+    def in_rows_across(self, codes: Ints, dim: int) -> Bools:
+        """Whether neighbours are along another dimension than `dim`, and not in panels."""
+        return self._must(codes, (self._panel_dim[codes] < 0) & (self._fastest[codes] != dim))
 
     def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
         """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""

@@ -16,6 +16,8 @@ from morello.ir.layout import Layout, row_major
 
 LINE_BYTES = 64
 """The size of a cache line on every supported target."""
+PAGE_BYTES = 4096
+"""The size of a page of memory, unless the system gives larger ones."""
 WAY_BYTES = 4096
 """The size of a way of an L1 cache: what lies so far apart is in the same set."""
 MANY = 16

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.impl.tree import Impl
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints
 from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, ProgramLoop, Site, nest
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
-from morello.targets.caches import PAGE_BYTES
 from morello.targets.catalog import microarchitecture
 from morello.targets.costs import FORK, coefficients
 from morello.targets.machines import Machine

@@ -9,7 +9,7 @@ from functools import lru_cache
 from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 33
+SPACE_VERSION = 34
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
@@ -36,7 +36,8 @@ def _costs(target: Target) -> str:
     """A hash of a target's costs and kernels."""
     others = (
         target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
-        target.in_flight, target.accumulator_stall, target.accumulator_start, target.rows,
+        target.in_flight, target.accumulator_stall, target.accumulator_start, target.pages,
+        target.rows,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [_kernel_text(kernel) for kernel in target.kernels]

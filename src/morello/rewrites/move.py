@@ -18,7 +18,7 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
-from morello.ir.tensor import IDEAL
+from morello.ir.tensor import IDEAL, PAGE_BYTES
 from morello.rewrites.buffer import (
     buffer_codes,
     check_rank,
@@ -28,7 +28,6 @@ from morello.rewrites.buffer import (
     register_conditions,
 )
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, everywhere, operand_index
-from morello.targets.caches import PAGE_BYTES
 from morello.targets.target import Column, Condition, Target
 
 WRITTEN_ONLY = 16

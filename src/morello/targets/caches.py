@@ -6,12 +6,9 @@ import re
 from dataclasses import replace
 
 from morello.base.errors import TargetError, quoted
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.targets.cpu import Cache
 from morello.targets.target import Level, Target
-
-PAGE_BYTES = 4096
-"""Runs this far apart fall into the same sets of a first-level cache."""
 
 L2_LINES = 16384
 """The most lines of L2 that tiles fill: 1 MiB. Larger ones gain little, and evict what is next.

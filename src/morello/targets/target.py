@@ -27,6 +27,14 @@ Group = Literal[
 
 GROUPS: tuple[Group, ...] = get_args(Group)
 
+HIDDEN = 0.5
+"""The part of a transfer from memory that a tile of sums hides.
+
+It may hide nearly all of it; but a second transfer is no cheaper than one without a tile.
+"""
+TILE_WIDTH = 2
+"""The registers in each row of a tile of sums."""
+
 Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., Any]
 
@@ -143,7 +151,8 @@ class Target:
     composition exceed the `usable_cache` part of it, each line that is read from memory again
     takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
     reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
-    them takes `accumulator_start` cycles, however long the reduction is.
+    them takes `accumulator_start` cycles, however long the reduction is. The first TLB holds
+    `pages`, if that is known.
     `rows` are those of the register tile that fills the registers, with two accumulators in each
     row; 0 if none but powers of two and three times them are to be tried. `machine` names the
     microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
@@ -171,6 +180,7 @@ class Target:
     in_flight: float = 0.0
     accumulator_stall: float = 0.0
     accumulator_start: float = 0.0
+    pages: int = 0
     rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
@@ -277,12 +287,28 @@ class Target:
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
         aliased = batch.placements.crowded(batch.codes[operand])
+        if self.pages and batch.operation.contracted and operand in batch.operation.inputs:
+            per_line = np.where(level == 0, self._waited_for(batch, operand), 1.0) * per_line
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
             cycles = cycles + count * (per_run + aliased * per_alias)
         else:
             cycles = cycles + lines * per_write + count * aliased * per_alias_written
         return cycles
+
+    def _waited_for(self, batch: Batch, operand: int) -> Column:
+        """The factor on transfers from memory of an input of a sum of products, by row.
+
+        It is 1 unless each line is used by a single tile of sums: code prefetches for those. But if
+        the rows of one sum are on more pages than the first TLB keeps beside those of others, a
+        tile waits for the address of each line as long as for the line.
+        """
+        uses = batch.uses(operand)
+        in_one_tile = TILE_WIDTH * uses > self.in_flight
+        in_one_tile &= uses < self.levels[self.registers].capacity
+        apart = 2 * batch.pages_of_terms(operand) > self.pages
+        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -HIDDEN)
+        return factor
 
     @cached_property
     def _costs(self) -> int:
