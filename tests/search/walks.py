@@ -1,4 +1,7 @@
-"""Specs on random ways down from goals, and the rewrites that apply to each."""
+"""Specs on random ways down from goals, and the rewrites that apply to each.
+
+Programs that between them use every rewrite are ways as well, as few random ones meet the rare.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ from random import Random
 from tests.codegen.random_goals import random_goals
 from tests.codegen.random_rewrites import Whims
 from tests.goals import matmul_goal
+from tests.rewrites.rewritten import begun
 from tests.sampling import some
 from tests.search.small_goals import GOALS
 
 from morello.base.errors import RewriteError
+from morello.impl.tree import Impl
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.spec import Spec
@@ -75,25 +80,42 @@ class Stop:
 
 @cache
 def stops() -> tuple[Stop, ...]:
-    """On a way down from random goals for all targets, and from every small goal."""
-    random = Random(2)
+    """On a way down from random goals for all targets, from every small goal, and in programs."""
     goals = [
         (goal, replace(TARGETS[i % len(TARGETS)], cores=CORES))
-        for i, goal in enumerate(random_goals(random, RANDOM))
+        for i, goal in enumerate(random_goals(Random(2), RANDOM))
     ]
     goals += [(goal, PRODUCTS_512) for goal in PACKED]
-    return tuple(
-        stop for goal in (*goals, *some(GOALS.values(), 3)) for stop in _way(*goal, random)
-    )
+    ways = [
+        _way(*goal, Random(f"way {number}"))
+        for number, goal in enumerate((*goals, *some(GOALS.values(), 3)))
+    ]
+    ways += [_steps(schedule.impl) for schedule in begun().values()]
+    return tuple(stop for way in ways for stop in way)
+
+
+def _steps(program: Impl) -> Iterator[Stop]:
+    """The Specs of a program that a rewrite is applied to."""
+    space = _space(program.spec, program.target)
+    for impl in program.walk():
+        if impl.rewrite is not None:
+            yield _stop(space, impl.spec, [impl.rewrite])
+
+
+def _space(goal: Spec, target: Target) -> Space:
+    return Space([(goal,)], target, goal_sizes([(goal,)], target))
+
+
+def _stop(space: Space, spec: Spec, whims: Sequence[Rewrite]) -> Stop:
+    return Stop(space, spec, space.rules(Kind.of(space.batch_of(spec))), whims)
 
 
 def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
     """From a goal down to a Spec that only kernels apply to."""
-    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+    space = _space(goal, target)
     whims, spec = Whims(target, random), goal
     for _ in range(DEEPEST):
-        rules = space.rules(Kind.of(space.batch_of(spec)))
-        stop = Stop(space, spec, rules, [whims.any(spec) for _ in range(WHIMS)])
+        stop = _stop(space, spec, [whims.any(spec) for _ in range(WHIMS)])
         yield stop
         applied = [*stop.searched(), *stop.tried()]
         leading = {type(r): edges for r, edges in random.sample(applied, len(applied))}
