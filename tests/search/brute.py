@@ -18,9 +18,9 @@ from morello.rewrites.rewrite import Step
 from morello.search.structure import Structure, traits
 from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.panels import Panels
 from morello.space.rules import rules
 from morello.space.space import goal_sizes
+from morello.space.tiling import TilingTraits
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 
@@ -155,7 +155,7 @@ class Brute:
             batch = replace(batch, joining=joining_of(spec))
         kind = Kind.of(batch)
         if kind not in self._rules:
-            blocks = Panels.of(self.goal).odd_even
+            blocks = TilingTraits.of(self.target, self.goal).odd_even
             self._rules[kind] = rules(kind, self.target, self.sizes, blocks=blocks)
         for group in self._rules[kind]:
             if not group.guard(batch)[0]:

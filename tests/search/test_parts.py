@@ -28,7 +28,7 @@ from morello.space.space import coarse_sizes
 from morello.space.steps import cut_points
 from morello.targets import find_target
 
-AVX2 = find_target("avx2")
+AVX2, AVX512 = find_target("avx2"), find_target("avx512")
 SMALL = some(
     (
         "f32[6,7] @ f32[7,10]",
@@ -209,6 +209,16 @@ def test_few_sizes_have_fewer_specs_and_costlier_programs(expression: str) -> No
         counts.append(space.relaxed_specs)
     assert counts[0] < counts[1] < counts[2] / 2
     assert min(costs) == costs[2] and costs[0] <= 1.5 * costs[2]
+
+
+@pytest.mark.parametrize("expression", ["sign(u16[247])", "i8[3,165] + i8[165]"])
+def test_few_sizes_are_no_better_for_short_integers(expression: str) -> None:
+    """Whose vectors are the longest: few sizes have them by themselves."""
+    goal = parse(expression)
+    sizes = coarse_sizes(goal, AVX512, COARSEST)
+    space = PrunedSpace([(goal,)], AVX512, sizes=sizes)
+    (found,) = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
+    assert search(goal, AVX512).cost <= found.cost * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("expression", some([*SMALL, CHAIN], 3))

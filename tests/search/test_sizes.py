@@ -15,7 +15,6 @@ from morello.space.sizes import (
     LARGE,
     MOST_COVERED,
     MOST_CUTS,
-    VECTOR,
     CoarseSizes,
     Ints,
     Sizes,
@@ -26,6 +25,7 @@ from morello.space.sizes import (
     row_tile,
     steps,
 )
+from morello.space.tiling import VECTOR
 
 smooth_sizes = st.builds(lambda a, b: 2**a * 3**b, st.integers(0, 8), st.integers(0, 3))
 sizes = st.integers(1, 5000) | smooth_sizes
@@ -169,6 +169,16 @@ def test_a_cover_exceeds_its_size_by_little(size: int, panels: frozenset[int]) -
 )
 def test_the_cover_is_the_largest_tile_that_exceeds_the_size_least(size: int, tile: int) -> None:
     assert cover(size) == tile
+
+
+@given(sizes, st.sampled_from([32, 64]))
+def test_large_sizes_are_cut_to_longer_vectors_where_there_are_any(size: int, vector: int) -> None:
+    known, column = Sizes([size], vector=vector), np.array([size])
+    assert known.cover(column)[0] == cover(size, vector=vector)
+    tiles = [int(known.cut(column, rank)[0]) for rank in range(MOST_CUTS)]
+    assert sorted(filter(None, tiles)) == list(cuts(size, vector=vector))
+    if size > LARGE and not is_smooth(size):
+        assert any(tile % vector == 0 for tile in tiles if tile)
 
 
 @given(smooth_sizes)

@@ -10,7 +10,7 @@ from morello.base.errors import CertificateError
 from morello.impl.fields import Fields
 from morello.ir.spec import Spec
 from morello.memo.space_name import space_name
-from morello.space.panels import Panels
+from morello.space.tiling import TilingTraits
 from morello.targets import find_target, tuned
 from morello.targets.caches import limited
 from morello.targets.costs import coefficients, with_coefficients
@@ -26,7 +26,7 @@ def machine_data(target: Target, goal: Spec) -> dict[str, Any]:
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
         "costs": coefficients(target),
-        "space": space_name(target, Panels.of(goal)),
+        "space": space_name(target, TilingTraits.of(target, goal)),
     }
 
 

@@ -14,7 +14,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.memo.space_name import space_name
-from morello.space.panels import Panels
+from morello.space.tiling import TilingTraits
 from morello.targets.target import Target
 
 LONGER = 1.1
@@ -120,5 +120,5 @@ def places(
     parts += [weights] * (weights != "plain")
     parts += [space_name(tuning) for tuning in target.tunings]
     name = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-    space = space_name(target, Panels.of(goal))
+    space = space_name(target, TilingTraits.of(target, goal))
     return (space, f"{name}-measured"), (space, name)

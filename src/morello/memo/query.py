@@ -10,8 +10,8 @@ from morello.memo import Table
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import in_words
 from morello.space.kind import Kind
-from morello.space.panels import Panels
 from morello.space.space import Space, goal_sizes
+from morello.space.tiling import TilingTraits
 from morello.targets.target import Target
 
 
@@ -43,7 +43,7 @@ class SpecAnswer:
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
-    memo = SpaceMemo(table, target, Panels.of(spec))
+    memo = SpaceMemo(table, target, TilingTraits.of(target, spec))
     space = Space([(spec,)], target, goal_sizes([(spec,)], target))
     batch = space.batch_of(spec)
     rewrites, unpack = space.rewrites(Kind.of(batch)), space.limits.unpack

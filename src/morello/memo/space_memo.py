@@ -30,16 +30,16 @@ from morello.memo.points import (
 )
 from morello.memo.space_name import space_name
 from morello.space.kind import Kind
-from morello.space.panels import NO_PANELS, Panels
+from morello.space.tiling import PLAIN_TILING, TilingTraits
 from morello.targets.target import Target
 
 
 class SpaceMemo:
     """The part of a memo table that belongs to one search space."""
 
-    def __init__(self, table: Table, target: Target, panels: Panels = NO_PANELS) -> None:
+    def __init__(self, table: Table, target: Target, tiling: TilingTraits = PLAIN_TILING) -> None:
         self.table = table
-        self.space = space_name(target, panels)
+        self.space = space_name(target, tiling)
         self.limits = Limits(target.limits)
         self.capacity = self.limits.pack(target.limits)
         self._added: dict[Key, list[Page]] = {}

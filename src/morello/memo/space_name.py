@@ -6,15 +6,15 @@ import hashlib
 import json
 from functools import lru_cache
 
-from morello.space.panels import NO_PANELS, Panels
+from morello.space.tiling import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 34
+SPACE_VERSION = 35
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
-def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
-    """The name of a search space, as JSON: its version, the target, and panels of the goal.
+def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
+    """The name of a search space, as JSON: its version, the target, and tiling of the goal.
 
     The kernels and the costs are in it as data, so that answers for others are never used.
     """
@@ -25,8 +25,9 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
         "costs": _costs(target),
         "features": list(target.features),
         "version": SPACE_VERSION,
-        "panels": sorted(panels.widths),
-        "odd_even": panels.odd_even,
+        "panels": sorted(tiling.widths),
+        "odd_even": tiling.odd_even,
+        "vector": tiling.vector,
     }
     return json.dumps(name)
 

@@ -129,7 +129,7 @@ class BestFirst:
     def improve(self, cost: float, decisions: Sequence[Rewrite], number: int = 0) -> None:
         """Take a program for the cheapest so far of the goal of a number, unless it costs more.
 
-        It need not be in the space.
+        It need not be in the space. If it costs less than all programs that are, it is the result.
         """
         self._improve(self._goals[number], cost, decisions)
 

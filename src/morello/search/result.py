@@ -38,7 +38,7 @@ class SearchStatistics:
 
     @property
     def proven(self) -> bool:
-        """No program is cheaper under the cost model, but those before it if it was chosen."""
+        """No program of the search space is cheaper, but those before it if it was chosen."""
         return self.gap == 0.0
 
     @property

@@ -36,8 +36,8 @@ from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.solved_graph import memoized_decisions
-from morello.space.panels import Panels
 from morello.space.space import Goal
+from morello.space.tiling import TilingTraits
 from morello.targets.target import Target
 
 SOON = 0.1
@@ -72,7 +72,7 @@ class Session:
         self._table, self._cost = table, cost
         self._memo: SpaceMemo | None = None
         if table is not None and not any(goal.levels) and not others:
-            self._memo = SpaceMemo(table, target, Panels.of(goal))
+            self._memo = SpaceMemo(table, target, TilingTraits.of(target, goal))
         self._space = PrunedSpace([(goal, *others)], target, self._memo)
         self._best_first: BestFirst | None = None
         self._graph: SearchGraph | None = None

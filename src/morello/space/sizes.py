@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
+from morello.space.tiling import VECTOR
 
 Ints = npt.NDArray[np.integer[Any]]
 
 FACTORS = (2, 3)
-VECTOR = 16
-"""The elements of a long vector. Tiles whose size was divided by 3 do not fill such vectors."""
 MOST_CUTS = 6
 """The most tiles that one size may be cut to."""
 
@@ -35,7 +34,7 @@ FEWEST_ROWS = 9
 MOST_COVERED = 256
 """The largest size that has a tile of its own to cover it: of larger ones, little remains."""
 
-_NO_PANELS: frozenset[int] = frozenset()
+_NO_WIDTHS: frozenset[int] = frozenset()
 
 _ROLES = "size", "depth", "smooth size", "number of a size", "cover", "rows"
 
@@ -47,43 +46,46 @@ def is_smooth(size: int) -> bool:
     return smooth_part(size) == size
 
 
-def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
+def cuts(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -> tuple[int, ...]:
     """The tiles that a size may be cut to, in ascending order.
 
     Any size may be cut to the panel `widths` below it. A smooth size that does not fill its last
     long vector may also be cut to the whole vectors before it. A size that is not smooth may be
     cut to its smooth part, which leaves no remainder, unless that is small. It may also be cut to
     the largest 2^a or 3 * 2^a below a small size, or below a fifth of a large one, so that the
-    loop covers most of it. A tile of 3 * 2^a is at least 48: below, three registers are too many.
+    loop covers most of it, but no less than a long `vector`. A tile of 3 * 2^a is at least three
+    of these: below, it does not fill as many.
     """
     panels = {width for width in widths if width < size}
     if is_smooth(size):
-        if size > VECTOR and size % VECTOR:
-            panels.add(size // VECTOR * VECTOR)
+        for long in {VECTOR, vector}:
+            if size > long and size % long:
+                panels.add(size // long * long)
         return tuple(sorted(panels))
-    below = size if size <= 128 else size // 5
+    below = size if size <= 128 else max(size // 5, vector)
     even = 1 << below.bit_length() - 1
-    if 3 * VECTOR <= below >= even // 2 * 3:
+    if 3 * vector <= below >= even // 2 * 3:
         even = even // 2 * 3
     part = smooth_part(size)
     tiles = {even} | ({part} if part >= 8 else set())
     return tuple(sorted(tiles | panels))
 
 
-def cover(size: int, widths: frozenset[int] = frozenset()) -> int:
+def cover(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -> int:
     """The tile, besides those that a size is cut to, that covers the size with overlap.
 
     For sizes that are not smooth, and at most `MOST_COVERED`. It is the largest 2^a or 3 * 2^a, as
-    for cuts, of those whose multiples exceed the size least; 0 if that is by more than a twelfth:
-    a remainder is cheaper.
+    for cuts, of those whose multiples exceed the size least; but if that is by more than a
+    twelfth, a remainder is cheaper. Those that fill half a long `vector` go before others. 0 if
+    there is none.
     """
     powers = [1 << a for a in range(3, size.bit_length())]
-    tiles = [t for p in powers for t in (p // 2 * 3, p) if t < size and (t == p or t >= 3 * VECTOR)]
+    tiles = [t for p in powers for t in (p // 2 * 3, p) if t < size and (t == p or t >= 3 * vector)]
+    tiles = [tile for tile in tiles if -size % tile <= size / 12]
     if is_smooth(size) or size > MOST_COVERED or not tiles:
         return 0
-    tile = min(tiles, key=lambda t: (-size % t, -t))
-    fits = 0 < -size % tile <= size / 12 and tile not in cuts(size, widths)
-    return tile if fits else 0
+    tile = min(tiles, key=lambda t: (2 * t < vector, -size % t, -t))
+    return tile if size % tile and tile not in cuts(size, widths, vector) else 0
 
 
 def divides(size: int, factor: int) -> bool:
@@ -117,12 +119,15 @@ def smooth_part(size: int) -> int:
 
 
 def steps(
-    size: int, widths: frozenset[int] = frozenset(), most_rows: int = 0
+    size: int,
+    widths: frozenset[int] = _NO_WIDTHS,
+    most_rows: int = 0,
+    vector: int = VECTOR,
 ) -> list[tuple[int, ...]]:
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
     single = [size // f for f in FACTORS if divides(size, f)]
-    single += [tile] if (tile := cover(size, widths)) else []
-    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths), most_rows)
+    single += [tile] if (tile := cover(size, widths, vector)) else []
+    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths, vector), most_rows)
 
 
 def _pieces(size: int, tiles: tuple[int, ...], most_rows: int) -> list[tuple[int, ...]]:
@@ -139,13 +144,19 @@ class Sizes:
     """All sizes that tiling reaches from those of a goal, each with a number that never changes.
 
     Sizes above one of the panel `widths` may be cut to it, so that tiles need not cut panels.
-    Register tiles have at most `rows` rows. Other sizes are added when their numbers are asked
-    for.
+    Register tiles have at most `rows` rows, and a long `vector` so many elements. Other sizes are
+    added when their numbers are asked for.
     """
 
-    def __init__(self, goal: Iterable[int], widths: Iterable[int] = (), rows: int = 0) -> None:
+    def __init__(
+        self,
+        goal: Iterable[int],
+        widths: Iterable[int] = (),
+        rows: int = 0,
+        vector: int = VECTOR,
+    ) -> None:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
-        self.most_rows = rows
+        self.most_rows, self.vector = rows, vector
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
         lookups = [Lookup(role=role) for role in _ROLES]
@@ -265,7 +276,7 @@ class Sizes:
             column = [each[rank] if rank < len(each) else 0 for each in tiles]
             lookup.set(column)
             pairs = zip(self._reached, column, strict=True)
-            self._plain[rank].set([tile in self._tiles(size, _NO_PANELS) for size, tile in pairs])
+            self._plain[rank].set([tile in self._tiles(size, _NO_WIDTHS) for size, tile in pairs])
 
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
@@ -281,13 +292,13 @@ class Sizes:
         return divides(size, factor)
 
     def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
-        return cuts(size, widths)
+        return cuts(size, widths, self.vector)
 
     def _cover(self, size: int) -> int:
-        return cover(size, self.widths)
+        return cover(size, self.widths, self.vector)
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        return steps(size, self.widths, self.most_rows)
+        return steps(size, self.widths, self.most_rows, self.vector)
 
 
 class CoarseSizes(Sizes):
@@ -305,8 +316,8 @@ class CoarseSizes(Sizes):
         widths: Iterable[int] = (),
         rows: int = 0,
     ) -> None:
-        self.vector, self.ratio = vector, ratio
-        super().__init__(goal, widths, rows)
+        self.ratio = ratio
+        super().__init__(goal, widths, rows, vector)
 
     def _divided(self, size: int) -> bool:
         return False

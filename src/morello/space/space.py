@@ -10,7 +10,6 @@ import numpy as np
 
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
-from morello.ir.dtype import F32
 from morello.ir.joining import NO_JOINING, joining_of
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
@@ -21,8 +20,8 @@ from morello.space.encoding import MANY_DIMS, SpecEncoding
 from morello.space.family import Family
 from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.panels import Panels
 from morello.space.sizes import CoarseSizes, Sizes
+from morello.space.tiling import TilingTraits, widest_vector
 from morello.targets.target import Target
 
 Goal = tuple[Spec, ...]
@@ -41,9 +40,9 @@ class Space:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
-        panels = Panels.of(*chain.from_iterable(goals))
+        tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        self.family = Family(target, relaxed, panels.odd_even, sizes.widths, many_dims)
+        self.family = Family(target, relaxed, tiling.odd_even, sizes.widths, many_dims)
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}
@@ -134,11 +133,11 @@ def _rank(operation: Operation) -> int:
 def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
     """All sizes that tiling goals can reach."""
     sizes = [size for goal in goals for size in goal[0].sizes]
-    return Sizes(sizes, Panels.of(*chain.from_iterable(goals)).widths, target.rows)
+    tiling = TilingTraits.of(target, *chain.from_iterable(goals))
+    return Sizes(sizes, tiling.widths, target.rows, tiling.vector)
 
 
 def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
     """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
-    dtypes = {*goal.dtypes, *(F32 for dtype in goal.dtypes if dtype.is_float)}  # what sums are of
-    vector = min(max(target.widths(dtype), default=1) for dtype in dtypes)
-    return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths, target.rows)
+    vector, widths = widest_vector(target, goal), TilingTraits.of(target, goal).widths
+    return CoarseSizes(goal.sizes, vector, ratio, widths, target.rows)

@@ -1,0 +1,42 @@
+"""The traits of goals, besides sizes, that decide which tiles their search space has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello.ir.dtype import F32
+from morello.ir.spec import Spec
+from morello.targets.target import Target
+
+VECTOR = 16
+"""The elements of a long vector, of four bytes each."""
+
+
+@dataclass(frozen=True)
+class TilingTraits:
+    """The panel layouts of goals' operands, and the elements of a long `vector` of all of them.
+
+    Tiles may be cut to the `widths` of panels. `odd_even` operands are copied to row-major, as few
+    kernels read them. A vector may have more than `VECTOR` elements where all are short integers.
+    """
+
+    widths: frozenset[int] = frozenset()
+    odd_even: bool = False
+    vector: int = VECTOR
+
+    @staticmethod
+    def of(target: Target, *goals: Spec) -> TilingTraits:
+        layouts = [placement.layout for goal in goals for placement in goal.placements]
+        widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
+        odd_even = any(layout.odd_even for layout in layouts)
+        return TilingTraits(widths, odd_even, max(VECTOR, widest_vector(target, *goals)))
+
+
+def widest_vector(target: Target, *goals: Spec) -> int:
+    """The elements of the widest vector that a target has for all operands of goals."""
+    dtypes = {dtype for goal in goals for dtype in goal.dtypes}
+    dtypes |= {F32 for dtype in dtypes if dtype.is_float}  # what sums are of
+    return min(max(target.widths(dtype), default=1) for dtype in dtypes)
+
+
+PLAIN_TILING = TilingTraits()
