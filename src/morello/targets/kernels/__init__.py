@@ -41,7 +41,6 @@ from morello.targets.kernels.products import (
     packed_multiply_add,
     row_sums,
     shared_groups,
-    tile_sums,
 )
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
@@ -55,6 +54,7 @@ from morello.targets.kernels.shuffles import (
     transpose,
     transpose_filters,
 )
+from morello.targets.kernels.tiles import tile_sums
 from morello.targets.kernels.winograd import winograd_steps
 from morello.targets.target import Group, LeafKernel
 

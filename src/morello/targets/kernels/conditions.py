@@ -60,3 +60,15 @@ def one_register(s: Batch, operand: int) -> Condition:
 def scan(s: Batch) -> str:
     """The dimension that is reduced or, if there is none, kept whole."""
     return (*s.operation.reduced, *s.operation.untiled)[0]
+
+
+def rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
+    """The operand's elements along a dimension are contiguous, or in panels of this width."""
+    reason = f"rows of {name} along {dim} must have no gaps"
+    if (operand, dim) not in s.operation.places:  # it is of size 1
+        return Condition(np.ones(len(s), np.bool_), reason)
+    place, _ = s.operation.places[operand, dim]
+    placements, codes = s.placements, s.codes[operand]
+    rows = placements.unit_stride(codes, s.shape(operand), place) & ~placements.paneled(codes)
+    panels = placements.in_panels(codes, place, panel)
+    return Condition(rows | panels, reason)

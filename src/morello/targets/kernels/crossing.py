@@ -1,4 +1,4 @@
-"""The cost of loads where the rows of an operand begin inside of cache lines.
+"""Where rows of an operand begin inside of cache lines or share their sets, and what that costs.
 
 A register that lies in two lines takes two accesses, and the rows take up to one line more than
 the search reserves for them, so that blocks that fill the nearest cache do not stay there. Where
@@ -8,6 +8,8 @@ where they lie, and 0.78 with rows that are copied next to each other.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
@@ -29,12 +31,22 @@ def crossing(batch: Batch, operand: int, width: int) -> Column:
     return cycles
 
 
-def rows_cross_lines(batch: Batch, operand: int, row_bytes: Ints) -> Bools:
-    """Where rows of an operand begin inside of lines; `row_bytes` is the size of one."""
+def rows_cross_lines(batch: Batch, operand: int, dim: str) -> Bools:
+    """Where rows of an operand along a dimension begin inside of lines."""
     placements, codes = batch.placements, batch.codes[operand]
-    side_by_side = placements.where(codes, _is_gapless) & (row_bytes % LINE_BYTES == 0)
+    whole = _row_bytes(batch, operand, dim) % LINE_BYTES == 0
+    side_by_side = placements.where(codes, _is_gapless) & whole
     crosses: Bools = ~(side_by_side | placements.where(codes, _begins_with_lines))
     return crosses
+
+
+def rows_collide(batch: Batch, operand: int, dim: str) -> Bools:
+    """Where rows of an operand along a dimension share the same sets of a first-level cache."""
+    return batch.placements.rows_collide(batch.codes[operand], _row_bytes(batch, operand, dim))
+
+
+def _row_bytes(batch: Batch, operand: int, dim: str) -> Ints:
+    return batch.size(dim).astype(np.int64) * batch.dtypes[operand].bytes
 
 
 def _is_gapless(placement: Placement) -> bool:

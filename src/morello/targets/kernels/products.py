@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16X2, DTYPES, F32, PACKED, DType
-from morello.ir.placements import Bools, Ints
+from morello.ir.dtype import BF16X2, F32, DType
 from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.products import RowReading
-from morello.targets.helpers.tiles import SIDE, TileProduct
-from morello.targets.kernels.conditions import every_second, flat, unit_sizes
-from morello.targets.kernels.crossing import crossing, rows_cross_lines
+from morello.targets.kernels.conditions import (
+    every_second,
+    flat,
+    rows_without_gaps,
+    unit_sizes,
+)
+from morello.targets.kernels.crossing import crossing, rows_collide
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -36,26 +39,6 @@ MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
 SAME_SET = 5.0
 """Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
-
-
-TILE_CONFIGURATION = 120.0
-"""Cycles to load a configuration of tiles."""
-TILE_SIDES = (("m", 2 * SIDE), ("n", 2 * SIDE), ("k", SIDE))
-"""The sizes of blocks that share a configuration: smaller ones need one of their own."""
-TILE_STEP = (84.0, 47.0, 24.0)
-"""Cycles of a product along k by one tile, for blocks of two by two tiles of sums, of two, of one.
-
-Four products take 65, and 20 to load each tile from L2 hide only in part. With rows of a in L1,
-72 to 80, without them 85 to 100.
-"""
-TILE_SUMS = (200.0, 110.0, 60.0)
-"""Cycles to begin and to store the sums of these blocks."""
-TILE_SUMS_LOADED = 25.0
-"""Cycles more of each tile of sums that is loaded first."""
-TILE_ACROSS = 24.0
-"""Cycles more to load or store a tile whose rows are in two lines each."""
-TILE_COLLIDES = (6.0, 12.0)
-"""Cycles more to load a tile of a and of b whose rows share the same sets."""
 
 
 def multiply_add(
@@ -223,8 +206,8 @@ def shared_groups(width: int, channels: int) -> LeafKernel:
         yield Condition(np.full(len(s), right), f"groups must have {channels} channels and filters")
         most = width // channels
         yield Condition(s.size("g") <= most, f"g must be at most {most}")
-        yield _rows_without_gaps(s, 0, "image", "g")
-        yield _rows_without_gaps(s, 1, "filter", "g")
+        yield rows_without_gaps(s, 0, "image", "g")
+        yield rows_without_gaps(s, 1, "filter", "g")
 
     def semantics(image: Any, weights: Any, out: Any) -> Any:  # the filters of each channel follow
         lanes = np.arange(image.size) // channels * channels
@@ -288,7 +271,7 @@ def packed_multiply_add(
         dtypes,
         (None, held, held) if scalar_is_a else (held, None, held),
         f"{{c}} = {function}({{c}}, {arguments});",
-        lambda x, y, z: z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2),
+        lambda x, y, z: z + unpacked(a, x, x.ndim - 1) @ unpacked(b, y, y.ndim - 2),
         lambda s: unit_sizes(s, but=(along,)),
         cost,
         registers=1,
@@ -296,65 +279,7 @@ def packed_multiply_add(
     )
 
 
-def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
-    """Blocks of packed groups in the cache beyond the nearest, multiplied by tiles.
-
-    With `adds`, products are added to a block of c. b is in rows, or in panels as wide as a tile.
-    """
-    a, b = PACKED[product.a], PACKED[product.b]
-
-    def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=("m", "n", "k"))
-        yield _rows_without_gaps(s, 0, "a", "k")
-        yield _rows_without_gaps(s, 1, "b", "n", panel=SIDE)
-        yield _rows_without_gaps(s, 2, "c", "n")
-
-    def cost(s: Batch) -> Column:
-        m, n, k = (-(-s.size(dim) // SIDE) for dim in ("m", "n", "k"))
-        rest_m, rest_n, rest_k = (
-            (s.size(dim) > side) & (s.size(dim) % side > 0) for dim, side in TILE_SIDES
-        )
-        blocks = (
-            (m // 2) * (n // 2),
-            (m % 2) * (n // 2) + (m // 2) * (n % 2),
-            (m % 2) * (n % 2),
-        )  # fmt: skip
-        steps = sum(count * step for count, step in zip(blocks, TILE_STEP, strict=True))
-        across = TILE_ACROSS * rows_cross_lines(s, 2, _row_bytes(s, 2, "n"))
-        begun = sum(count * each for count, each in zip(blocks, TILE_SUMS, strict=True))
-        sums = (1 + rest_k) * (begun + m * n * across)
-        loaded = (TILE_SUMS_LOADED + across) * m * n * (int(adds) + rest_k)
-        loads = m * ((n + 1) // 2) * _tile_load(s, 0, "k")
-        loads += n * ((m + 1) // 2) * _tile_load(s, 1, "n")
-        configurations = (1 + rest_m) * (1 + rest_n) * (1 + rest_k)
-        cycles: Column = TILE_CONFIGURATION * configurations + k * (steps + loads) + sums + loaded
-        return cycles
-
-    def semantics(x: Any, y: Any, z: Any = 0) -> Any:
-        return z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2)
-
-    places = "&{a}, {a_m}, &{b}, {b_k}, {b_n}, &{c}, {c_m}, {m}, {n}, {k}"
-    return LeafKernel(
-        product.name if adds else product.name.replace("sum", "multiply"),
-        "MatmulAccum" if adds else "Matmul",
-        (a, b, DTYPES[product.total]),
-        (None, None, None),
-        f"{product.name}({places}, {int(adds)});",
-        semantics,
-        applies,
-        cost,
-        streams=(0, 1, 2),
-    )
-
-
-def _tile_load(s: Batch, operand: int, dim: str) -> Column:
-    """Cycles more to load a tile of an operand than one of whole lines, side by side."""
-    across = TILE_ACROSS * rows_cross_lines(s, operand, _row_bytes(s, operand, dim))
-    cycles: Column = across + TILE_COLLIDES[operand] * _rows_collide(s, operand, dim)
-    return cycles
-
-
-def _unpacked(dtype: DType, values: Any, axis: int) -> Any:
+def unpacked(dtype: DType, values: Any, axis: int) -> Any:
     """The numbers in an array of packed elements, the groups laid out along `axis`."""
     single = {"bf16x2": "uint16", "u8x4": "uint8", "i8x4": "int8"}[dtype.name]
     split = np.ascontiguousarray(values)[..., np.newaxis].view(single)
@@ -455,7 +380,7 @@ def row_sums(
         yield from unit_sizes(s, but=("k", along))
         yield Condition(s.size("k") == count, f"k must be {count}")
         yield flat(s, 1 - vector)
-        yield _rows_without_gaps(s, vector, y, along)
+        yield rows_without_gaps(s, vector, y, along)
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
@@ -496,13 +421,13 @@ def block_sums(
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
         yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
-        yield _rows_without_gaps(s, 0, "a", "k")
-        yield _rows_without_gaps(s, 1, "b", "n")
-        yield _rows_without_gaps(s, 2, "c", "n", panel=width)
+        yield rows_without_gaps(s, 0, "a", "k")
+        yield rows_without_gaps(s, 1, "b", "n")
+        yield rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
         products = (reading.rows + 1) * BOUND_LOAD + reading.rows * broadcast
-        row = products + SAME_SET * _rows_collide(s, 2, "n") + crossing(s, 2, width)
+        row = products + SAME_SET * rows_collide(s, 2, "n") + crossing(s, 2, width)
         rows_of_b = reading.rows * (BOUND_LOAD + crossing(s, 1, width))
         each = slower + s.size("m") * row + rows_of_b
         cycles: Column = 4.0 + s.size("n") / width * each
@@ -523,27 +448,6 @@ def block_sums(
         streams=(1, 2),
         group=_BLOCK_SUMS[reading.fetched],
     )
-
-
-def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
-    """The operand's elements along a dimension are contiguous, or in panels of this width."""
-    reason = f"rows of {name} along {dim} must have no gaps"
-    if (operand, dim) not in s.operation.places:  # it is of size 1
-        return Condition(np.ones(len(s), np.bool_), reason)
-    place, _ = s.operation.places[operand, dim]
-    placements, codes = s.placements, s.codes[operand]
-    rows = placements.unit_stride(codes, s.shape(operand), place) & ~placements.paneled(codes)
-    panels = placements.in_panels(codes, place, panel)
-    return Condition(rows | panels, reason)
-
-
-def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
-    """Where the operand's rows along a dimension share the same sets of a first-level cache."""
-    return s.placements.rows_collide(s.codes[operand], _row_bytes(s, operand, dim))
-
-
-def _row_bytes(s: Batch, operand: int, dim: str) -> Ints:
-    return s.size(dim).astype(np.int64) * s.dtypes[operand].bytes
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
