@@ -253,6 +253,22 @@ def test_a_number_that_is_computed_is_used_within_the_kernel() -> None:
     assert not model.left and len(model.partition.groups) == 1
 
 
+def test_repeated_constants_of_wide_numbers_are_copied() -> None:
+    """As what a decoder is given begins with one token, for each text of several."""
+    x = apply(Input(TensorType((4, 2), np.dtype(np.int64))))
+    joined = []
+    for shape in ((4, 1), (1, 1)):  # the dimensions of size 1 are repeated
+        numbers = np.arange(7, 7 + np.prod(shape)).reshape(shape) << 30
+        repeated = apply(Broadcast(x.shape), apply(Constant(numbers)))
+        joined.append(apply(Concat(1), repeated, x))
+    graph = Graph((x,), tuple(joined))
+    model = compile_graph(graph, budget=0.1, gap=1.0)
+    assert not model.left
+    given = np.arange(-4, 4).reshape(4, 2)
+    for got, expected in zip(model(given), evaluate(graph, [given]), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 def test_places_of_maxima_and_sums_up_to_each_element() -> None:
     x, i64 = given(2, 3, 8), np.dtype(np.int64)
     places = [apply(ArgReduce("max", d, i64, keepdims=d == 1), x) for d in (1, 2)]

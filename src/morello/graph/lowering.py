@@ -71,24 +71,25 @@ def obstacle(node: Node) -> str:
 def copied(view: View, to: Strides = None) -> LoweredGroup:
     """The Spec that copies the elements of a view, to these strides or else in row-major order.
 
-    Elements are copied as unsigned integers of their size. Raises `SpecError` if there is none.
+    Elements are copied as unsigned integers of their size, or as several words. Raises `SpecError`
+    if there is none.
     """
-    return LoweredGroup(_copy(view.shape, view.strides, view.base.dtype.itemsize, to), (view,))
+    size, read = view.base.dtype.itemsize, view
+    if size > _WORD:
+        count = size // _WORD
+        size, read = _WORD, view.in_words(count)
+        to = None if to is None else (*(count * step for step in to), 1)
+    return LoweredGroup(_copy(read.shape, read.strides, size, to), (view,))
 
 
 @lru_cache(maxsize=4096)
 def _copy(shape: tuple[int, ...], strides: tuple[int, ...], size: int, to: Strides) -> Spec:
     """The Spec that copies elements of `size` bytes: that of many copies in a graph."""
-    if size > _WORD:  # each element is several words
-        words = size // _WORD
-        strides, shape = (*(words * step for step in strides), 1), (*shape, words)
-        to = None if to is None else (*(words * step for step in to), 1)
     long = [d for d, n in enumerate(shape) if n > 1] or [*range(len(shape))][-1:]
     kept = [d for d in long if strides[d]]
     if not kept:
         raise SpecError("a single number is no array to copy", "write the number itself")
-    element = _UNSIGNED[min(size, _WORD)]
-    source = _input([shape[d] for d in kept], [strides[d] for d in kept], element)
+    source = _input([shape[d] for d in kept], [strides[d] for d in kept], _UNSIGNED[size])
     value = Value(source, tuple(range(len(kept))))
     for place, d in enumerate(long):
         if d not in kept:

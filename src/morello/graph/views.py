@@ -36,6 +36,11 @@ class View:
             dense *= size
         return True
 
+    def in_words(self, count: int) -> View:
+        """The same memory, each element as so many words, which are a last dimension."""
+        strides = (*(count * step for step in self.strides), 1)
+        return View(self.base, (*self.shape, count), strides, count * self.offset)
+
 
 def shown(node: Node) -> Node:
     """The node whose elements a chain of views shows; the node itself if it is no view."""

@@ -33,20 +33,23 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     assert isinstance(view.base.operator, Constant)
     argument, layout = kernel.arguments[number], panels(kernel, number)
     array = np.ascontiguousarray(view.base.operator.array)
+    words, array = array.itemsize // argument.dtype.bytes, array.view(argument.dtype.np)
+    if words > 1:  # a copy of numbers that are wider than a word
+        view = view.in_words(words)
     shape = kernel.spec.shape(kernel.spec.arrays[argument.name]) if layout else argument.shape
     long = [d for d, size in enumerate(view.shape) if size > 1]
-    kept = [d for d in long if view.strides[d]]
-    if prod(view.shape[d] for d in kept) != prod(shape):  # a kernel that copies what is repeated
-        kept = long
-    sizes = [view.shape[d] for d in kept] or [1]
-    strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
+    different = [d for d in long if view.strides[d]]
+    # A copy may read what is repeated, too; of equal numbers, as often as they are in one dimension
+    ways = different, long, *(sorted((*different, d)) for d in long if not view.strides[d])
+    read = next(way for way in ways if prod(view.shape[d] for d in way) == prod(shape))
+    sizes = [view.shape[d] for d in read] or [1]
+    strides = [view.strides[d] * array.itemsize for d in read] or [array.itemsize]
     values = np.ndarray(sizes, array.dtype, array, view.offset * array.itemsize, strides)
     if values.shape != shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(shape)
     size = argument.extent // array.itemsize
     if layout is None and same_strides(argument, values.strides):
         return _flat(values, size)
-    values = values.view(argument.dtype.np)
     key = values.ctypes.data, shape, values.strides, argument, layout
     earlier = _before.get(key) if values.nbytes >= _MANY_BYTES else None
     if earlier is not None and lies_in(earlier, kernel.spec, argument, values):
