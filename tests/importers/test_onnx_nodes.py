@@ -26,7 +26,7 @@ REFUSED = {
     "Attention", "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike",
     "ConvTranspose", "CumSum", "DequantizeLinear", "Dropout", "Einsum", "GRU",
     "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
-    "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "Slice",
+    "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND",
 }  # fmt: skip
 """The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
 

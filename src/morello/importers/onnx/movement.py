@@ -132,26 +132,18 @@ def sliced(call: OnnxCall) -> Node:
     axes = tuple(range(len(starts))) if axes is None else axes
     if not len(starts) == len(ends) == len(axes) == len(strides) or 0 in strides:
         raise GraphError(f"a slice from {starts} to {ends} in steps of {strides} along {axes}.")
-    slices = {}
+    slices, backwards = {}, {}
     for low, high, axis, stride in zip(starts, ends, axes, strides, strict=True):
         axis = position(axis, x.type.rank)
-        if stride < 0:
-            return _backwards(call)
         begin, end, _ = slice(low, high, stride).indices(x.shape[axis])
-        slices[axis] = (begin, max(begin, end), stride)
-    return between(x, slices)
-
-
-def _backwards(call: OnnxCall) -> Node:
-    """A slice of a constant that runs backwards along an axis."""
-    array = call.static(0)
-    starts, ends, strides = (call.integers(i) for i in (1, 2, 4))
-    axes = call.integers(3) if call.get(3) is not None else range(len(starts))
-    for low, high, axis, stride in zip(starts, ends, axes, strides, strict=True):
-        size = array.shape[axis]
-        begin, end, _ = slice(low, high, stride).indices(size)
-        array = np.take(array, range(begin, end, stride), axis)
-    return constant(array)
+        if stride < 0:
+            backwards[axis] = range(begin, end, stride)
+        else:
+            slices[axis] = (begin, max(begin, end), stride)
+    result = between(x, slices)
+    for axis, places in backwards.items():
+        result = op(Gather(axis), result, constant(np.array(places, np.int64)))
+    return result
 
 
 @translates("Pad")
