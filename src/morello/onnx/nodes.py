@@ -165,6 +165,8 @@ class NodeWriter:
 
     @_write.register
     def _broadcast(self, operator: Broadcast, node: Node, *inputs: str) -> str:
+        if self.version < 8:
+            raise GraphError("a broadcast needs version 8 of ONNX's operators.")
         return self.add("Expand", *inputs, self._integers(*operator.shape))
 
     @_write.register
