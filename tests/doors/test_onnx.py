@@ -95,7 +95,10 @@ def layer() -> Any:
 
 
 def test_kernels_and_what_is_left_compute_the_same(tmp_path: Path) -> None:
-    conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    model = layer()
+    for info in model.graph.output:
+        info.ClearField("type")  # ONNX Runtime infers it
+    conversion = converted(model, tmp_path, shapes={"x": (4, 16)})
     assert len(conversion.compiled.segments) == 2
     assert conversion.left == {"Mod": 1}
     names = {tensor.name for tensor in onnx.load(conversion.model).graph.initializer}

@@ -212,6 +212,19 @@ class TestFiles:
         with pytest.raises(GraphError, match=r"is no ONNX model|no valid ONNX model"):
             read_model(tmp_path / "text.onnx")
 
+    @pytest.mark.parametrize("missing", ["type", "elements", "shape"])
+    def test_values_may_have_no_type(self, tmp_path: Path, missing: str) -> None:
+        model = parsed("agraph (float[2,3] x) => (float[2,3] z) <float[2,3] y> "
+                       "{ y = Exp(x) z = Relu(y) }")  # fmt: skip
+        for info in (*model.graph.output, *model.graph.value_info):
+            if missing == "type":
+                info.ClearField("type")
+            else:
+                info.type.tensor_type.ClearField("shape" if missing == "shape" else "elem_type")
+        onnx.save(model, tmp_path / "model.onnx")
+        (output,) = import_model(read_model(tmp_path / "model.onnx")).graph.outputs
+        assert output.shape == (2, 3)
+
     def test_nodes_in_a_circle_and_huge_tensors(self, tmp_path: Path) -> None:
         for name, body in {
             "circle": "agraph (float[4] x) => (float[4] y) { y = Add (x, z)  z = Relu (y) }",

@@ -244,13 +244,13 @@ class _Rewriting:
             self._compute(node)
             self._alias(node, name)
         self._nodes += program.rest
-        shapes = {name: program.values[name].shape for name in (*program.inputs, *program.outputs)}
+        known = {name: program.values[name] for name in (*program.inputs, *program.outputs)}
         constants = {tensor.name for tensor in old.graph.initializer}
         graph = helper.make_graph(
             self._nodes,
             old.graph.name or "graph",
-            [_fixed(i, shapes) for i in old.graph.input if i.name not in constants],
-            [_fixed(info, shapes) for info in old.graph.output],
+            [_fixed(i, known) for i in old.graph.input if i.name not in constants],
+            [_fixed(info, known) for info in old.graph.output],
             self._constants,
             doc_string=old.graph.doc_string,
             sparse_initializer=old.graph.sparse_initializer,
@@ -268,12 +268,13 @@ def _model_node(node: Node) -> OnnxNode:
     return node.operator.key
 
 
-def _fixed(info: ValueInfoProto, shapes: Mapping[str, Sequence[int]]) -> ValueInfoProto:
-    """An input or output, of the shape that it has in the program, if it is there."""
-    if info.name not in shapes:
+def _fixed(info: ValueInfoProto, known: Mapping[str, Node]) -> ValueInfoProto:
+    """An input or output, of the type that it has in the program, if it is there."""
+    node = known.get(info.name)
+    if node is None:
         return info
-    code = info.type.tensor_type.elem_type
-    return helper.make_tensor_value_info(info.name, code, shapes[info.name], info.doc_string)
+    code = info.type.tensor_type.elem_type or helper.np_dtype_to_tensor_dtype(node.dtype)
+    return helper.make_tensor_value_info(info.name, code, node.shape, info.doc_string)
 
 
 def _version(model: ModelProto) -> int:

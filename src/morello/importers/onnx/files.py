@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from morello.base.errors import GraphError, quoted
 
@@ -29,17 +29,40 @@ def read_model(path: str | os.PathLike[str]) -> ModelProto:
     outside = [t for t in tensors(model.graph) if t.data_location == TensorProto.EXTERNAL]
     for tensor in outside:
         _load(tensor, file.parent)
-    check_model(model if outside else content, str(file))
+    try:
+        untyped = any(map(_is_untyped, _infos(model)))
+        onnx.checker.check_model(_typed(model) if untyped else model if outside else content)
+    except (onnx.checker.ValidationError, ValueError, RuntimeError, UnicodeError) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise GraphError(f"{file} is no valid ONNX model: {reason}.") from None
     return model
 
 
-def check_model(model: ModelProto | bytes, name: str = "the model") -> None:
-    """Raise `GraphError` unless ONNX's own checker takes a model, which may be serialized."""
-    try:
-        onnx.checker.check_model(model)
-    except (onnx.checker.ValidationError, ValueError, RuntimeError, UnicodeError) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise GraphError(f"{name} is no valid ONNX model: {reason}.") from None
+def _infos(model: ModelProto) -> Iterator[ValueInfoProto]:
+    """What a model says of the types of its values."""
+    yield from (*model.graph.input, *model.graph.output, *model.graph.value_info)
+
+
+def _is_untyped(info: ValueInfoProto) -> bool:
+    """Whether a value has no type, or is a tensor of which the elements or the shape are missing.
+
+    ONNX Runtime infers them, but ONNX's checker wants them.
+    """
+    if not info.type.HasField("tensor_type"):
+        return info.type.WhichOneof("value") is None
+    kind = info.type.tensor_type
+    return not (kind.elem_type and kind.HasField("shape"))
+
+
+def _typed(model: ModelProto) -> ModelProto:
+    """A copy of a model for the checker, in which values without a type are some number."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for info in filter(_is_untyped, _infos(copy)):
+        kind = info.type.tensor_type
+        kind.elem_type = kind.elem_type or TensorProto.FLOAT
+        kind.shape.SetInParent()
+    return copy
 
 
 def tensors(graph: GraphProto) -> Iterator[TensorProto]:
