@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from morello.base.errors import CallError
+from morello.base.errors import BuildError, CallError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
@@ -251,6 +251,12 @@ def test_a_number_that_is_computed_is_used_within_the_kernel() -> None:
     graph = Graph((x, factor), (apply(Map("multiply"), apply(Map("divide"), x, total), factor),))
     model = agrees(graph)
     assert not model.left and len(model.partition.groups) == 1
+
+
+def test_a_compiler_that_is_not_there_is_an_error() -> None:
+    x = given(4, 8)
+    with pytest.raises(BuildError, match="no such compiler"):
+        compile_graph(Graph((x,), (apply(Map("exp"), x),)), compiler="no such compiler")
 
 
 def test_repeated_constants_of_wide_numbers_are_copied() -> None:

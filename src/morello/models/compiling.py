@@ -34,6 +34,7 @@ from morello.models.pricing import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
 from morello.models.schedule import Stage, calls_of, schedule
 from morello.models.segment import Segment
+from morello.native.toolchain import find_compiler
 from morello.options import GraphOptions, Options
 from morello.request.goal import target_of
 from morello.runtime.threads import thread_count
@@ -210,6 +211,8 @@ def _compiled(
         raise SearchError(f"fuse_seconds is a number of seconds, or 0, not {quoted(seconds)}.")
     known: Options = {"gap": GAP, "budget": SECONDS, "threads": "all"}
     known.update(asked)
+    if (requested := known.get("compiler")) is not None:
+        find_compiler(requested)  # raises, where each kernel would only have no program
     kernels = Kernels(known, longer=0.0 if "budget" in asked else LONGER)
     with same_workers():
         plan = _chosen(graph, given, framework, kernels, seconds)
