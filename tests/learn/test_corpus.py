@@ -292,6 +292,7 @@ def test_collecting_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("more", "said"),
     [(["--programs", "0"], "3 to"), (["--only", "squirrels"], "there are squares"),
+     (["--varied", "-1"], "0 to 100,000 Specs"),
      (["--dask", "nowhere:1"], "Dask")],
 )  # fmt: skip
 def test_what_cannot_be_collected(

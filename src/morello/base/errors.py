@@ -44,7 +44,7 @@ class MorelloError(Exception):
 
 
 class FileError(MorelloError):
-    """A file that cannot be written, or is given as two outputs."""
+    """A file that cannot be read or written, or is given as two outputs."""
 
 
 class SpecError(MorelloError):

@@ -37,6 +37,7 @@ EXTRA = ("jax", "optax")
 """The packages that training needs."""
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
+MOST_VARIED = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +81,10 @@ def _collect(arguments: argparse.Namespace) -> None:
         raise CorpusError(
             f"{LEAST_PROGRAMS} to {MOST_PROGRAMS:,} programs of each Spec can be measured, "
             f"not {arguments.programs}."
+        )
+    if not 0 <= arguments.varied <= MOST_VARIED:
+        raise CorpusError(
+            f"there can be 0 to {MOST_VARIED:,} Specs of random sizes, not {arguments.varied}."
         )
     if arguments.only is not None and arguments.only not in SPECS:
         raise CorpusError(

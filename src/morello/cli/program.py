@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from morello import options, tables
-from morello.base.errors import BuildError, RewriteError
-from morello.base.files import write_bytes
+from morello.base.errors import BuildError, FileError, RewriteError
+from morello.base.files import check_writable, write_bytes
 from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
@@ -61,6 +61,8 @@ def requested(
 
     If a certificate is wanted, what it searches is added to the `searches`.
     """
+    if searches is not None and arguments.certificate is not None:
+        check_writable(arguments.certificate)
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
         opened(arguments) as table,
@@ -123,6 +125,8 @@ def saved_impl(arguments: argparse.Namespace, path: Path | None) -> Impl | None:
     target = find_target(target) if isinstance(target, str) else target
     try:
         data = json.loads(path.read_text())
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
         raise RewriteError(f"{path} is no saved schedule: {error}.") from None
     impl = saved.load(data, target)

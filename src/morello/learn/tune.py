@@ -59,6 +59,15 @@ class Enough:
     plateau: float = inf
     seconds: float = 0.0
 
+    def __post_init__(self) -> None:
+        for what, end in (
+            ("a number of programs", self.programs),
+            ("a plateau of a number of programs", self.plateau),
+            ("a call of a number of seconds", self.seconds),
+        ):
+            if not end >= 0:
+                raise SearchError(f"tuning ends with {what} of at least 0, not {end}.")
+
     def left(self, ratios: Sequence[float], first_s: float) -> float:
         """How many programs there are to measure after those with these times; 0 if none.
 
