@@ -72,7 +72,7 @@ def _check(label: str, argument: Argument, value: object) -> Array:
     if array is None:
         kind = f"{getattr(type(value), '__module__', '')}.{type(value).__qualname__}"
         kind = kind.removeprefix("builtins.")
-        remedy = _another_output(argument) if argument.output else _from_object(argument)
+        remedy = _another_output(argument) if argument.output else _from_object(argument, value)
         raise CallError(f"{label}: expected {argument}, got an object of type {kind}; {remedy}.")
     if remedy := _remedy(argument, array):
         raise CallError(f"{label}: expected {argument}, got {_described(array)}; {remedy}.")
@@ -131,7 +131,9 @@ def _relayout(argument: Argument) -> str:
     return "copy it into a new array from that Argument's empty()"
 
 
-def _from_object(argument: Argument) -> str:
+def _from_object(argument: Argument, value: object) -> str:
+    if getattr(value, "requires_grad", False) is True:
+        return f"no gradients are computed through a kernel, so pass {argument.name}.detach()"
     order = ", order='F'" if argument.is_column_major and not argument.is_row_major else ""
     return f"convert with np.asarray({argument.name}, dtype={dtype_code(argument)}{order})"
 
