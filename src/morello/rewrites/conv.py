@@ -30,7 +30,7 @@ from morello.ir.primitives import (
     windows_of,
 )
 from morello.ir.spec import Spec
-from morello.ir.tensor import LINE_BYTES, Placement
+from morello.ir.tensor import IDEAL, LINE_BYTES, Placement
 from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
@@ -200,7 +200,7 @@ class PadFirst(Rewrite):
         shape = tuple(s.astype(np.int32) for s in whole.shape(0))
         image = tuple(s.astype(np.int32) for s in batch.shape(0))
         dtype, rank = batch.dtypes[0], len(shape)
-        code = buffer_codes(batch, shape, row_major(rank), 0, dtype)
+        code = buffer_codes(batch, shape, self._layout(rank), 0, dtype)
         inside = batch.placements.tile(shape, image, code, dtype.bytes)
         buffer = len(batch.operation.operands)
         body = replace(whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:]))
@@ -223,9 +223,23 @@ class PadFirst(Rewrite):
     def __str__(self) -> str:
         return f"pad_first(in {self.level})"
 
+    def relaxed(self, operation: Operation) -> Rewrite:
+        return _RelaxedPadFirst(self.level)
+
     def words(self, applied: Application) -> str:
         image = applied.spec.operation.operands[0].name
         return f"{applied.name(image)}, padded -> {self.level}"
+
+    def _layout(self, rank: int) -> Layout:
+        """The layout of the buffer."""
+        return row_major(rank)
+
+
+class _RelaxedPadFirst(PadFirst):
+    """The same in a relaxed space: the buffer has the ideal layout."""
+
+    def _layout(self, rank: int) -> Layout:
+        return IDEAL.layout
 
 
 @dataclass(frozen=True)
