@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -54,6 +55,30 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
         has_cover = partial(has_tile, dim, sizes.cover)
         groups.append(Rules(has_cover, (SizedOverlap(dim, sizes.cover),)))
     return groups
+
+
+def one_by_one(dim: str, most: int, loops: Sequence[Rules]) -> list[Rules]:
+    """A loop over the elements of a dimension where there are at most so many, else these loops."""
+    single = Single(most)
+
+    def longer(guard: Guard) -> Guard:
+        return lambda batch: (batch.size(dim) > most) & guard(batch)
+
+    return [
+        Rules(partial(has_tile, dim, single), (SizedTile(dim, single),)),
+        *(replace(group, guard=longer(group.guard)) for group in loops),
+    ]
+
+
+@dataclass(frozen=True)
+class Single:
+    """A function: a tile of 1 for each size from 2 to `most`, else 0."""
+
+    most: int
+
+    def __call__(self, column: Ints) -> Ints:
+        tiles: Ints = np.where((column > 1) & (column <= self.most), 1, 0)
+        return tiles
 
 
 def _has_panels(batch: Batch, dim: str, width: Ints) -> Bools:

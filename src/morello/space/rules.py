@@ -11,16 +11,20 @@ from morello.ir.compose import inputs_of
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools
+from morello.ir.primitives import PIXELS
 from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two
 from morello.space.kind import Kind
-from morello.space.loops import has_tile, loop_rules
+from morello.space.loops import has_tile, loop_rules, one_by_one
 from morello.space.moves import copies_out_of_blocks, move_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
 from morello.targets.target import Target
+
+SHORT_WINDOW = 0.25
+"""The share of all registers that a row of a window may fill whose pixels are not tiled."""
 
 
 def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> list[Rules]:
@@ -59,6 +63,8 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     A convolution's columns become the rows of a matmul, and are tiled then, or before, for tiles
     whose sums registers hold for all pixels of the filter. So are those of groups that share
     registers, and of every second pixel of rows, whose kernels compute a pixel of the filter.
+
+    All kernels compute a pixel of a window, so loops over a few are over one after the other.
     """
     operation = kind.operation
     primitive = operation.primitive
@@ -71,6 +77,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     loops: list[Rules] = []
     if operation.may_cut(dim):
         loops += loop_rules(dim, sizes, vectors=not lowered, overlap=operation.may_overlap(dim))
+        if primitive and operation.windows and dim in PIXELS.values():
+            registers = target.levels[target.registers].capacity
+            loops = one_by_one(dim, int(registers * SHORT_WINDOW), loops)
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
