@@ -22,6 +22,7 @@ TARGET = replace(
     find_target("avx512"),
     vector_bytes=(64, 16),
     masks=True,
+    pages=0,
     kernels=standard_kernels((64, 16), True, {(4, 4): 8.0}, frozenset()),
     levels=(
         Level(
