@@ -260,9 +260,8 @@ def test_a_convolution_prefetches_its_next_filters() -> None:
 
 
 def test_a_part_of_a_panel_is_followed_by_the_next_panel() -> None:
-    product = "f32[1024,512]{1,0:T(32,1)} @ f32[512,49]"
-    impl, _ = morello.implement(product, target="avx512", gap=0.02, budget=600)
-    assert {"tile(m=8)", "tile(m=16)"} & set(map(str, impl.decisions())), "less than a panel"
+    schedule = morello.schedule("f32[1024,512]{1,0:T(32,1)} @ f32[512,48]", target="avx512")
+    impl = schedule.move("b", "L2").tile(m=32).move("a", "L2").tile(m=16).solve(budget=600).impl
     panel = 32 * 512 // PER_LINE
     lines = {o: lines for o, lines, _ in prefetched(generate(impl).text)}["a"]
     assert lines == set(range(panel, panel + len(lines)))

@@ -276,7 +276,7 @@ def expected(case: Case, inputs: Sequence[Array]) -> list[Array]:
 def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]]:
     """The dimensions that semantics take each operand with: for maps, all that the output has."""
     operands = [o.dims for o in operation.operands]
-    if operation.name == "MatmulAccum":
+    if operation.name in ("Matmul", "MatmulAccum"):
         lead = operation.dims[:-3]
         return [(*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n")]
     if operation.name == "GroupedConvAccum":
