@@ -179,7 +179,7 @@ class RuleRecorder:
         dtypes: tuple[DType, ...] | None,
         record: Callable[[Any, Batch], RecordedRule],
     ) -> RecordedRule | None:
-        """What is recorded for these dtypes, or any; None if it cannot be traced."""
+        """The rule for these dtypes, or for any, recorded once; None if it cannot be traced."""
         if (key, dtypes) not in self._rules:
             rule = None
             try:

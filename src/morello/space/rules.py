@@ -68,11 +68,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     """
     operation = kind.operation
     primitive = operation.primitive
-    by_two = False
-    if primitive and dim in primitive.tiled_lowered and not groups_share(kind, target):
-        by_two = sums_by_two(kind, target)
-        if not by_two:
-            return
+    as_rows = primitive and dim in primitive.tiled_lowered and not groups_share(kind, target)
+    if as_rows and not sums_by_two(kind, target):
+        return
     lowered, rows = operation.lowers_to is not None, _rows_before(operation, dim)
     loops: list[Rules] = []
     if operation.may_cut(dim):
@@ -84,13 +82,12 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     for group in loops:
-        if by_two:
-            yield replace(group, guard=_of_held_columns(target.registers, group.guard))
+        guard = group.guard
+        if as_rows:
+            guard = _of_held_columns(target.registers, guard)
         elif rows:
-            nearest = target.nearest if lowered else 0
-            yield replace(group, guard=_of_single(rows, nearest, group.guard))
-        else:
-            yield group
+            guard = _of_single(rows, target.nearest if lowered else 0, guard)
+        yield replace(group, guard=guard)
 
 
 def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
