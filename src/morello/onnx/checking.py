@@ -93,13 +93,13 @@ def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:
                 f"there are no random {each.type} for the input {each.name}"
             ) from None
         shape = [size if isinstance(size, int) else 1 for size in each.shape]
-        if dtype.kind == "f":
-            arrays[each.name] = np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
-        else:
-            numbers = np.asarray(generator.integers(0, 2, shape))
-            arrays[each.name] = (numbers.astype(str) if dtype.kind == "O" else numbers).astype(
-                dtype
-            )
+        floating = dtype.kind == "f"
+        values = np.asarray(
+            generator.uniform(-1, 1, shape) if floating else generator.integers(0, 2, shape)
+        )
+        if dtype.kind == "O":
+            values = values.astype(str)
+        arrays[each.name] = values.astype(dtype)
     return arrays
 
 
