@@ -52,7 +52,7 @@ def conv(x: Node, filters: Node, stride: int = 1, padding: int = 0, **more: int)
 
 
 def after(output: Node) -> Graph:
-    """What becomes of the graph of an output; its values must stay."""
+    """The graph of an output, rewritten; checks that its values are the same."""
     nodes = Graph((), (output,)).nodes
     inputs = tuple(node for node in nodes if not node.inputs and node.dtype in (U8, I8))
     graph = Graph(inputs, (output,))

@@ -39,7 +39,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelProto:
 
 
 def _infos(model: ModelProto) -> Iterator[ValueInfoProto]:
-    """What a model says of the types of its values."""
+    """The inputs, outputs and values of a graph, with the types that the model states."""
     yield from (*model.graph.input, *model.graph.output, *model.graph.value_info)
 
 
