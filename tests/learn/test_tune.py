@@ -275,6 +275,12 @@ def test_annealing_finds_low_energies_and_keeps_below_a_cost() -> None:
 # ---- what is kept
 
 
+@pytest.fixture(autouse=True)
+def _own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test keeps trials in a folder of its own: tests of one Spec may run in any order."""
+    monkeypatch.setattr(tune_command, "trials_folder", lambda: tmp_path / "trials")
+
+
 @pytest.fixture
 def faster(learned: Tuning) -> Tuning:
     """What was found, as if another program than the first choice were twice as fast."""
