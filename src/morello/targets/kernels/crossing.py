@@ -21,14 +21,20 @@ LOAD_ACROSS = 1.0
 
 
 def crossing(batch: Batch, operand: int, width: int) -> Column:
-    """The mean cycles more for each register of `width` elements of an operand, by row.
+    """The mean cycles more for each register of `width` elements of an operand, by row."""
+    cycles: Column = LOAD_ACROSS * crossed(batch, operand, width)
+    return cycles
+
+
+def crossed(batch: Batch, operand: int, width: int) -> Column:
+    """The share of registers of `width` elements of an operand that lie in two lines, by row.
 
     Runs begin at multiples of `Placement.step`, at each as often as at others.
     """
     held = width * batch.dtypes[operand].bytes
     step = batch.placements.step(batch.codes[operand], most=held)
-    cycles: Column = LOAD_ACROSS * (held - step) / LINE_BYTES
-    return cycles
+    share: Column = (held - step) / LINE_BYTES
+    return share
 
 
 def rows_cross_lines(batch: Batch, operand: int, dim: str) -> Bools:

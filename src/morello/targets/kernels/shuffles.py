@@ -13,8 +13,12 @@ from morello.ir.dtype import BF16, F32, DType
 from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import move
 from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.kernels.crossing import crossed
 from morello.targets.kernels.moves import LOAD, STORE
 from morello.targets.target import Column, Condition, LeafKernel
+
+STORE_ACROSS = 6.0
+"""Cycles more of a store that crosses lines, if the next one is to another row."""
 
 
 def transpose(dtype: DType, n: int, cycles: float) -> LeafKernel:
@@ -33,10 +37,13 @@ def transpose(dtype: DType, n: int, cycles: float) -> LeafKernel:
         reason = "src and dst must lie along different ones of the two dimensions"
         yield Condition(transposes, reason)
 
+    def cost(s: Batch) -> Column:
+        return cycles + STORE_ACROSS * n * crossed(s, 1, n)
+
     return LeafKernel(
         f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_{dtype.bytes}_{n}(&{{src}}, {{src_rows}}, &{{dst}}, {{dst_rows}});",
-        lambda src: src, applies, lambda s: cycles, registers=n, group="shuffles",
+        lambda src: src, applies, cost, registers=n, group="shuffles",
     )  # fmt: skip
 
 
