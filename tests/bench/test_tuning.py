@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import fusion, tuning
 from benchmarks.cuts import CutTiming, Row
-from benchmarks.tuning import compare
+from benchmarks.tuning import Spent, compare
 from morello import api
 from morello.learn.choosers import ORDERS, Order
 from morello.learn.label import Labels
@@ -19,17 +19,20 @@ IMPL, _ = api.implement("f32[4,4] @ f32[4,4]", target="avx2")
 
 
 def tuned(*ratios: float) -> Tuning:
-    """One program a second, of which the first is the search's first choice."""
+    """One program in two seconds, of which one on hardware; first the search's first choice."""
     none = Labels.none(cold=False)
-    trials = [Trial(IMPL, ratio, float(n), none) for n, ratio in enumerate((1.0, *ratios), start=1)]
+    trials = [
+        Trial(IMPL, ratio, float(n), 2.0 * n, none)
+        for n, ratio in enumerate((1.0, *ratios), start=1)
+    ]
     return Tuning(1e-3, tuple(trials), 0, float(len(trials)), 10.0, 0.0)
 
 
 def test_time_counts_until_a_program_is_as_good_as_the_best_of_all_orders() -> None:
     ways = compare({"learned": tuned(0.8, 0.5), "affine": tuned(0.7, 0.6), "random": tuned(0.509)})
-    assert ways["learned"].reached_s == 3.0
-    assert ways["affine"].reached_s is None and ways["affine"].at_least_s == 3.0
-    assert ways["random"].reached_s == 2.0 and ways["random"].programs == 2
+    assert ways["learned"].reached == Spent(3.0, 6.0)
+    assert ways["affine"].reached is None and ways["affine"].at_least == Spent(3.0, 10.0)
+    assert ways["random"].reached == Spent(2.0, 4.0) and ways["random"].programs == 2
 
 
 def test_the_report_of_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -41,8 +44,10 @@ def test_the_report_of_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(tuning, "tune", tune)
     assert tuning.main(["f32[4,4] @ f32[4,4]", "nonsense", "--out", str(tmp_path)]) == 0
     text = (tmp_path / "tuning.md").read_text()
-    assert "| f32[4,4] @ f32[4,4] | 2.0, 0.50 | 4.0, 0.50 | > 2.0, 0.90 |" in text
-    assert "0.50 times the hardware time of affine" in text and {*ORDERS} == {*found}
+    cells = "2.0, 4.0, 0.50 | 4.0, 8.0, 0.50 | > 2.0, 10.0, 0.90"
+    assert f"| f32[4,4] @ f32[4,4] | {cells} |" in text
+    assert "0.50 times the hardware time of affine, and 0.50 times the wall time." in text
+    assert {*ORDERS} == {*found}
 
 
 def test_the_report_of_fusion(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ Edges = tuple[int, ...]
 """A program of a walker's graph: its rewrites in pre-order, by number."""
 
 CHAINS = 12
-STEPS = 20
+STEPS = 6
 HOTTEST, COLDEST = 0.3, 0.01
 """Temperatures at the first and the last step, in differences of energy."""
 

@@ -56,6 +56,10 @@ class Chooser(Protocol):
         """The next programs, the most promising first; none if there are no more."""
         ...
 
+    def look_further(self) -> None:
+        """Look for more programs for later choices, while those chosen are compiled."""
+        ...
+
     def learn(self, impl: Impl, seconds: float) -> None:
         """Record the measured seconds of a call of a program."""
         ...
@@ -72,6 +76,9 @@ class ByAffineCost:
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
 
+    def look_further(self) -> None:
+        pass
+
     def learn(self, impl: Impl, seconds: float) -> None:
         self._new(impl)
 
@@ -86,6 +93,9 @@ class AtRandom:
 
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
+
+    def look_further(self) -> None:
+        pass
 
     def learn(self, impl: Impl, seconds: float) -> None:
         self._new(impl)

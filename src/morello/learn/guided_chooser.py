@@ -6,7 +6,7 @@ Its predictions are corrected by what was measured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import log
@@ -21,6 +21,7 @@ from morello.learn.choosers import program, random_programs, walker_of, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
+from morello.search.sample import Walker
 from morello.search.session import Session
 from morello.search.structure import Structure, structure
 
@@ -45,77 +46,101 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Scored:
-    """A program, and the predicted logarithm of its seconds.
-
-    `edges` are its edges in the walker's graph; empty if the graph lacks one of them.
-    """
+    """A program, and the predicted logarithm of its seconds."""
 
     impl: Impl
     predicted: float
     structure: Structure
-    edges: Edges
 
 
 class ByPrediction:
-    """Chooses those predicted fastest: of the search's choices, then of all programs so far.
+    """Chooses the search's first choices, then those predicted fastest of all programs so far.
 
-    Annealing adds programs, from the fastest of those measured and of those predicted. Some are
-    drawn at random, and annealing starts from these as well if they are fast.
+    What takes seconds is done by `look_further`, while programs are compiled: at first it predicts
+    more of the search's choices, later what annealing visits, from the fastest of those measured
+    and of those predicted. From then on some are drawn at random, and annealing starts from these
+    as well if they are fast.
     """
 
     def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
-        """Annealing ends at `ends`, of `time.monotonic`; each search may take half of the time."""
+        """Annealing ends at `ends`, of `time.monotonic`; searches may take parts of the time."""
         self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        self._walker = walker_of(session, random, watch(ends, WALKER_SHARE))
-        self._drawn = random_programs(session, self._walker, self._new)
-        self._scored_edges: dict[Edges, Scored] = {}
-        self._given: dict[int, Scored] = {}
-        self._measured: list[tuple[float, Scored]] = []
         others = islice(session.candidates(watch(ends, CHOICES_SHARE)), CANDIDATES)
-        first = [list(session.decisions), *others]
-        edges = [(self._walker and self._walker.edges(decisions)) or [] for decisions in first]
-        self._left = self._scored(
-            [program(session, decisions) for decisions in first], [tuple(e or ()) for e in edges]
-        )
-        self._started = False
+        self._others = (program(session, decisions) for decisions in others)
+        self._first: list[Impl] = []
+        self._scored: dict[int, Scored] = {}
+        self._measured: list[tuple[float, Impl]] = []
+        self._left: list[Scored] = []
+        self._steps = iter((self._predict_others, self._begin_walks))
+        self._walker: Walker | None = None
+        self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
+        self._walks: dict[int, Edges] = {}
+        self._by_walk: dict[Edges, Scored] = {}
 
     def choose(self, count: int) -> list[Impl]:
-        pairs = [
-            (logarithm - scored.predicted, scored.structure) for logarithm, scored in self._measured
-        ]
+        if not self._first:
+            self._first = list(islice(filter(self._new, self._others), count))
+            if self._first:
+                return self._first
+        results = self._results()
         self._correction = TraitErrors(
-            [traits for _, traits in pairs], [error for error, _ in pairs]
+            [scored.structure for _, scored in results],
+            [logarithm - scored.predicted for logarithm, scored in results],
         )
         drawn = list(islice(self._drawn, count // EXPLORE))
         for _ in range(ATTEMPTS):
-            if self._started:
-                self._anneal()
-            self._started = True
             if chosen := self._best(count - len(drawn)):
                 break
-        random = self._scored([impl for impl, _ in drawn], [edges for _, edges in drawn])
-        chosen += random
-        self._given |= {id(scored.impl): scored for scored in chosen}
-        return [scored.impl for scored in chosen]
+            self.look_further()
+        random = self._predicted([impl for impl, _ in drawn])
+        self._keep_walks(random, [edges for _, edges in drawn])
+        return [scored.impl for scored in (*chosen, *random)]
+
+    def look_further(self) -> None:
+        next(self._steps, self._anneal)()
 
     def learn(self, impl: Impl, seconds: float) -> None:
-        scored = self._given.pop(id(impl), None)
-        if scored is None:
+        if id(impl) not in self._scored:
             self._new(impl)
-            edges = self._walker and self._walker.edges(impl.decisions())
-            (scored,) = self._scored([impl], [tuple(edges or ())])
-        self._measured.append((log(seconds), scored))
+        self._measured.append((log(seconds), impl))
 
-    def _scored(self, impls: Sequence[Impl], edges: Sequence[Edges]) -> list[Scored]:
-        if not impls:
-            return []
-        predicted = np.log(self._predictor.seconds(impls)).tolist()
-        triples = zip(impls, predicted, edges, strict=True)
-        result = [Scored(impl, p, structure(impl), own) for impl, p, own in triples]
-        self._scored_edges |= {scored.edges: scored for scored in result if scored.edges}
-        return result
+    def _results(self) -> list[tuple[float, Scored]]:
+        """The programs measured so far, each with the logarithm of its seconds."""
+        self._predicted([impl for _, impl in self._measured])
+        return [(logarithm, self._scored[id(impl)]) for logarithm, impl in self._measured]
+
+    def _predicted(self, impls: Sequence[Impl]) -> list[Scored]:
+        """Programs with their predictions, each of which is made once."""
+        if new := [impl for impl in impls if id(impl) not in self._scored]:
+            logarithms = np.log(self._predictor.seconds(new)).tolist()
+            for impl, logarithm in zip(new, logarithms, strict=True):
+                self._scored[id(impl)] = Scored(impl, logarithm, structure(impl))
+        return [self._scored[id(impl)] for impl in impls]
+
+    def _predict_others(self) -> None:
+        """Predict more of the search's choices, and those that are measured first."""
+        self._predicted(self._first)
+        self._left = self._predicted([*self._others])
+
+    def _begin_walks(self) -> None:
+        """Make the graph that random programs and mutations are taken from, and anneal."""
+        self._walker = walker_of(self._session, self._random, watch(self._ends, WALKER_SHARE))
+        if self._walker is None:
+            return
+        self._drawn = random_programs(self._session, self._walker, self._new)
+        known = [*self._scored.values()]
+        walks = [self._walker.edges(scored.impl.decisions()) for scored in known]
+        self._keep_walks(known, [tuple(edges or ()) for edges in walks])
+        self._anneal()
+
+    def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Edges]) -> None:
+        """Record the edges of programs in the walker's graph; none if it lacks one of them."""
+        for scored, edges in zip(programs, walks, strict=True):
+            if edges:
+                self._walks[id(scored.impl)] = edges
+                self._by_walk[edges] = scored
 
     def _energy(self, scored: Scored) -> float:
         """The predicted logarithm of its seconds, corrected by all that was measured."""
@@ -147,20 +172,25 @@ class ByPrediction:
         """Anneal, and keep all programs that it visits."""
         if self._walker is None:
             return
-        fastest = [scored for _, scored in sorted(self._measured, key=lambda pair: pair[0])]
-        promising = sorted(self._scored_edges.values(), key=self._energy)
+        fastest = [scored for _, scored in sorted(self._results(), key=lambda pair: pair[0])]
+        promising = sorted(self._by_walk.values(), key=self._energy)
         starts = [
             edges
             for order in (fastest, promising)
-            for edges in islice((scored.edges for scored in order if scored.edges), CHAINS // 2)
+            for edges in islice(filter(None, map(self._walk_of, order)), CHAINS // 2)
         ]
         if starts:
             most = WORTH * self._session.cost
             anneal(self._walker, starts, most, self._energies, self._random, self._ends)
 
+    def _walk_of(self, scored: Scored) -> Edges | None:
+        return self._walks.get(id(scored.impl))
+
     def _energies(self, programs: Sequence[Edges]) -> list[float]:
         assert self._walker is not None
-        fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._scored_edges]
+        fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._by_walk]
         impls = [program(self._session, self._walker.rewrites(list(edges))) for edges in fresh]
-        self._left += self._scored(impls, fresh)
-        return [self._energy(self._scored_edges[edges]) for edges in programs]
+        mutations = self._predicted(impls)
+        self._keep_walks(mutations, fresh)
+        self._left += mutations
+        return [self._energy(self._by_walk[edges]) for edges in programs]

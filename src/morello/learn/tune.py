@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf, isnan
 from random import Random
@@ -84,12 +85,14 @@ class Enough:
 class Trial:
     """A correct program and its time, as a multiple of the first choice's, timed with it.
 
-    `labels` are all its times, and `hardware_s` the seconds that programs had run until then.
+    `labels` are all its times, `hardware_s` the seconds that programs had run until then, and
+    `seconds` those since tuning began.
     """
 
     impl: Impl
     ratio: float
     hardware_s: float
+    seconds: float
     labels: Labels
 
 
@@ -238,7 +241,7 @@ class _Run:
                 f"after {FIRST_S:.0f} s; make the sizes smaller."
             )
         self._alone_s = self._each_s = built - started + self._hardware_s
-        self._trials = [Trial(first, 1.0, self._hardware_s, labels)]
+        self._trials = [Trial(first, 1.0, self._hardware_s, monotonic() - began, labels)]
 
     def so_far(self) -> Tuning:
         """The results so far."""
@@ -284,7 +287,7 @@ class _Run:
                 new |= zip([id(x.impl) for x in alone], timed_again, strict=True)
             trials = [(trial, new.get(id(trial.impl), trial)) for trial in self._trials]
             self._trials = [
-                replace(later, hardware_s=trial.hardware_s)
+                replace(later, hardware_s=trial.hardware_s, seconds=trial.seconds)
                 for trial, later in trials
                 if later is not None
             ]
@@ -296,9 +299,12 @@ class _Run:
 
         There has to be time for them, and for the finalists.
         """
-        wanted = self._limits.left([trial.ratio for trial in self._trials], self._first_s)
         time = self._ends - monotonic() - FINALISTS * self._alone_s
-        return max(0, int(min(time / self._each_s, wanted, TOGETHER)))
+        return max(0, int(min(time / self._each_s, self._wanted(), TOGETHER)))
+
+    def _wanted(self) -> float:
+        """How many programs there are to measure until it is enough."""
+        return self._limits.left([trial.ratio for trial in self._trials], self._first_s)
 
     def _measure(self, impls: Sequence[Impl], chooser: Chooser, ends: float) -> None:
         def patience(programs: Sequence[Compiled]) -> float:
@@ -307,7 +313,11 @@ class _Run:
         began = monotonic()
         tell(phase="build")
         together = -(-len(impls) // available_threads())
-        built = compiled_apart(impls, self._compiler, together, ends)
+        with ThreadPoolExecutor(1) as compiling:
+            future = compiling.submit(compiled_apart, impls, self._compiler, together, ends)
+            if self._wanted() > len(impls):
+                chooser.look_further()  # not while programs are timed: it would disturb them
+            built = future.result()
         programs = [program for program in built if program is not None]
         trials = [x for x in self._timed(programs, patience) if x is not None] if programs else []
         for trial in trials:
@@ -329,9 +339,10 @@ class _Run:
         reference = float(np.fmin.reduce(first, axis=None))
         self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
         ratios = (np.fmin.reduce(times, axis=1) / reference).tolist()
+        seconds = monotonic() - self._began
         return [
             None if isnan(ratio)
-            else Trial(program.impl, ratio, self._hardware_s, labels.rows(slice(n, n + 1)))
+            else Trial(program.impl, ratio, self._hardware_s, seconds, labels.rows(slice(n, n + 1)))
             for n, (program, ratio) in enumerate(zip(programs, ratios, strict=True))
         ]  # fmt: skip
 
