@@ -104,6 +104,7 @@ EXPRESSIONS = {
     "sign": "sign(f32[9,70])",
     "sign_int": "sign(i8[9,70])",
     "leaky_relu": "leaky_relu(f32[9,70] @ f32[70,8], f32[8])",
+    "atan2": "atan2(f32[9,70] @ f32[70,8], f32[8]) + atan(f32[8])",
     "elu": "elu(f32[9,70], 1.5)",
     "hardswish": "hardswish(f32[9,70] * 4)",
     "pow": "pow(square(f32[9,70]), -1.3) + pow(f32[70], 3)",

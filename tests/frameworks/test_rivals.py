@@ -17,7 +17,7 @@ from morello.runtime.tolerance import expected
 
 BEYOND = {
     "onnxruntime": {
-        "elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16", "quantized_matmul",
+        "atan2", "elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16", "quantized_matmul",
     },
     "jax": {"quantized_matmul"},
     "torch": {"quantized_matmul"},
@@ -29,6 +29,8 @@ EXPRESSIONS = (
     "x = f32[3,5]; gelu_tanh(x) + hardsigmoid(x) + hardswish(x) + neg(x) + reciprocal(x) + relu(x)",
     "x = f32[3,5]; round(x) + rsqrt(x) + sigmoid(x) + sign(x) + silu(x) + sin(x) + softplus(x)",
     "x = f32[3,5]; sqrt(x) - square(x) * tanh(x)",
+    "atan(f32[3,5])",
+    "atan2(f32[3,5], f32[5]) - atan2(f32[3,5], 0.5)",
     *(f"{name}(f32[3,5])" for name in ("erfc", "exp2", "expm1", "log1p", "log2")),
     "elu(f32[6,8], 0.5)",
     "relu(f32[6,8] @ f32[8,4] + f32[4])",

@@ -193,6 +193,7 @@ def test_fills_and_packs_have_no_reference(one: Operation) -> None:
 # ---- maps
 
 FORMULAS: dict[str, Callable[..., Any]] = {
+    "atan2": np.arctan2,
     "cast": lambda x: x,
     "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / np.sqrt(2))) / 2,
     "gelu_tanh": lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2,

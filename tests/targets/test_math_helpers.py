@@ -39,7 +39,7 @@ FLAGS = (
 
 ZIG = (sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined")
 
-TWO = ("max", "min")
+TWO = ("atan2", "max", "min")
 ONE = tuple(name for name in ULP if name not in TWO)
 
 GCC_WIDTHS = {"x86-64-v3": (8, 4, 1), "x86-64-v4": (16,), "native": (4, 1)}
@@ -317,7 +317,11 @@ def exact(name: str) -> Exact:
     if name == "exp_low":
         x = x[~(x > 88)]
     with np.errstate(all="ignore"):
-        true = EXACT[name](x.astype(np.float64))
+        return compared(x, EXACT[name](x.astype(np.float64)), smallest)
+
+
+def compared(x: Floats, true: Doubles, smallest: float = SMALLEST) -> Exact:
+    with np.errstate(all="ignore"):
         special = ~np.isfinite(true.astype(np.float32))
         place = np.ldexp(1.0, np.frexp(np.where(special, 1.0, true))[1] - 24)
         least = np.maximum(place, SMALLEST * 2.0**-23).astype(np.float32)
@@ -394,7 +398,21 @@ def test_odd_functions_keep_the_sign_of_zero(library: Library, name: str) -> Non
     assert found.tolist() == ([True, False] if name == "neg" else [False, True])
 
 
-@pytest.mark.parametrize("name", TWO)
+def test_angles_are_within_the_stated_error(library: Library) -> None:
+    """Of points in all quadrants, near and far, on axes and at infinity, with signs of zeros."""
+    random = np.random.default_rng(3)
+    near, far = random.standard_normal(99), np.exp2(random.uniform(-99, 99, 80))
+    values = np.concatenate([SPECIALS, near, far]).astype(np.float32)
+    y, x = (side.ravel() for side in np.meshgrid(values, values))
+    with np.errstate(invalid="ignore"):
+        true = np.arctan2(y.astype(np.float64), x.astype(np.float64))
+    found = library.apply("atan2", y, x)
+    assert 0.6 * ULP["atan2"] <= compared(y, true).errors(found).max() <= ULP["atan2"]
+    known = ~np.isnan(true)
+    np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(true)[known])
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
 def test_extrema_are_numpys(library: Library, name: str) -> None:
     random = np.random.default_rng(3).standard_normal(40).astype(np.float32)
     values = np.concatenate([SPECIALS, random])

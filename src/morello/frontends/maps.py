@@ -63,6 +63,16 @@ def leaky_relu(x: Value, slope: Value | float) -> Value:
     return binary("leaky_relu", x, slope)
 
 
+def atan2(y: Value, x: Value | float) -> Value:
+    """The angle of the point (x, y) from the positive x axis, within [-pi, pi]."""
+    return binary("atan2", y, x)
+
+
+def atan(x: Value) -> Value:
+    """The angle whose tangent is x, within [-pi/2, pi/2]."""
+    return atan2(x, 1.0)
+
+
 def elu(x: Value, alpha: float) -> Value:
     """x where it is positive, else alpha * (exp(x) - 1)."""
     return add(unary("relu", x), multiply(unary("expm1", minimum(x, 0.0)), alpha))
@@ -197,6 +207,8 @@ def unary(name: str, x: Value) -> Value:
 
 
 def binary(name: str, a: Value | float, b: Value | float) -> Value:
+    if isinstance(a, float) and name == "atan2":
+        raise MisuseError("the first argument of atan2 is a number", "make it a tensor", at=0)
     if isinstance(a, float):
         a, b = b, a  # these commute: subtract and divide rewrite a constant on the left themselves
     if isinstance(a, float):
@@ -252,7 +264,8 @@ def _unsigned(dtype: DType) -> bool:
 
 
 FUNCTIONS = (
-    add, divide, maximum, minimum, multiply, subtract, leaky_relu, elu, hardsigmoid, hardswish,
-    clip, pow, equal, not_equal, greater, greater_equal, less, less_equal, where, divide_vec,
+    add, divide, maximum, minimum, multiply, subtract, atan, atan2, leaky_relu, elu, hardsigmoid,
+    hardswish, clip, pow, equal, not_equal, greater, greater_equal, less, less_equal, where,
+    divide_vec,
 )  # fmt: skip
 """The functions of these that an expression can call, besides every one of one argument."""

@@ -99,6 +99,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
+    "atan2": np.arctan2,
     "divide": lambda a, b: a / b,
     "equal": _truth(np.equal),
     "greater": _truth(np.greater),
@@ -135,6 +136,7 @@ INTEGER_FUNCTIONS = frozenset({
 """The functions that map integers to integers."""
 
 ULP = {
+    "atan2": 1.8,
     "cos": 1.6,
     "sin": 1.6,
     "exp": 0.9,

@@ -129,6 +129,7 @@ FUNCTIONS: Functions = {
     **comparisons(jnp.result_type),
     "argmax": along(jnp.argmax),
     "argmin": along(jnp.argmin),
+    "atan": jnp.arctan,
     "attention": _attention,
     "avg_pool": _avg_pool,
     "broadcast": _broadcast,

@@ -164,6 +164,7 @@ _FUNCTIONS: Functions = {
     **comparisons(np.result_type),
     "argmax": along(np.argmax),
     "argmin": along(np.argmin),
+    "atan": np.arctan,
     "attention": _attention,
     "avg_pool": _pool("mean"),
     "broadcast": lambda x, axis, size: np.repeat(np.expand_dims(x, axis), size, axis),

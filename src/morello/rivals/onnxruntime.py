@@ -272,10 +272,10 @@ def _silu(writer: _Writer, call: NamedCall, x: str) -> str:
 
 
 _ONE = {
-    "abs": "Abs", "add": "Add", "ceil": "Ceil", "cos": "Cos", "divide": "Div", "erf": "Erf",
-    "exp": "Exp", "floor": "Floor", "hardswish": "HardSwish", "leaky_relu": "PRelu", "log": "Log",
-    "maximum": "Max", "minimum": "Min", "move": "Identity", "multiply": "Mul", "neg": "Neg",
-    "pow": "Pow", "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round",
+    "abs": "Abs", "add": "Add", "atan": "Atan", "ceil": "Ceil", "cos": "Cos", "divide": "Div",
+    "erf": "Erf", "exp": "Exp", "floor": "Floor", "hardswish": "HardSwish", "leaky_relu": "PRelu",
+    "log": "Log", "maximum": "Max", "minimum": "Min", "move": "Identity", "multiply": "Mul",
+    "neg": "Neg", "pow": "Pow", "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round",
     "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin", "softplus": "Softplus", "sqrt": "Sqrt",
     "subtract": "Sub", "take": "Gather", "tanh": "Tanh",
 }  # fmt: skip

@@ -202,9 +202,9 @@ def _segment_sum(rows: Any, ids: Any, count: int) -> Any:
 
 
 _SAME = (
-    "abs", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p", "log2",
-    "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "tanh",
-    "clip", "pow", "einsum",
+    "abs", "atan", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p",
+    "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
+    "tanh", "clip", "pow", "einsum",
 )  # fmt: skip
 """What PyTorch calls as the language does."""
 
@@ -214,6 +214,7 @@ _FUNCTIONS: Functions = {
     **{name: _truth(compare) for name, compare in COMPARISONS.items()},
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "argmin": lambda x, axis=-1: torch.argmin(x, axis),
+    "atan2": lambda y, x: torch.atan2(y, torch.as_tensor(x, dtype=y.dtype)),
     "attention": functional.scaled_dot_product_attention,
     "avg_pool": _avg_pool,
     "broadcast": _broadcast,

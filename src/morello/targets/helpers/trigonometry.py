@@ -1,9 +1,12 @@
-"""Sine and cosine of one register, as templates like those of `math`.
+"""Sine, cosine and angles of one register, as templates like those of `math`.
 
 x = n pi/2 + r with |r| <= pi/4, so that x is n quarters of a turn and a rest. Up to 2**17, pi/2 in
 three parts suffices: the first times n is exactly subtracted from x, and the others are rounded
 once each. For larger numbers, the bits of 2/pi from the place on where they matter, times the
 24 bits of x, give n modulo 4 and the rest (M. Payne and R. Hanek, 1983).
+
+An angle is that of the smaller of two sides to the larger one, at most pi/4, which a polynomial
+gives, added to 0, pi/2 or pi, or subtracted from it.
 """
 
 from __future__ import annotations
@@ -84,6 +87,27 @@ static inline $F sin_$K($F x) { return turned_$K(x, 0u); }
 """,
     "cos": """
 static inline $F cos_$K($F x) { return turned_$K(x, 1u); }
+""",
+    "atan2": """
+static inline $F atan2_$K($F y, $F x) {
+  $F height = abs_$K(y), width = abs_$K(x);
+  $F small = smaller_$K(height, width), large = max_$K(height, width);  // NaN if either is
+  $F q = pick_$K(small == large, truth_$K(large > 0.0f), small / large);  // 0 and inf as well
+  $F s = q * q;
+  $F p = affine_$K(s, 0.00292068673f, -0.0163679067f);
+  p = horner_$K(p, s, 0.0432118289f);
+  p = horner_$K(p, s, -0.0755221173f);
+  p = horner_$K(p, s, 0.106660038f);
+  p = horner_$K(p, s, -0.142110556f);
+  p = horner_$K(p, s, 0.199937731f);
+  p = horner_$K(p, s, -0.333331525f);
+  $F r = fma_$K(p * s, q, q);
+  $I steep = height > width, left = ($I)bits_$K(x) < 0;
+  $F turn = pick_$K(left, fill_$K(3.14159274f), fill_$K(0.0f));
+  turn = pick_$K(steep, fill_$K(1.57079637f), turn);
+  r = add_scaled_$K(pick_$K(steep ^ left, -r, r), turn, -2.78275354e-8f);  // pi is a bit less
+  return with_sign_$K(turn + r, y);
+}
 """,
 }
 """The functions by their names without a suffix."""

@@ -23,7 +23,7 @@ from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel
 
 CYCLES = {
-    "cos": 20.0, "sin": 20.0,
+    "atan2": 18.0, "cos": 20.0, "sin": 20.0,
     "abs": 0.5, "add": 0.5, "cast": 0.3, "ceil": 1.0, "divide": 8.0, "erf": 14.0, "erfc": 17.0,
     "exp": 6.5, "exp2": 6.5, "expm1": 7.5, "floor": 1.0, "gelu": 16.0, "gelu_tanh": 14.0,
     "leaky_relu": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5, "minimum": 1.5,
@@ -36,8 +36,8 @@ CYCLES = {
 _GROUPS: dict[str, Group] = dict.fromkeys(("divide", "reciprocal", "rsqrt", "sqrt"), "divisions")
 _GROUPS |= dict.fromkeys(
     (
-        "cos", "erf", "erfc", "exp", "exp2", "expm1", "gelu", "gelu_tanh", "log", "log1p", "log2",
-        "sigmoid", "silu", "sin", "softplus", "tanh",
+        "atan2", "cos", "erf", "erfc", "exp", "exp2", "expm1", "gelu", "gelu_tanh", "log", "log1p",
+        "log2", "sigmoid", "silu", "sin", "softplus", "tanh",
     ),
     "exponentials",
 )  # fmt: skip
