@@ -419,8 +419,13 @@ def test_functions_are_nodes(name: str) -> None:
     agrees(Map(name), (x, given(4, dtype=x.dtype)) if binary else (x,), 13, low=0.1)
 
 
+def test_angles_are_nodes_in_all_quadrants() -> None:
+    agrees(Map("atan2"), (given(3, 4), given(3, 4)), 13, low=-1.0)
+
+
 BINARY = {
     "add",
+    "atan2",
     "divide",
     "leaky_relu",
     "maximum",

@@ -149,6 +149,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "of exp and log": lambda x, y: (
         x.sinh(), x.cosh(), x.tan(), y.asinh(), (y + 1).acosh(), (y * 0.9).atanh(), y.log10(),
+        (y / 9).asin(), (x / 9).acos(), (9 * x).atan(), torch.atan2(x, 1 - y), torch.hypot(x, y),
     ),
     "diagonals": lambda x, y: (
         x.diagonal(1) * 2, x.diagonal(-2, 1, 0) * 2, (x @ y.T).diagonal().sum(),

@@ -68,6 +68,8 @@ IMAGE, TAPS = random(2, 9, 8, 4), random(3, 2, 4, 6)
 FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "abs": (lax.abs, (X,)),
     "add": (lax.add, (X, Y)),
+    "angles": (lambda x, y: (jnp.arcsin(x / 2), jnp.arccos(y / 2), jnp.arctan(x),
+                             jnp.arctan2(x, y), jnp.hypot(x, y)), (X, Y)),
     "and": (lax.bitwise_and, (B, ~B[::-1])),
     "add_int": (lax.add, (I, J)),
     "argmax": (lambda x: jnp.argmax(x, 1), (X,)),
@@ -109,6 +111,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
                (random(12, 10, 3), random(2, 5, dtype=np.int32))),
     "gather_fill": (lambda x, i: (jnp.take(x, i, 1), x[i]),
                     (random(10, 10, 3), random(7, dtype=np.int32))),
+    "hyperbolic": (lambda x: (jnp.sinh(x), jnp.cosh(x), jnp.arcsinh(x), jnp.arctanh(x / 3),
+                              jnp.arccosh(x + 4), jnp.tan(x)), (X,)),
     "iota": (lambda x: x + lax.broadcasted_iota(x.dtype, (4, 6), 1), (X,)),
     "is_finite": (lambda x: lax.is_finite(x / jnp.floor(x)), (X,)),
     "log": (lambda x: (lax.log(lax.abs(x)), lax.log1p(lax.abs(x))), (X,)),
@@ -310,7 +314,7 @@ def test_a_loop_of_what_no_operator_does_is_left_whole() -> None:
 
 
 LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
-    "atan2": (lax.atan2, (X, Y), ["atan2"]),
+    "cbrt": (lax.cbrt, (X,), ["cbrt"]),
     "base_dilation": (
         lambda x, k: lax.conv_general_dilated(x, k, (2, 1), [(1, 1)] * 2, (2, 1)),
         (random(1, 2, 5, 5), random(3, 2, 3, 3)), ["convolution"],

@@ -44,6 +44,7 @@ from morello.importers.stablehlo import StableOperation
 MAPS: Mapping[str, Callable[..., Any]] = {
     "abs": jnp.abs,
     "add": jnp.add,
+    "atan2": jnp.arctan2,
     "ceil": jnp.ceil,
     "cos": jnp.cos,
     "divide": jnp.divide,

@@ -23,6 +23,7 @@ UNARY = {
 """Functions of one tensor that graphs have as well."""
 
 BINARY = {
+    "atan2": "atan2",
     "div": "divide", "divide": "divide", "fmod": "remainder", "maximum": "maximum",
     "minimum": "minimum", "mul": "multiply", "multiply": "multiply", "true_divide": "divide",
 }  # fmt: skip
@@ -56,7 +57,9 @@ def unary(call: AtenCall) -> Node:
 def composed(call: AtenCall) -> Node:
     if call.type.dtype.itemsize > 4:  # torch is to compute it in one go
         raise call.refuse(f"of {call.type.dtype}")
-    return COMPOSED[call.name](call.map, call.build.cast(call.x, np.dtype(np.float32)))
+    given = (each for each in call.arguments.values() if isinstance(each, Node))
+    f32 = (call.build.cast(each, np.dtype(np.float32)) for each in given)
+    return COMPOSED[call.name](call.map, *f32)
 
 
 def sign(call: AtenCall) -> Node:

@@ -1,4 +1,4 @@
-"""Functions of one number that graphs lack, composed of those that they have.
+"""Functions of one or two numbers that graphs lack, composed of those that they have.
 
 In f32, each is as exact near 0, and finite as far from it, as the function itself.
 """
@@ -47,16 +47,47 @@ def _acosh(f: Apply, x: Node) -> Node:
     return f("log1p", f("add", t, roots))
 
 
+def _asin(f: Apply, x: Node) -> Node:
+    """The angle of the height x on the unit circle."""
+    return f("atan2", x, _other_side(f, x))
+
+
+def _acos(f: Apply, x: Node) -> Node:
+    """The angle of the width x on the unit circle."""
+    return f("atan2", _other_side(f, x), x)
+
+
+def _other_side(f: Apply, x: Node) -> Node:
+    """sqrt(1 - x x), as (1 - x) (1 + x), which does not cancel."""
+    return f("sqrt", f("multiply", f("add", f("neg", x), 1), f("add", x, 1)))
+
+
+def _hypot(f: Apply, a: Node, b: Node) -> Node:
+    """m sqrt(1 + (n / m)**2), with the larger side m and the smaller one n."""
+    sides = f("abs", a), f("abs", b)
+    larger, smaller = f("maximum", *sides), f("minimum", *sides)
+    some = f("minimum", smaller, _LARGEST)  # of infinities by infinity, which is NaN
+    ratio = f("divide", some, f("maximum", larger, _SMALLEST))
+    return f("multiply", larger, f("sqrt", f("add", f("square", ratio), 1)))
+
+
 def _atanh(f: Apply, x: Node) -> Node:
     """(log1p(x) - log1p(-x)) / 2."""
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
 
 
-COMPOSED: dict[str, Callable[[Apply, Node], Node]] = {
+_SMALLEST, _LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
+"""The limits of normal numbers of f32."""
+
+COMPOSED: dict[str, Callable[..., Node]] = {
+    "acos": _acos,
     "acosh": _acosh,
+    "asin": _asin,
     "asinh": _asinh,
+    "atan": lambda f, x: f("atan2", x, 1),
     "atanh": _atanh,
     "cosh": _cosh,
+    "hypot": _hypot,
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
     "sinh": _sinh,
     "tan": lambda f, x: f("divide", f("sin", x), f("cos", x)),

@@ -42,7 +42,7 @@ UFUNCS: dict[str, str] = {
     **{
         name: name
         for name in (
-            "add", "ceil", "cos", "divide", "equal", "erf", "erfc", "exp", "exp2", "expm1",
+            "add", "atan2", "ceil", "cos", "divide", "equal", "erf", "erfc", "exp", "exp2", "expm1",
             "floor", "greater", "greater_equal", "less", "less_equal", "log", "log1p", "log2",
             "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
             "multiply", "not_equal", "reciprocal", "sign", "sin", "sqrt", "square", "subtract",
@@ -87,7 +87,8 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     name = function.__name__
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
-    composed = COMPOSED.get(name.replace("arc", "a"))
+    name = name.replace("arc", "a")
+    composed = COMPOSED.get(name)
     if composed is None and name not in UFUNCS and name not in _BITWISE.values():
         raise GraphError(f"there is no operator for {name}.")
     name = UFUNCS.get(name, name)

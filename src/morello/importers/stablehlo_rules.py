@@ -34,6 +34,7 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.matching import constant, in_dtype, mapped
 from morello.importers.building import GraphBuilder
+from morello.importers.composed import COMPOSED
 from morello.importers.mlir import array_of, number, numbers, type_of
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
@@ -43,6 +44,7 @@ Rule = Callable[..., Results]
 _FLOAT_MAPS = {
     "chlo.erf": "erf",
     "chlo.erfc": "erfc",
+    "stablehlo.atan2": "atan2",
     "stablehlo.ceil": "ceil",
     "stablehlo.cosine": "cos",
     "stablehlo.divide": "divide",
@@ -135,6 +137,14 @@ def known(node: Node, most: int = 64) -> Array | None:
 def _map(operation: Any, *inputs: Node) -> Results:
     name = map_name(operation.name, inputs[0].dtype)
     return None if name is None else (apply(Map(name), *inputs),)
+
+
+def _composed(operation: Any, *inputs: Node) -> Results:
+    """Of f32, which is what the compositions are exact for."""
+    if inputs[0].dtype != np.float32:
+        return None
+    compose = COMPOSED[operation.name.partition(".")[2]]
+    return (compose(GraphBuilder().map, *inputs),)
 
 
 def _compare(operation: Any, left: Node, right: Node) -> Results:
@@ -308,6 +318,7 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
 RULES: Mapping[str, Rule] = {
     "sdy.sharding_constraint": _same,
     **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
+    **{f"chlo.{name}": _composed for name in COMPOSED},
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
@@ -326,6 +337,7 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.reshape": _reshape,
     "stablehlo.select": _select,
     "stablehlo.slice": _slice,
+    "stablehlo.tan": _composed,
     "stablehlo.transpose": _transpose,
 }
 """The rules for operations that neither reduce nor slide windows."""

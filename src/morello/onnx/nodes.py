@@ -125,6 +125,8 @@ class NodeWriter:
             case "leaky_relu":
                 below = self.add("Mul", *inputs)
                 return self.add("Where", self.add("Less", x, self._number(0, like)), below, x)
+            case "atan2":
+                return self._angle(*inputs, like)
             case "gelu":
                 inner = self.add("Erf", self.add("Mul", x, self._number(sqrt(0.5), like)))
             case "gelu_tanh":
@@ -136,6 +138,16 @@ class NodeWriter:
                 raise GraphError(f"ONNX has no operator for {operator}.")
         above = self.add("Add", inner, self._number(1, like))
         return self.add("Mul", self.add("Mul", x, self._number(0.5, like)), above)
+
+    def _angle(self, y: str, x: str, like: Node) -> str:
+        """atan(y / x), half a turn further left of 0; where y is 0 and x is not left of it, y."""
+        zero, pi_ = self._number(0, like), self._number(pi, like)
+        slope, left = self.add("Atan", self.add("Div", y, x)), self.add("Less", x, zero)
+        below = self.add("Less", y, zero)
+        half = self.add("Where", below, self.add("Neg", pi_), pi_)
+        angle = self.add("Where", left, self.add("Add", slope, half), slope)
+        flat = self.add("And", self.add("Equal", y, zero), self.add("Not", left))
+        return self.add("Where", flat, y, angle)
 
     @_write.register
     def _cast(self, operator: Cast, node: Node, *inputs: str) -> str:

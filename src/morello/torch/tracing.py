@@ -13,7 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 _APART = (
-    "addcdiv", "addcmul", "addr", "aminmax", "arccosh", "arcsinh", "arctanh", "atleast_1d",
+    "addcdiv", "addcmul", "addr", "aminmax", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "atleast_1d",
     "atleast_2d", "atleast_3d", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "block_diag", "broadcast_tensors", "cartesian_prod", "celu", "channel_shuffle", "column_stack",
     "cosine_embedding_loss", "count_nonzero", "cross_entropy_loss", "cumulative_trapezoid",

@@ -37,7 +37,9 @@ _OF_FLOATS = {
     "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sin": "sin",
     "Sqrt": "sqrt", "Tanh": "tanh",
 }  # fmt: skip
-_COMPOSED = ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh", "Tan")
+_COMPOSED = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan",
+)  # fmt: skip
 _OF_NUMBERS = {"Abs": "abs", "Neg": "neg", "Relu": "relu", "Sign": "sign"}
 _OF_TWO = {"Add": "add", "Div": "divide", "Mul": "multiply", "Sub": "subtract"}
 _COMPARISONS = {
