@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -148,10 +149,8 @@ def sliced(call: OnnxCall) -> Node:
 
 @translates("Pad")
 def pad(call: OnnxCall) -> Node:
-    """Of constants alone; a negative padding cuts off."""
+    """A negative padding cuts off."""
     x, rank = call[0], call[0].type.rank
-    if call.text("mode", "constant") != "constant":
-        raise LeftError("it repeats elements")
     pads = call.listed("pads", 1, 11)
     if pads is None:
         pads = tuple(map(int, call.attribute("paddings")))
@@ -162,6 +161,8 @@ def pad(call: OnnxCall) -> Node:
     before, after = [0] * rank, [0] * rank
     for number_of, axis in enumerate(axes):
         before[axis], after[axis] = pads[number_of], pads[number_of + len(axes)]
+    if (mode := call.text("mode", "constant")) != "constant":
+        return _mirrored(x, mode, before, after)
     filler = number(call.attribute("value", 0.0), x) if call.version < 11 else call.get(2)
     filler = number(0, x) if filler is None else filler
     kept = {
@@ -171,6 +172,24 @@ def pad(call: OnnxCall) -> Node:
     x = between(x, kept)
     low, high = (tuple(max(n, 0) for n in side) for side in (before, after))
     return op(Pad(low, high), x, filler) if any((*low, *high)) else x
+
+
+def _mirrored(x: Node, mode: str, before: Sequence[int], after: Sequence[int]) -> Node:
+    """With elements of the tensor itself: reflected, those at the edges, or those around it."""
+    for axis, ends in enumerate(zip(before, after, strict=True)):
+        most = max(x.shape[axis] - (mode == "reflect"), 0)
+        if mode not in ("reflect", "edge", "wrap") or min(ends) < 0:
+            raise LeftError(f"its mode is {mode}, with widths {ends}")
+        if not x.shape[axis] or (mode != "edge" and max(ends) > most):
+            raise LeftError(f"it repeats {max(ends)} of {x.shape[axis]} elements")
+        if any(ends):
+            numbers = constant(np.pad(np.arange(x.shape[axis]), ends, mode))  # type: ignore[call-overload]
+            x = in_few_bits(partial(_taken, axis, numbers), x)
+    return x
+
+
+def _taken(axis: int, numbers: Node, x: Node) -> Node:
+    return op(Gather(axis), x, numbers)
 
 
 @translates("Expand")
@@ -204,8 +223,7 @@ def tile(call: OnnxCall) -> Node:
 def gather(call: OnnxCall) -> Node:
     if not call[0].shape or 0 in call[0].shape:
         raise LeftError("it gathers from nothing")
-    operator = Gather(call.axis(0))
-    return in_few_bits(lambda x: op(operator, x, call[1]), call[0])
+    return in_few_bits(partial(_taken, call.axis(0), call[1]), call[0])
 
 
 @translates("GatherElements")

@@ -18,6 +18,7 @@ from morello.graph.operators import (
     Reduce,
     RmsNorm,
     Softmax,
+    Where,
 )
 from morello.importers.onnx.call import (
     INT64,
@@ -121,6 +122,35 @@ def softmax(call: OnnxCall) -> Node:
     lower = function("subtract", x, op(Reduce("max", (axis,), True), x))
     total = op(Reduce("sum", (axis,), True), function("exp", lower))
     return reshaped(function("subtract", lower, function("log", total)), shape)
+
+
+@translates("Hardmax")
+def hardmax(call: OnnxCall) -> Node:
+    """1 at the first of the largest elements along an axis, 0 elsewhere."""
+    call.floating()
+    x = call[0]
+    axis = call.axis(1 if call.version < 13 else -1)
+    shape = x.shape
+    if 0 in shape:
+        raise LeftError("its input has no elements")
+    if call.version < 13:
+        x, axis = reshaped(x, (prod(shape[:axis]), prod(shape[axis:]))), 1
+    places = along(constant(np.arange(x.shape[axis]), INT64), axis, x.type.rank)
+    first = function("equal", op(ArgReduce("max", axis, INT64, True), x), places)
+    return reshaped(op(Where(), first, number(1, x), number(0, x)), shape)
+
+
+@translates("LpNormalization")
+def lp_normalization(call: OnnxCall) -> Node:
+    """Divided by the sum of absolute values, or the root of that of squares, if it is not 0."""
+    call.floating()
+    x, order, axes = call[0], call.attribute("p", 2), (call.axis(-1),)
+    if order not in (1, 2) or 0 in x.shape:
+        raise LeftError(f"its order is {order}, of {x.type}")
+    norm = op(Reduce("sum", axes, True), function("abs" if order == 1 else "square", x))
+    norm = norm if order == 1 else function("sqrt", norm)
+    known = op(Where(), function("equal", norm, number(0, x)), number(1, x), norm)
+    return function("divide", x, known)
 
 
 @translates("LayerNormalization")
