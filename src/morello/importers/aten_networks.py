@@ -353,10 +353,23 @@ _SIMPLE_NORMS = {1: "sum", math.inf: "max", -math.inf: "min"}
 """The reductions of absolute values that norms of an order are."""
 
 
+def _of_one_dtype(product: Handler) -> Handler:
+    """The handler of a product, which is left to torch, to refuse it, for several dtypes."""
+
+    def handle(call: AtenCall) -> Node | tuple[Node, ...]:
+        given = (*call.arguments.values(), *(call["tensors"] or ()))
+        dtypes = {each.dtype for each in given if isinstance(each, Node)}
+        if len(dtypes) > 1:
+            raise call.refuse(f"of {' and '.join(sorted(map(str, dtypes)))}")
+        return product(call)
+
+    return handle
+
+
 NETWORKS: dict[str, Handler] = {
-    **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), matmul),
-    **dict.fromkeys(("addmm", "addmv", "baddbmm"), added_product),
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution"), convolution),
+    **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), _of_one_dtype(matmul)),
+    **dict.fromkeys(("addmm", "addmv", "baddbmm"), _of_one_dtype(added_product)),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution"), _of_one_dtype(convolution)),
     **{f"{kind}_pool{d}d": pooling for kind in ("avg", "max") for d in (1, 2, 3)},
     **{f"adaptive_avg_pool{d}d": adaptive_pooling for d in (1, 2, 3)},
     **dict.fromkeys(("all", "amax", "amin", "any", "mean", "prod", "sum"), reduction),
@@ -369,11 +382,11 @@ NETWORKS: dict[str, Handler] = {
     "batch_norm": batch_norm,
     "cosine_similarity": cosine,
     "cumsum": cumulative_sum,
-    "einsum": einsum,
+    "einsum": _of_one_dtype(einsum),
     "group_norm": group_norm,
     "layer_norm": layer_norm,
     **dict.fromkeys(("linalg_norm", "linalg_vector_norm"), vector_norm),
-    "linear": linear,
+    "linear": _of_one_dtype(linear),
     "rms_norm": rms_norm,
     "scaled_dot_product_attention": attention,
 }  # fmt: skip
