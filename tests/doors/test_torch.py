@@ -533,6 +533,10 @@ def test_a_kernel_is_an_operation() -> None:
     whole = torch.compile(lambda x, w: operation(x, w) + 1, backend="eager", fullgraph=True)
     assert error(whole(x, w.T), expected + 1) < F32_TOLERANCE
     torch.library.opcheck(operation, (x, w.T))
+    nowhere = x.to("meta"), w.T.to("meta")
+    assert operation(*nowhere).device == nowhere[0].device
+    with pytest.raises(CallError, match="it lies on meta, so pass one on the CPU"):
+        kernel(*nowhere)
     with torch.enable_grad(), pytest.raises(CallError, match="a kernel has no gradient"):
         operation(x.requires_grad_(), w.T).sum().backward()
 

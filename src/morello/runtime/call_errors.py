@@ -134,6 +134,9 @@ def _relayout(argument: Argument) -> str:
 def _from_object(argument: Argument, value: object) -> str:
     if getattr(value, "requires_grad", False) is True:
         return f"no gradients are computed through a kernel, so pass {argument.name}.detach()"
+    device = str(getattr(value, "device", "cpu"))
+    if not device.startswith("cpu"):
+        return f"it lies on {device}, so pass one on the CPU"
     order = ", order='F'" if argument.is_column_major and not argument.is_row_major else ""
     return f"convert with np.asarray({argument.name}, dtype={dtype_code(argument)}{order})"
 

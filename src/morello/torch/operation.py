@@ -46,8 +46,8 @@ def _operation(kernel: Kernel) -> Callable[..., Any]:
         bare(*[tensor.data_ptr() for tensor in laid], result.data_ptr())
         return result
 
-    def typed(*_: torch.Tensor) -> torch.Tensor:
-        return torch.empty(shape, dtype=dtype)
+    def typed(*tensors: torch.Tensor) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=tensors[0].device)
 
     parameters = ", ".join(f"Tensor x{n}" for n in range(len(inputs)))
     _library.define(f"{name}({parameters}) -> Tensor")
