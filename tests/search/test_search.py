@@ -22,6 +22,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
+from morello.rewrites import Overlap
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
@@ -232,6 +233,15 @@ def test_statistics_count_the_space() -> None:
     assert (full.bounded, full.exhaustive) == (0, True)
     assert pruned.bounded > 0
     assert not pruned.exhaustive
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"), [("f32[3,19] + f32[19]", 8), ("i8[3,75] + i8[75]", 32)]
+)
+def test_whole_registers_overlap_where_there_are_no_masks(text: str, whole: int) -> None:
+    decisions = solved(parse(text), AVX2).decisions
+    assert any(isinstance(step, Overlap) and step.size == whole for step in decisions)
+    assert not any(isinstance(step, Overlap) for step in solved(parse(text), AVX512).decisions)
 
 
 @pytest.mark.parametrize(("size", "width"), [(24, 16), (9, 8), (10, 5)])

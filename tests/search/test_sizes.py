@@ -24,6 +24,7 @@ from morello.space.sizes import (
     is_smooth,
     row_tile,
     steps,
+    whole_cover,
 )
 from morello.space.tiling import VECTOR
 
@@ -169,6 +170,16 @@ def test_a_cover_exceeds_its_size_by_little(size: int, panels: frozenset[int]) -
 )
 def test_the_cover_is_the_largest_tile_that_exceeds_the_size_least(size: int, tile: int) -> None:
     assert cover(size) == tile
+
+
+@given(sizes, st.sampled_from([0, 4, 8, 16, 32]))
+def test_whole_registers_cover_what_would_leave_several_elements(size: int, whole: int) -> None:
+    tile = whole_cover(size, whole)
+    assert tile == int(Sizes([size], whole=whole).whole(np.array([size]))[0])
+    if tile:
+        assert tile == whole < size and size % whole > 1 and (whole,) in steps(size, whole=whole)
+    elif 0 < whole < size <= MOST_COVERED:
+        assert size % whole <= 1
 
 
 @given(sizes, st.sampled_from([32, 64]))

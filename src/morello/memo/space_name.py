@@ -28,6 +28,7 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "panels": sorted(tiling.widths),
         "odd_even": tiling.odd_even,
         "vector": tiling.vector,
+        "whole": tiling.whole,
     }
     return json.dumps(name)
 

@@ -57,6 +57,11 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
     return groups
 
 
+def register_rules(dim: str, sizes: Sizes) -> list[Rules]:
+    """A loop over whole registers, the last of which overlaps the one before it."""
+    return [Rules(partial(has_tile, dim, sizes.whole), (SizedOverlap(dim, sizes.whole),))]
+
+
 def one_by_one(dim: str, most: int, loops: Sequence[Rules]) -> list[Rules]:
     """A loop over the elements of a dimension where there are at most so many, else these loops."""
     single = Single(most)

@@ -16,7 +16,7 @@ from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two
 from morello.space.kind import Kind
-from morello.space.loops import has_tile, loop_rules, one_by_one
+from morello.space.loops import has_tile, loop_rules, one_by_one, register_rules
 from morello.space.moves import copies_out_of_blocks, move_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
@@ -65,6 +65,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     registers, and of every second pixel of rows, whose kernels compute a pixel of the filter.
 
     All kernels compute a pixel of a window, so loops over a few are over one after the other.
+
+    Without masks, whole registers take the place of remainders, but not in products, whose tiles
+    have several, nor in copies.
     """
     operation = kind.operation
     primitive = operation.primitive
@@ -78,6 +81,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
         if primitive and operation.windows and dim in PIXELS.values():
             registers = target.levels[target.registers].capacity
             loops = one_by_one(dim, int(registers * SHORT_WINDOW), loops)
+        computes = not (operation.sums_products or operation.copies)
+        if computes and operation.may_overlap(dim) and not target.masks:
+            loops += register_rules(dim, sizes)
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))

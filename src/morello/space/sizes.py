@@ -3,7 +3,7 @@
 A *smooth* size (2^a * 3^b) is divided by 2 or 3, which reaches all its divisors. Any
 other size is first cut to a smooth tile, which leaves a remainder of any size, or covered with
 smooth tiles, of which the last two overlap. It is also divided where the parts are large tiles
-for caches, or the rows of a register tile.
+for caches, or the rows of a register tile. Without masks, whole registers cover any size, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_COVERED = 256
 
 _NO_WIDTHS: frozenset[int] = frozenset()
 
-_ROLES = "size", "depth", "smooth size", "number of a size", "cover", "rows"
+_ROLES = "size", "depth", "smooth size", "number of a size", "cover", "rows", "whole"
 
 _DENSE = 1 << 22
 """Sizes are looked up in a dense array if all are below this, otherwise by binary search."""
@@ -88,6 +88,16 @@ def cover(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) 
     return tile if size % tile and tile not in cuts(size, widths, vector) else 0
 
 
+def whole_cover(size: int, whole: int) -> int:
+    """The `whole` register that covers a size with overlap in place of a remainder; 0 if none does.
+
+    It replaces what several narrower registers, or single elements, would do. Of sizes of very
+    many registers, little remains.
+    """
+    covered = 0 < whole < size <= max(MOST_COVERED, whole * whole) and size % whole > 1
+    return whole if covered else 0
+
+
 def divides(size: int, factor: int) -> bool:
     """Whether a size is divided by a factor: always if it is smooth, otherwise into large parts.
 
@@ -123,10 +133,11 @@ def steps(
     widths: frozenset[int] = _NO_WIDTHS,
     most_rows: int = 0,
     vector: int = VECTOR,
+    whole: int = 0,
 ) -> list[tuple[int, ...]]:
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
     single = [size // f for f in FACTORS if divides(size, f)]
-    single += [tile] if (tile := cover(size, widths, vector)) else []
+    single += [tile for tile in (cover(size, widths, vector), whole_cover(size, whole)) if tile]
     return [(tile,) for tile in single] + _pieces(size, cuts(size, widths, vector), most_rows)
 
 
@@ -144,8 +155,8 @@ class Sizes:
     """All sizes that tiling reaches from those of a goal, each with a number that never changes.
 
     Sizes above one of the panel `widths` may be cut to it, so that tiles need not cut panels.
-    Register tiles have at most `rows` rows, and a long `vector` so many elements. Other sizes are
-    added when their numbers are asked for.
+    Register tiles have at most `rows` rows, and a long `vector` so many elements; registers of
+    `whole` elements have no masks. Other sizes are added when their numbers are asked for.
     """
 
     def __init__(
@@ -154,13 +165,15 @@ class Sizes:
         widths: Iterable[int] = (),
         rows: int = 0,
         vector: int = VECTOR,
+        whole: int = 0,
     ) -> None:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
-        self.most_rows, self.vector = rows, vector
+        self.most_rows, self.vector, self.register = rows, vector, whole
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
         lookups = [Lookup(role=role) for role in _ROLES]
-        self.by_number, self.depths, self._smooth, self._index, self._covers, self._rows = lookups
+        self.by_number, self.depths, self._smooth, self._index = lookups[:4]
+        self._covers, self._rows, self._whole = lookups[4:]
         self._dividing = {factor: Lookup(role=f"divided by {factor}") for factor in FACTORS}
         self._cuts = [Lookup(role=f"cut {rank}") for rank in range(MOST_CUTS)]
         self._plain = [Lookup(role=f"plain cut {rank}") for rank in range(MOST_CUTS)]
@@ -226,6 +239,12 @@ class Sizes:
         result: Ints = self._covers[numbers]
         return result
 
+    def whole(self, column: Ints) -> Ints:
+        """The register that covers each size (see `whole_cover`), 0 for sizes without one."""
+        numbers = self.numbers(column)
+        result: Ints = self._whole[numbers]
+        return result
+
     def rows(self, column: Ints) -> Ints:
         """The rows that each size may be cut to (see `row_tile`), 0 for sizes without them."""
         numbers = self.numbers(column)
@@ -271,6 +290,7 @@ class Sizes:
             lookup.set([self._divides(size, factor) for size in self._reached])
         self._rows.set([row_tile(size, self.most_rows) for size in self._reached])
         self._covers.set([self._cover(size) for size in self._reached])
+        self._whole.set([whole_cover(size, self.register) for size in self._reached])
         tiles = [self._tiles(size, self.widths)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
             column = [each[rank] if rank < len(each) else 0 for each in tiles]
@@ -298,7 +318,7 @@ class Sizes:
         return cover(size, self.widths, self.vector)
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        return steps(size, self.widths, self.most_rows, self.vector)
+        return steps(size, self.widths, self.most_rows, self.vector, self.register)
 
 
 class CoarseSizes(Sizes):

@@ -134,7 +134,7 @@ def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
     """All sizes that tiling goals can reach."""
     sizes = [size for goal in goals for size in goal[0].sizes]
     tiling = TilingTraits.of(target, *chain.from_iterable(goals))
-    return Sizes(sizes, tiling.widths, target.rows, tiling.vector)
+    return Sizes(sizes, tiling.widths, target.rows, tiling.vector, tiling.whole)
 
 
 def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:

@@ -18,18 +18,23 @@ class TilingTraits:
 
     Tiles may be cut to the `widths` of panels. `odd_even` operands are copied to row-major, as few
     kernels read them. A vector may have more than `VECTOR` elements where all are short integers.
+    Without masks, a register of all operands is filled by no fewer than `whole` elements; with
+    masks, that is 0.
     """
 
     widths: frozenset[int] = frozenset()
     odd_even: bool = False
     vector: int = VECTOR
+    whole: int = 0
 
     @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
         layouts = [placement.layout for goal in goals for placement in goal.placements]
         widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
         odd_even = any(layout.odd_even for layout in layouts)
-        return TilingTraits(widths, odd_even, max(VECTOR, widest_vector(target, *goals)))
+        register = widest_vector(target, *goals)
+        whole = 0 if target.masks else register
+        return TilingTraits(widths, odd_even, max(VECTOR, register), whole)
 
 
 def widest_vector(target: Target, *goals: Spec) -> int:
