@@ -37,8 +37,8 @@ As many as the largest block that is transposed in registers has: each of its li
 whole at once, and may be evicted afterwards.
 """
 
-SCHEDULED = 128
-"""How many instructions may wait for their operands in a core's scheduler."""
+SCHEDULED = 32
+"""How many multiply-adds may wait for their operands while a core begins the next sums."""
 
 
 @dataclass(frozen=True)
