@@ -166,6 +166,8 @@ def test_a_cover_exceeds_its_size_by_little(size: int, panels: frozenset[int]) -
         (1000, 0),
         (97, 8),
         (96, 0),
+        (136, 48),
+        (208, 0),
     ],
 )
 def test_the_cover_is_the_largest_tile_that_exceeds_the_size_least(size: int, tile: int) -> None:
@@ -180,6 +182,11 @@ def test_whole_registers_cover_what_would_leave_several_elements(size: int, whol
         assert tile == whole < size and size % whole > 1 and (whole,) in steps(size, whole=whole)
     elif 0 < whole < size <= MOST_COVERED:
         assert size % whole <= 1
+
+
+@pytest.mark.parametrize(("size", "register", "tile"), [(132, 16, 32), (132, 8, 16), (165, 8, 32)])
+def test_large_sizes_are_cut_to_two_registers_or_more(size: int, register: int, tile: int) -> None:
+    assert tile in cuts(size, whole=register if register < VECTOR else 0)
 
 
 @given(sizes, st.sampled_from([32, 64]))

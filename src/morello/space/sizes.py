@@ -46,15 +46,18 @@ def is_smooth(size: int) -> bool:
     return smooth_part(size) == size
 
 
-def cuts(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -> tuple[int, ...]:
+def cuts(
+    size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR, whole: int = 0
+) -> tuple[int, ...]:
     """The tiles that a size may be cut to, in ascending order.
 
     Any size may be cut to the panel `widths` below it. A smooth size that does not fill its last
     long vector may also be cut to the whole vectors before it. A size that is not smooth may be
     cut to its smooth part, which leaves no remainder, unless that is small. It may also be cut to
     the largest 2^a or 3 * 2^a below a small size, or below a fifth of a large one, so that the
-    loop covers most of it, but no less than a long `vector`. A tile of 3 * 2^a is at least three
-    of these: below, it does not fill as many.
+    loop covers most of it, but no less than a long `vector`, or two where a register holds one:
+    with masks, as there is no shorter `whole` register. A tile of 3 * 2^a is at least three of
+    these: below, it does not fill as many.
     """
     panels = {width for width in widths if width < size}
     if is_smooth(size):
@@ -62,7 +65,8 @@ def cuts(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -
             if size > long and size % long:
                 panels.add(size // long * long)
         return tuple(sorted(panels))
-    below = size if size <= 128 else max(size // 5, vector)
+    least = vector if whole else max(vector, 2 * VECTOR)
+    below = size if size <= 128 else max(size // 5, least)
     even = 1 << below.bit_length() - 1
     if 3 * vector <= below >= even // 2 * 3:
         even = even // 2 * 3
@@ -71,21 +75,24 @@ def cuts(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -
     return tuple(sorted(tiles | panels))
 
 
-def cover(size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR) -> int:
+def cover(
+    size: int, widths: frozenset[int] = _NO_WIDTHS, vector: int = VECTOR, whole: int = 0
+) -> int:
     """The tile, besides those that a size is cut to, that covers the size with overlap.
 
     For sizes that are not smooth, and at most `MOST_COVERED`. It is the largest 2^a or 3 * 2^a, as
     for cuts, of those whose multiples exceed the size least; but if that is by more than a
-    twelfth, a remainder is cheaper. Those that fill half a long `vector` go before others. 0 if
-    there is none.
+    twelfth, a remainder is cheaper. Those that fill half a long `vector` go before others, and
+    those that divide the size into parts of registers do not count. 0 if there is none.
     """
     powers = [1 << a for a in range(3, size.bit_length())]
     tiles = [t for p in powers for t in (p // 2 * 3, p) if t < size and (t == p or t >= 3 * vector)]
     tiles = [tile for tile in tiles if -size % tile <= size / 12]
+    tiles = [tile for tile in tiles if size % tile or tile >= (whole or vector)]
     if is_smooth(size) or size > MOST_COVERED or not tiles:
         return 0
     tile = min(tiles, key=lambda t: (2 * t < vector, -size % t, -t))
-    return tile if size % tile and tile not in cuts(size, widths, vector) else 0
+    return tile if size % tile and tile not in cuts(size, widths, vector, whole) else 0
 
 
 def whole_cover(size: int, whole: int) -> int:
@@ -137,8 +144,9 @@ def steps(
 ) -> list[tuple[int, ...]]:
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
     single = [size // f for f in FACTORS if divides(size, f)]
-    single += [tile for tile in (cover(size, widths, vector), whole_cover(size, whole)) if tile]
-    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths, vector), most_rows)
+    covers = cover(size, widths, vector, whole), whole_cover(size, whole)
+    single += [tile for tile in covers if tile]
+    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths, vector, whole), most_rows)
 
 
 def _pieces(size: int, tiles: tuple[int, ...], most_rows: int) -> list[tuple[int, ...]]:
@@ -312,10 +320,10 @@ class Sizes:
         return divides(size, factor)
 
     def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
-        return cuts(size, widths, self.vector)
+        return cuts(size, widths, self.vector, self.register)
 
     def _cover(self, size: int) -> int:
-        return cover(size, self.widths, self.vector)
+        return cover(size, self.widths, self.vector, self.register)
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
         return steps(size, self.widths, self.most_rows, self.vector, self.register)
