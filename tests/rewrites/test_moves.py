@@ -80,7 +80,7 @@ def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) 
     step = apply(Move("c", "registers", order, 8), near, target)
     registers = m * n // 8
     assert step.cost == pytest.approx(0.5 * waits * (1000 - SCHEDULED / registers))
-    few_steps = spec(m, 12, n, (L1, L1, L1))
+    few_steps = spec(m, SCHEDULED // registers, n, (L1, L1, L1))
     assert apply(Move("c", "registers", order, 8), few_steps, target).cost == 0
     whole = apply(
         Move("c", "registers", Layout(()), 8),

@@ -235,9 +235,7 @@ def test_statistics_count_the_space() -> None:
     assert not pruned.exhaustive
 
 
-@pytest.mark.parametrize(
-    ("text", "whole"), [("f32[3,19] + f32[19]", 8), ("i8[3,75] + i8[75]", 32)]
-)
+@pytest.mark.parametrize(("text", "whole"), [("f32[3,19] + f32[19]", 8), ("i8[3,75] + i8[75]", 32)])
 def test_whole_registers_overlap_where_there_are_no_masks(text: str, whole: int) -> None:
     decisions = solved(parse(text), AVX2).decisions
     assert any(isinstance(step, Overlap) and step.size == whole for step in decisions)

@@ -146,7 +146,8 @@ def steps(
     single = [size // f for f in FACTORS if divides(size, f)]
     covers = cover(size, widths, vector, whole), whole_cover(size, whole)
     single += [tile for tile in covers if tile]
-    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths, vector, whole), most_rows)
+    tiles = cuts(size, widths, vector, whole)
+    return [(tile,) for tile in single] + _pieces(size, tiles, most_rows)
 
 
 def _pieces(size: int, tiles: tuple[int, ...], most_rows: int) -> list[tuple[int, ...]]:
