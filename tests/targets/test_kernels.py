@@ -25,7 +25,13 @@ from morello.ir.rounding import Bounded
 from morello.targets import TARGETS
 from morello.targets.cpu import TILES, host_cpu
 from morello.targets.helpers.collect import used_in
-from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES, tile_helpers
+from morello.targets.helpers.tiles import (
+    BF16_TILES,
+    BYTE_TILES,
+    COLUMNS,
+    LONGEST,
+    tile_helpers,
+)
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import LeafKernel, Target
@@ -422,3 +428,24 @@ def test_the_code_of_tiles_compiles_where_it_does_not_run(tmp_path: Path) -> Non
     lines = compiled_for(target, [*tile_helpers(TILES).values(), function])
     headers = ["#include <stdint.h>", "#include <immintrin.h>"]
     compile_c("\n".join([*headers, *lines]), target, tmp_path)
+
+
+@pytest.mark.skipif(not host_cpu().has("amx_int8"), reason="needs products of tiles of bytes")
+@pytest.mark.parametrize("k", [LONGEST + 21, 16, 15])
+def test_rows_of_tiles_may_begin_inside_of_lines(k: int, tmp_path: Path) -> None:
+    m, n, (product, *_) = 37, COLUMNS + 21, BYTE_TILES
+    target = replace(avx512(X86_64_V4, PRODUCTS | TILES), arch="native")
+    places = f"a, {k}, b, {n}, 1, c, {n}, {m}, {n}, {k}, 1"
+    function = "void f(uint32_t *a, uint32_t *b, int32_t *c)"
+    lines = [*tile_helpers(TILES).values(), f"{function} {{ {product.name}({places}); }}"]
+    headers = ["#include <stdint.h>", "#include <immintrin.h>"]
+    library = compile_c("\n".join([*headers, *compiled_for(target, lines)]), target, tmp_path)
+    random = np.random.default_rng(5)
+    a = random.integers(0, 256, 64 + m * 4 * k, np.uint8)
+    a = a[(4 - a.ctypes.data) % 64 :][: m * 4 * k]
+    b = random.integers(-128, 128, (k, n, 4), np.int8)
+    c = random.integers(-99, 99, (m, n), np.int32)
+    wide = np.moveaxis(b, 2, 1).reshape(4 * k, n).astype(np.float64)
+    wanted = c + a.reshape(m, -1).astype(np.float64) @ wide
+    library.f(*(ctypes.c_void_p(x.ctypes.data) for x in (a, b, c)))
+    assert np.array_equal(c, wanted)

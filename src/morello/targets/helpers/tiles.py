@@ -3,8 +3,9 @@
 A block of two by two tiles of sums is kept in registers, so that every tile of an operand that is
 loaded serves two products. The rows of a that a block needs stay in the nearest cache if they fit,
 while b streams from the next, which hides behind products. Each call loads configurations of the
-registers for whole blocks and for those of fewer rows, columns or groups, and releases the
-registers at its end: the program around it may use AMX with another one.
+registers for whole blocks and for those of fewer rows or columns, and releases the registers at
+its end: the program around it may use AMX with another one. A tile with fewer groups, after whole
+ones, is filled up with zeros: of both operands, as 0 times infinity is no 0.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from morello.targets.helpers.vectors import scalar
 
 SIDE = 16
 """The rows of a tile, and the packed groups or sums in each row."""
+COLUMNS = 128
+"""The fewest columns of b for which rows of a that begin inside of cache lines are copied."""
+LONGEST = 1024
+"""The groups of k for which rows of a are copied at once: 128 KiB."""
 
 _ASK = """\
 // Linux lets a process use AMX once it has asked (ARCH_REQ_XCOMP_PERM); more often does no harm.
@@ -49,26 +54,73 @@ static inline void release_tiles(void) {
   __asm__ volatile("" : : : "memory");
 }"""
 
+_COPY = """\
+// Rows of groups as tiles of 16 groups of 32 rows each; the last is filled up with zeros.
+static inline void copy_tiles(uint32_t *tiles, const uint32_t *x, long step, long rows,
+    long groups) {
+  __asm__ volatile("" : : : "memory");
+  for (long p = 0; p < groups; p += 16) {
+    const __mmask16 some = groups - p < 16 ? (1 << (groups - p)) - 1 : 0xffff;
+    for (long i = 0; i < rows; ++i)
+      _mm512_store_si512(tiles + 32 * p + 16 * i,
+          _mm512_maskz_loadu_epi32(some, x + i * step + p));
+  }
+  __asm__ volatile("" : : : "memory");
+}"""
+
 _SUM = Template("""\
+// Adds products along 16 groups of k, of tiles of x 16 rows apart, and of y 16 columns apart.
+static inline void ${name}_step(const uint32_t *x, long x_step, long x_below,
+    const uint32_t *y, long y_step, long y_right, int below, int right) {
+  _tile_loadd(4, x, 4 * x_step);
+  _tile_loadd(6, y, 4 * y_step);
+  if (below) _tile_loadd(5, x + x_below, 4 * x_step);
+  if (right) _tile_loadd(7, y + y_right, 4 * y_step);
+  $product(0, 4, 6);$note
+  if (right) $product(1, 4, 7);
+  if (below) $product(2, 5, 6);
+  if (below && right) $product(3, 5, 7);
+}
+
 // Row i of a and of c is i * a_step and i * c_step elements after the first, row p of b p * b_step;
 // 16 columns of b from j on, a multiple of 16, begin j * b_next elements after those of column 0.
 static inline void $name(const uint32_t *a, long a_step, const uint32_t *b, long b_step,
     long b_next, $total *c, long c_step, long m, long n, long k, int adds) {
+  static _Thread_local _Alignas(64) uint32_t panel[32 * $longest + 32 * 16];
+  _Alignas(64) uint32_t b_rest[2 * 16 * 16] = {0};
   ask_for_tiles();
-  // whole tiles first, then one with the rest
-  for (long p0 = 0, p1; p0 < k; p0 = p1) {
-    p1 = k - p0 < 16 ? k : k / 16 * 16;
+  // rows that begin inside of lines are copied to whole ones, if enough columns use them
+  const int copies = ((uintptr_t)a | 4 * a_step) % 64 && k >= 16 && n >= $columns;
+  const long tile = k < 16 ? k : 16, most = copies ? $longest : k;
+  // whole tiles along k, and the rest after the last of them; other rests are calls of their own
+  for (long p0 = 0, p1, rest; p0 < k; p0 = p1 + rest) {
+    p1 = p0 + (k - p0 < most ? k - p0 : most) / tile * tile;
+    rest = k - p1 < tile ? k - p1 : 0;
+    uint32_t *const a_rest = copies ? panel + 32 * (p1 - p0) : panel;
     for (long i0 = 0, i1; i0 < m; i0 = i1) {
       i1 = m - i0 < 32 ? m : m / 32 * 32;
       for (long j0 = 0, j1; j0 < n; j0 = j1) {
         j1 = n - j0 < 32 ? n : n / 32 * 32;
-        const long rows = i1 - i0, columns = j1 - j0;
+        const long rows = i1 - i0 < 32 ? i1 - i0 : 32, columns = j1 - j0 < 32 ? j1 - j0 : 32;
         const int below = rows > 16, right = columns > 16, loads = adds || p0 > 0;
-        configure_tiles(rows, columns, p1 - p0);
+        const long soon = loads ? 0 : (rows * tile + p1 - p0 - 1) / (p1 - p0);
+        configure_tiles(rows, columns, tile);
         for (long i = i0; i < i1; i += 32) {
+          const uint32_t *x = a + i * a_step + p0;
+          long x_step = a_step, x_next = 16, x_below = 16 * a_step;
+          if (rest) copy_tiles(a_rest, x + p1 - p0, a_step, rows, rest);
+          if (copies) {
+            copy_tiles(panel, x, a_step, rows, p1 - p0);
+            x = panel, x_step = 16, x_next = 32 * 16, x_below = 16 * 16;
+          }
           for (long j = j0; j < j1; j += 32) {
-            const uint32_t *x = a + i * a_step, *y = b + j * b_next;
+            const uint32_t *y = b + p0 * b_step + j * b_next;
             $total *z = c + i * c_step + j;
+            if (rest) {
+              const uint32_t *w = y + (p1 - p0) * b_step;
+              copy_tiles(b_rest, w, b_step, rest, right ? 16 : columns);
+              if (right) copy_tiles(b_rest + 16 * 16, w + 16 * b_next, b_step, rest, columns - 16);
+            }
             _tile_zero(0);
             _tile_zero(1);
             _tile_zero(2);
@@ -77,16 +129,16 @@ static inline void $name(const uint32_t *a, long a_step, const uint32_t *b, long
             if (loads && right) _tile_loadd(1, z + 16, 4 * c_step);
             if (loads && below) _tile_loadd(2, z + 16 * c_step, 4 * c_step);
             if (loads && below && right) _tile_loadd(3, z + 16 * c_step + 16, 4 * c_step);
-            for (long p = p0; p < p1; p += 16) {
-              _tile_loadd(4, x + p, 4 * a_step);
-              _tile_loadd(6, y + p * b_step, 4 * b_step);
-              if (below) _tile_loadd(5, x + 16 * a_step + p, 4 * a_step);
-              if (right) _tile_loadd(7, y + 16 * b_next + p * b_step, 4 * b_step);
-              $product(0, 4, 6);$note
-              if (right) $product(1, 4, 7);
-              if (below) $product(2, 5, 6);
-              if (below && right) $product(3, 5, 7);
+            long fetched = 0;
+            for (long p = 0; p < p1 - p0; p += 16) {
+              for (const long end = fetched + soon; fetched < end && fetched < rows; ++fetched) {
+                __builtin_prefetch(z + fetched * c_step);
+                if (right) __builtin_prefetch(z + fetched * c_step + 16);
+              }
+              ${name}_step(x + p / 16 * x_next, x_step, x_below,
+                  y + p * b_step, b_step, 16 * b_next, below, right);
             }
+            if (rest) ${name}_step(a_rest, 16, 16 * 16, b_rest, 16, 16 * 16, below, right);
             _tile_stored(0, z, 4 * c_step);
             if (right) _tile_stored(1, z + 16, 4 * c_step);
             if (below) _tile_stored(2, z + 16 * c_step, 4 * c_step);
@@ -118,7 +170,12 @@ class TileProduct:
     def text(self) -> str:
         """The function in C."""
         return _SUM.substitute(
-            name=self.name, total=scalar(self.total), product=self.intrinsic, note=self.note
+            name=self.name,
+            total=scalar(self.total),
+            product=self.intrinsic,
+            note=self.note,
+            longest=LONGEST,
+            columns=COLUMNS,
         )
 
 
@@ -143,5 +200,6 @@ def tile_helpers(features: frozenset[str]) -> dict[str, str]:
         return {}
     around = {
         "ask_for_tiles": _ASK, "configure_tiles": _CONFIGURE, "release_tiles": _RELEASE,
+        "copy_tiles": _COPY,
     }  # fmt: skip
     return around | {product.name: product.text for product in products}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from morello.ir.batch import Batch
 from morello.ir.dtype import DTYPES, PACKED
-from morello.targets.helpers.tiles import SIDE, TileProduct
+from morello.targets.helpers.tiles import COLUMNS, LONGEST, SIDE, TileProduct
 from morello.targets.kernels.conditions import rows_without_gaps, unit_sizes
 from morello.targets.kernels.crossing import rows_collide, rows_cross_lines
 from morello.targets.kernels.products import unpacked
@@ -15,7 +17,7 @@ from morello.targets.target import Column, Condition, LeafKernel
 
 CONFIGURATION = 120.0
 """Cycles to load a configuration of tiles."""
-SIDES = (("m", 2 * SIDE), ("n", 2 * SIDE), ("k", SIDE))
+SIDES = (("m", 2 * SIDE), ("n", 2 * SIDE))
 """The sizes of blocks that share a configuration: smaller ones need one of their own."""
 STEP = (84.0, 47.0, 24.0)
 """Cycles of a product along k by one tile, for blocks of two by two tiles of sums, of two, of one.
@@ -29,6 +31,10 @@ SUMS_LOADED = 25.0
 """Cycles more of each tile of sums that is loaded first."""
 ACROSS = 24.0
 """Cycles more to load or store a tile whose rows are in two lines each."""
+COPIED = 100.0
+"""Cycles to copy a tile of a from the cache beyond the nearest to whole lines."""
+REST = 16.0
+"""Cycles to fill up a tile with zeros, where k is no multiple of its groups."""
 COLLIDES = (6.0, 12.0)
 """Cycles more to load a tile of a and of b whose rows share the same sets."""
 
@@ -48,9 +54,7 @@ def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
 
     def cost(s: Batch) -> Column:
         m, n, k = (-(-s.size(dim) // SIDE) for dim in ("m", "n", "k"))
-        rest_m, rest_n, rest_k = (
-            (s.size(dim) > side) & (s.size(dim) % side > 0) for dim, side in SIDES
-        )
+        rest_m, rest_n = ((s.size(dim) > side) & (s.size(dim) % side > 0) for dim, side in SIDES)
         blocks = (
             (m // 2) * (n // 2),
             (m % 2) * (n // 2) + (m // 2) * (n % 2),
@@ -59,12 +63,16 @@ def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
         steps = sum(count * step for count, step in zip(blocks, STEP, strict=True))
         across = ACROSS * rows_cross_lines(s, 2, "n")
         begun = sum(count * each for count, each in zip(blocks, SUMS, strict=True))
-        sums = (1 + rest_k) * (begun + m * n * across)
-        loaded = (SUMS_LOADED + across) * m * n * (int(adds) + rest_k)
-        loads = m * ((n + 1) // 2) * _tile_load(s, 0, "k")
+        copies = rows_cross_lines(s, 0, "k") & (s.size("k") >= SIDE) & (s.size("n") >= COLUMNS)
+        rounds = np.where(copies, -(-s.size("k") // LONGEST), 1)
+        sums = rounds * (begun + m * n * across)
+        loaded = (SUMS_LOADED + across) * m * n * (int(adds) + rounds - 1)
+        loads = m * np.where(copies, COPIED, ((n + 1) // 2) * _tile_load(s, 0, "k"))
         loads += n * ((m + 1) // 2) * _tile_load(s, 1, "n")
-        configurations = (1 + rest_m) * (1 + rest_n) * (1 + rest_k)
-        cycles: Column = CONFIGURATION * configurations + k * (steps + loads) + sums + loaded
+        rest_k = (k > 1) & (s.size("k") % SIDE > 0)
+        rests = REST * rest_k * (m + n * ((m + 1) // 2))
+        begin = CONFIGURATION * rounds * (1 + rest_m) * (1 + rest_n)
+        cycles: Column = begin + k * (steps + loads) + sums + loaded + rests
         return cycles
 
     def semantics(x: Any, y: Any, z: Any = 0) -> Any:
