@@ -137,6 +137,28 @@ def test_every_line_of_a_tile_is_prefetched_once(
         assert len(lines) == len(set(lines))
 
 
+def test_the_last_tile_of_a_loop_is_followed_by_the_first_of_the_loop_around() -> None:
+    rows, width = 4, 2 * PER_LINE
+    whole = buffer_view("x", row_major(2), (4 * rows, 3 * width))
+    tile = whole.cut(0, rows, 0, "i", 1).cut(1, width, 0, "j", 1)
+    assert isinstance(tile, MemoryView)
+    reduction = For("k", 64, 1, [], reduction=True)
+    mark = Prefetchable("x", tile, ELEMENT, False, Due.NEXT, [reduction])
+    loops = For("i", 4 * rows, rows, [For("j", 3 * width, width, [mark])])
+    (prefetch,) = (s for s in walk(with_prefetches([loops], EVEN)) if isinstance(s, Prefetch))
+    assert prefetch.wrap is not None
+    last, elements = prefetch.wrap.last, prefetch.wrap.elements
+
+    def start(view: MemoryView, i: int, j: int) -> int:
+        at = {"i": i, "j": j}
+        return view.address.constant + sum(at[v] * n for v, n in view.address.terms.items())
+
+    for i in range(0, 3 * rows, rows):
+        for j in range(0, 3 * width, width):
+            following = (i, j + width) if j + width < 3 * width else (i + rows, 0)
+            assert start(prefetch.tile, i, j) + (j == last) * elements == start(tile, *following)
+
+
 def test_a_large_product_prefetches_the_next_rows_and_those_it_copies_next() -> None:
     impl, _ = morello.implement("f32[2048,2048] @ f32[2048,2048]", target=EVEN, budget=600)
     requests = {

@@ -22,10 +22,11 @@ class Lines:
         per_run, others = self._runs()
         return per_run * math.prod(count for count, _ in others)
 
-    def place(self, number: str, called: Mapping[str, str]) -> str:
+    def place(self, number: str, called: Mapping[str, str], *more: str) -> str:
         """The first element of line `number`, a C expression, as a C lvalue.
 
-        `called` has the names in C of what the tile's address is made of.
+        `called` has the names in C of what the tile's address is made of, and `more` are C
+        expressions that are added to it.
         """
         per_run, others = self._runs()
         parts = [
@@ -37,7 +38,7 @@ class Lines:
             if count > 1:
                 parts.append(f"{number} / {before} % {count} * {step}")
             before *= count
-        return f"{called[self.tile.pointer]}[{' + '.join(parts)}]"
+        return f"{called[self.tile.pointer]}[{' + '.join([*parts, *more])}]"
 
     def _runs(self) -> tuple[int, list[tuple[int, int]]]:
         """The lines of a contiguous run, and count and stride of the runs along each dimension."""

@@ -31,6 +31,7 @@ from morello.codegen.statements import (
     Prefetchable,
     Statement,
     Turn,
+    Wrap,
     bodies,
     walk,
 )
@@ -77,12 +78,14 @@ class PrefetchRequest:
     """A tile to prefetch.
 
     `around` are the loops, inside the statements that it is prefetched in, around the reduction
-    loop that serves it: each of their iterations prefetches other lines of the tile.
+    loop that serves it: each of their iterations prefetches other lines of the tile. In the last
+    iteration of a loop, the tile of its next execution is where `wrap` says.
     """
 
     mark: Prefetchable
     tile: MemoryView
     around: tuple[For, ...] = ()
+    wrap: Wrap | None = None
 
     @property
     def lines(self) -> int:
@@ -117,7 +120,7 @@ class PrefetchRequest:
         """
         narrows = not self.around and not self.mark.written
         if narrows and (piece := _next_piece(self.tile, loop)) is not None:
-            return replace(self, tile=piece)
+            return replace(self, tile=piece, wrap=None)
         return replace(self, around=(*self.around, loop))
 
 
@@ -125,12 +128,14 @@ class PrefetchRequest:
 class _Scope:
     """The innermost loop around statements that is no reduction loop, and all requests to them.
 
+    `outer` is the loop around that one.
     Outside of all loops, `panels` are the marks of those that no statement has read yet.
     """
 
     loop: For | None = None
     requests: tuple[PrefetchRequest, ...] = ()
     panels: tuple[Prefetchable, ...] = ()
+    outer: For | None = None
 
     def inside(self, loop: For) -> _Scope:
         """The body of a loop; an innermost reduction loop serves no requests from outside of it."""
@@ -138,11 +143,11 @@ class _Scope:
             requests = [request.inside(loop) for request in self.requests]
             pieces = ((mark, _next_piece(mark.tile, loop)) for mark in self.panels)
             requests += [PrefetchRequest(mark, piece) for mark, piece in pieces if piece]
-            return _Scope(loop, tuple(requests))
+            return _Scope(loop, tuple(requests), outer=self.loop)
         if not _reduces_inside(loop):
-            return _Scope(self.loop)
+            return _Scope(self.loop, outer=self.outer)
         around = (replace(request, around=(*request.around, loop)) for request in self.requests)
-        return _Scope(self.loop, tuple(around))
+        return _Scope(self.loop, tuple(around), outer=self.outer)
 
     def after(self, statement: Statement) -> _Scope:
         """The scope of the statements after this one, which prefetch no panel it reads."""
@@ -163,8 +168,11 @@ class _Scope:
             return replace(self, panels=(*self.panels, mark)) if weights else self
         if not _moves(mark.tile, self.loop):
             return self
-        tile = _next(mark.tile, self.loop) if mark.due is Due.NEXT else mark.tile
-        return _Scope(self.loop, (*self.requests, PrefetchRequest(mark, tile)))
+        request = PrefetchRequest(mark, mark.tile)
+        if mark.due is Due.NEXT:
+            tile = _next(mark.tile, self.loop)
+            request = replace(request, tile=tile, wrap=_wrap(mark.tile, self.loop, self.outer))
+        return replace(self, requests=(*self.requests, request))
 
 
 def _reduces_inside(loop: For) -> bool:
@@ -215,6 +223,14 @@ def _moves(tile: MemoryView, loop: For) -> bool:
 def _ahead(tile: MemoryView, loop: For) -> int:
     """The elements of memory from a tile to that of the loop's next iteration."""
     return tile.address.terms.get(loop.variable, 0) * loop.step
+
+
+def _wrap(tile: MemoryView, loop: For, outer: For | None) -> Wrap | None:
+    """From the tile after a loop's last one to the first one of the outer loop's next iteration."""
+    if outer is None or loop.start:
+        return None
+    back = tile.address.terms.get(loop.variable, 0) * loop.last + _ahead(tile, loop)
+    return Wrap(loop.variable, loop.last, _ahead(tile, outer) - back)
 
 
 def _next_piece(tile: MemoryView, loop: For) -> MemoryView | None:
@@ -316,7 +332,7 @@ class _Pass:
         locality = self._locality(Lines(request.tile, mark.element))
         return Prefetch(
             mark.operand, request.tile, mark.element, mark.written, locality,
-            tuple(turns), every, at_once,
+            tuple(turns), every, at_once, request.wrap,
         )  # fmt: skip
 
     def _locality(self, lines: Lines) -> int:

@@ -121,7 +121,9 @@ class Printer:
         first, *others = (self._turn(turn.variable, turn.step) for turn in prefetch.turns)
         weighted = zip(others, prefetch.turns[1:], strict=True)
         number = " + ".join([first, *(f"{text} * {turn.weight}" for text, turn in weighted)])
-        place = Lines(prefetch.tile, prefetch.element).place("line", self._called)
+        wrap = prefetch.wrap
+        more = [f"({self._called[wrap.variable]} == {wrap.last}) * {wrap.elements}"] if wrap else []
+        place = Lines(prefetch.tile, prefetch.element).place("line", self._called, *more)
         call = f"__builtin_prefetch(&{place}, {int(prefetch.written)}, {prefetch.locality});"
         at_once = prefetch.at_once
         if at_once > 1:

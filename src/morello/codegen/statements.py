@@ -201,12 +201,22 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Wrap:
+    """Elements further on from a tile, where a loop's variable has its `last` value."""
+
+    variable: str
+    last: int
+    elements: int
+
+
+@dataclass(frozen=True)
 class Prefetch:
     """Prefetch instructions for the lines of a tile, in turn.
 
     At the start of every `every`-th iteration of the loop that it stands in, `at_once` lines are
     prefetched. `turns` add up to how many times that was so before, the loop's own first.
     `locality` is what C's intrinsic calls so: from 0, for lines used once, to 3, for all caches.
+    In the last iteration of a loop around, the tile is where `wrap` says.
     """
 
     operand: str
@@ -217,6 +227,7 @@ class Prefetch:
     turns: Sequence[Turn]
     every: int
     at_once: int
+    wrap: Wrap | None = None
 
     @property
     def lines(self) -> float:
