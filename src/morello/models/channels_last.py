@@ -239,7 +239,7 @@ def _of_ordered_constant(call: StoredCall) -> StoredCall:
         tuple(of[d] for d in order) for of in (view.shape, view.strides, output.strides)
     )
     dense = row_major_strides(shape, 1)
-    if bool((constant.array == constant.array.flat[0]).all()) and prod(shape) > 1:
+    if constant.uniform and prod(shape) > 1:
         fastest = max(d for d, size in enumerate(shape) if size > 1)
         dense, strides = (
             tuple(step if d == fastest else 0 for d, step in enumerate(of))

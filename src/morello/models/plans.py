@@ -1,21 +1,20 @@
 """Plans that were made before, so that a later process neither groups nor places anything again.
 
-A plan says which kernels run, in which order, and where their arrays lie. It is kept for a graph
-with all its constants: what a rule makes of a graph may depend on their numbers.
+A plan says which kernels run, in which order, and where their arrays lie. Weights are no part of
+it: they are packed anew, as they are by then, and a plan is for all of the same shape. Only short
+constants are told apart by their numbers, which kernels may have in them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from morello.graph.graph import Array, Graph, Node, TensorType
+from morello.graph.graph import Graph, Node, TensorType
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.partition import GraphPartition
 from morello.graph.views import View
@@ -27,11 +26,10 @@ from morello.models.pricing import Weighing
 from morello.models.remembered import RememberedCut, cut_data, cut_of, light_of, weighing_of
 from morello.models.schedule import PlacedCall, PlacedStage, Stage, Steps, StoredCall
 from morello.questions import question
-from morello.runtime.threads import available_threads
 from morello.tables import texts
 
-MOST_BYTES = 1 << 28
-"""The most bytes of constants for which a plan is kept: to hash more takes longer than to plan."""
+SHORT = 1 << 12
+"""The most bytes of a constant whose numbers a plan may depend on."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +55,11 @@ class Plan:
 def plan_question(
     graph: Graph, given: GraphPartition | None, options: Mapping[str, Any]
 ) -> str | None:
-    """A hash of a graph with its constants, and of all else that its plan depends on.
-
-    None if its plan is not to be kept.
-    """
-    arrays = [n.operator.array for n in graph.nodes if isinstance(n.operator, Constant)]
-    if sum(array.nbytes for array in arrays) > MOST_BYTES or any(a.dtype.hasobject for a in arrays):
-        return None
-    with ThreadPoolExecutor(available_threads()) as threads:
-        digests = iter([*threads.map(_digest, arrays)])
+    """A hash of a graph, and of all else that its plan depends on; None if it is not to be kept."""
     places = graph.positions
     try:
         nodes = [
-            [
-                next(digests) if isinstance(node.operator, Constant) else _data(node.operator),
-                str(node.type),
-                [places[source] for source in node.inputs],
-            ]
+            [_data(node.operator), str(node.type), [places[source] for source in node.inputs]]
             for node in graph.nodes
         ]
     except TypeError:  # an operator of which it is not known what tells it from others
@@ -81,11 +67,6 @@ def plan_question(
     groups = given and [[places[node] for node in group.nodes] for group in given.groups]
     ends = [[places.get(node) for node in some] for some in (graph.inputs, graph.outputs)]
     return question(json.dumps(["plan", nodes, ends, groups]), options)
-
-
-def _digest(array: Array) -> str:
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return sha256(content.data).hexdigest()
 
 
 def _data(value: object) -> object:
@@ -106,6 +87,9 @@ def _data(value: object) -> object:
         return ["Foreign", value.index]
     if isinstance(value, Input):
         return ["Input"]
+    if isinstance(value, Constant) and not value.array.dtype.hasobject:
+        array = value.array
+        return ["Constant", array.tobytes().hex() if array.nbytes <= SHORT else value.uniform]
     attributes = [[each.name, _data(getattr(value, each.name))] for each in fields(value)]  # type: ignore[arg-type]  # raises TypeError for others
     return [type(value).__name__, attributes]
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
+
+_SOME = 16
+"""How many elements of an array are looked at first."""
 
 
 class _Source(Operator):
@@ -47,6 +51,13 @@ class Constant(_Source):
     @property
     def type(self) -> TensorType:  # type: ignore[override]
         return TensorType(self.array.shape, self.array.dtype)
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether there are elements, and all are equal."""
+        array = self.array
+        some = array.flat[:: max(1, array.size // _SOME)]  # of most arrays, they tell
+        return bool(some.size and (some == some[0]).all() and (array == some[0]).all())
 
     def evaluate(self, *inputs: Array) -> Array:
         return self.array

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
-
 from morello.frontends.products import Pairs
 from morello.graph.graph import Node, Operator, apply
 from morello.graph.operators import (
@@ -206,7 +204,7 @@ def _smaller(node: Node) -> Node:
         return node.inputs[0]
     if isinstance(node.operator, Constant) and node.shape:
         array = node.operator.array
-        if array.size and bool(np.all(array == array.flat[0])):
+        if node.operator.uniform:
             return constant(array.flat[0], node.dtype)
         if node.shape[0] == 1:
             return constant(array[0], node.dtype)
