@@ -110,6 +110,9 @@ _BLOCK = 64
 _MANY_BYTES = 1 << 24
 """From so many on, arrays are copied by several threads."""
 
+_PIECE_BYTES = 1 << 22
+"""About so many are copied by one of them at a time."""
+
 
 def _copy(values: Array, result: Array) -> None:
     """Copy values into an array of their dtype that may have other strides.
@@ -122,15 +125,23 @@ def _copy(values: Array, result: Array) -> None:
         read, written = part
         written[...] = read
 
-    if result.nbytes < _MANY_BYTES or len(parts) == 1:
+    if result.nbytes < _MANY_BYTES:
         for part in parts:
             copy_part(part)
         return
     from morello.runtime.threads import available_threads  # slow to import, and seldom needed
 
+    pieces = [piece for part in parts for piece in _pieces(*part)]
     with ThreadPoolExecutor(available_threads()) as threads:
-        for copied in [threads.submit(copy_part, part) for part in parts]:
+        for copied in [threads.submit(copy_part, piece) for piece in pieces]:
             copied.result()
+
+
+def _pieces(values: Array, result: Array) -> Iterator[tuple[Array, Array]]:
+    """Pieces of two arrays, cut along the longest dimension, that several threads may share."""
+    longest = result.shape.index(max(result.shape))
+    count = min(result.shape[longest], math.ceil(result.nbytes / _PIECE_BYTES))
+    return zip(*(np.array_split(each, count, longest) for each in (values, result)), strict=True)
 
 
 def _parts(values: Array, result: Array) -> Iterator[tuple[Array, Array]]:
