@@ -121,7 +121,7 @@ class RuleRecorder:
         self._limits = Limits(family.target.limits)
         self.lock = Lock()
         self.trace = Trace()
-        self.sizes = TracedSizes(self.trace, family.widths)
+        self.sizes = TracedSizes(self.trace, family.most_cuts)
         self._placements = TracedPlacements(self.trace)
         encoding = family.encoding(kind, self.sizes)
         self._encodings: dict[Operation, SpecEncoding] = {kind.operation: encoding}

@@ -19,14 +19,14 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
-    With `blocks`, operands of the goal may have odd-even layouts. Sizes may be cut to the panel
-    `widths`. With `many_dims`, tensors may have `MANY_DIMS`.
+    With `blocks`, operands of the goal may have odd-even layouts. A size may be cut to so many
+    tiles (see `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`.
     """
 
     target: Target
     relaxed: bool
     blocks: bool
-    widths: frozenset[int]
+    most_cuts: int
     many_dims: bool
 
     def encoding(self, kind: Kind, sizes: Sizes) -> SpecEncoding:

@@ -12,7 +12,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.rewrites import Divide, SizedOverlap, SizedTile
 from morello.space.guards import Guard, Rules
-from morello.space.sizes import FACTORS, Cut, Sizes
+from morello.space.sizes import FACTORS, PLAIN_CUTS, Cut, Sizes
 
 
 def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[Rules]:
@@ -30,7 +30,7 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
             size = batch.size(dim)
             tile = sizes.cut(size, rank)
             useful = tile > 0
-            if sizes.widths:
+            if sizes.most_cuts > PLAIN_CUTS:
                 useful &= sizes.cuts_to_all(size, rank) | _has_panels(batch, dim, tile)
             return useful if vectors else useful & ~sizes.is_smooth(size)
 

@@ -24,6 +24,9 @@ FACTORS = (2, 3)
 MOST_CUTS = 6
 """The most tiles that one size may be cut to."""
 
+PLAIN_CUTS = 2
+"""The most of these that are no widths of panels."""
+
 LARGE = 8 * VECTOR
 """The smallest parts that sizes are divided into although they are not smooth."""
 CUT_TO_ROWS = (16, 64)
@@ -176,7 +179,7 @@ class Sizes:
         vector: int = VECTOR,
         whole: int = 0,
     ) -> None:
-        self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
+        self.widths = frozenset(sorted(widths)[: MOST_CUTS - PLAIN_CUTS])
         self.most_rows, self.vector, self.register = rows, vector, whole
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
@@ -198,8 +201,11 @@ class Sizes:
 
     @property
     def most_cuts(self) -> int:
-        """The most tiles that any size may be cut to: those that `cuts` lists, and the widths."""
-        return 2 + len(self.widths)
+        """At least as many tiles as any size may be cut to: those of `cuts`, and the widths.
+
+        Spaces with as many have their rules in common, so it is an even number.
+        """
+        return PLAIN_CUTS + len(self.widths) + len(self.widths) % 2
 
     def __len__(self) -> int:
         return len(self._reached)
@@ -374,9 +380,13 @@ class CoarseSizes(Sizes):
 class TracedSizes(Sizes):
     """Sizes to trace rewrites with, whose trace can be run with the sizes of any goal."""
 
-    def __init__(self, trace: Trace, widths: Iterable[int]) -> None:
-        super().__init__((), widths)
-        self._trace = trace
+    def __init__(self, trace: Trace, most_cuts: int) -> None:
+        super().__init__(())
+        self._trace, self._most_cuts = trace, most_cuts
+
+    @property
+    def most_cuts(self) -> int:
+        return self._most_cuts
 
     def numbers(self, column: Ints) -> Any:
         if isinstance(column, Traced):
