@@ -109,7 +109,7 @@ def test_kernels_are_loaded_again_without_their_programs(
 ) -> None:
     monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
     goals = [parse(f"f32[{rows},16] @ f32[16,64]{{0,1}}") for rows in (8, 6)]
-    first = several.compile_each([(goal, weights) for weights in WEIGHTS for goal in goals])
+    first = several.compile_each([(goal, {"weights": w}) for w in WEIGHTS for goal in goals])
     for number, weights in enumerate(WEIGHTS):
         with monkeypatch.context() as patched:
             patched.setattr(several, "_compiled_anew", lambda *_: [])
@@ -240,7 +240,7 @@ def test_specs_without_a_text_are_searched_in_workers() -> None:
     assert isinstance(here, several._Movable)
     there = pickle.loads(pickle.dumps(here))
     assert (there, there.strides, there.names) == (spec, spec.strides, spec.names)
-    (kernel,) = several._build_there({"table": "off"}, True, 1.0, [(there, "plain")])
+    (kernel,) = several._build_there({"table": "off"}, True, 1.0, [(there, {})])
     assert isinstance(kernel, morello.Kernel) and kernel.spec == spec
 
 

@@ -55,15 +55,14 @@ def compile_all(
     """
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
-    weights = options.get("weights", "plain")
-    return compile_each([(what, weights) for what in whats], verify=verify, **options)
+    return compile_each([(what, {}) for what in whats], verify=verify, **options)
 
 
 def compile_each(
-    whats: Iterable[tuple[What, str]], *, verify: bool = True, **options: Unpack[Options]
+    whats: Iterable[tuple[What, Options]], *, verify: bool = True, **options: Unpack[Options]
 ) -> list[Kernel]:
-    """As `compile_all`, for Specs with the `weights` of each."""
-    asked = [_Asked(question(what, options | {"weights": w}), what, w) for what, w in whats]
+    """As `compile_all`, for Specs with `weights` and a `budget` of their own, if they are given."""
+    asked = [_Asked(question(what, options | own), what, own) for what, own in whats]
     known = recall_all((each.question for each in asked), verify=verify)
     with shown(options.get("progress")) as report:
         missing = [each for each in asked if each.question not in known]
@@ -81,11 +80,11 @@ def compile_each(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A Spec to compile, with weights "plain" or "constant", and its question."""
+    """A Spec to compile, with options of its own, and its question."""
 
     question: str | None
     what: What
-    weights: str
+    own: Options
 
 
 def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> list[_Result]:
@@ -96,13 +95,13 @@ def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> l
     items: dict[Hashable, tuple[_Asked, Request]] = {}
     keys: list[Hashable] = []
     for each in asked:
-        with requested(each.what, **options | {"weights": each.weights}) as request:
+        with requested(each.what, **options | each.own) as request:
             keys.append(_key(request))
         items.setdefault(keys[-1], (each, request))
     results = _compiled([*items.values()], options, verify)
     with opened(options.get("table")) as table:
         for (each, request), result in zip(items.values(), results, strict=True):
-            now = question(each.what, options | {"weights": each.weights})
+            now = question(each.what, options | each.own)
             if isinstance(result, Kernel) and each.question == now:
                 remember_answer(each.question, result, replace(request, table=table))
     kernels = dict(zip(items, results, strict=True))
@@ -150,8 +149,8 @@ def _compiled(
     processes = available_threads() if sent is not None else 1
     groups = grouped([request for _, request in items], processes)
     share = 1 / min(processes, max(len(groups), 1))
-    either = [(_movable(each.what, request.target), each.weights) for each, request in items]
-    work: SharedWork[list[tuple[What | _Movable, str]], Sequence[_Result]] = SharedWork(
+    either = [(_movable(each.what, request.target), each.own) for each, request in items]
+    work: SharedWork[list[tuple[What | _Movable, Options]], Sequence[_Result]] = SharedWork(
         [[either[number] for number in group] for group in groups],
         here=lambda some: _build(
             [(what.spec if isinstance(what, _Movable) else what, each) for what, each in some],
@@ -191,18 +190,15 @@ def _by_item(
 
 
 def _build(
-    whats: Sequence[tuple[What, str]], options: Options, verify: bool, share: float
+    whats: Sequence[tuple[What, Options]], options: Options, verify: bool, share: float
 ) -> Sequence[_Result]:
     """The kernels of Specs that are searched together, or the errors that they raised.
 
-    They are given with their weights. A search gets a share of the memory that one alone would
-    have.
+    They are given with options of their own. A search gets a share of the memory that one alone
+    would have.
     """
     with ExitStack() as stack:
-        requests = [
-            stack.enter_context(requested(what, **options | {"weights": weights}))
-            for what, weights in whats
-        ]
+        requests = [stack.enter_context(requested(what, **options | own)) for what, own in whats]
         memory = share * requests[0].budget.memory
         return build_together(
             [replace(each, budget=replace(each.budget, memory=memory)) for each in requests],
@@ -211,7 +207,7 @@ def _build(
 
 
 def _build_there(
-    options: Options, verify: bool, share: float, items: Sequence[tuple[What, str]]
+    options: Options, verify: bool, share: float, items: Sequence[tuple[What, Options]]
 ) -> Sequence[_Result]:
     """As `_build`, in a worker."""
     return _build(items, options, verify, share)

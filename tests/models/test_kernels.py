@@ -60,23 +60,32 @@ def test_what_was_priced_is_searched_for_longer_once_it_is_chosen() -> None:
     assert found(kernels)[1].gap <= 0.5
 
 
-@pytest.mark.parametrize(("gap", "budgets"), [(0.04, [9.0]), (0.1, [9.0, 100.0])])
+@pytest.mark.parametrize(
+    ("fair", "gap", "budgets"),
+    [
+        (1.0, 0.04, [9.0]), (1.0, 0.1, [9.0, 100.0]),
+        (0.3, 0.04, [18.0]), (0.2, 0.04, [36.0]), (0.01, 0.1, [100.0]),
+    ],
+)  # fmt: skip
 def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
-    gap: float, budgets: list[float], monkeypatch: pytest.MonkeyPatch
+    fair: float, gap: float, budgets: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So is what has a bound, if the program that was found may cost much more."""
+    """So is what has a bound, if the program that was found may cost much more; and what has more
+    of the arithmetic than is fair for the budget, from the beginning.
+    """
     soon: Options = {"budget": 9.0, "gap": 0.02, "threads": 1, "table": None}
     asked: list[float] = []
 
-    def compiled(specs: Sequence[tuple[What, str]], **options: Unpack[Options]) -> list[Kernel]:
+    def compiled(specs: Sequence[tuple[What, Options]], **options: Unpack[Options]) -> list[Kernel]:
         kernels = compile_each(specs, **options)
-        for kernel in kernels:
-            asked.append(options["budget"])
+        for (_, own), kernel in zip(specs, kernels, strict=True):
+            asked.append(own["budget"])
             assert kernel.statistics
-            if asked == [9.0]:
+            if len(asked) == 1:
                 kernel.statistics = replace(kernel.statistics, gap=gap)
         return kernels
 
     monkeypatch.setattr("morello.models.kernels.compile_each", compiled)
+    monkeypatch.setattr("morello.models.kernels.FAIR", fair)
     found(Kernels(soon, longer=100.0))
     assert asked == budgets

@@ -18,9 +18,10 @@ from morello.ir.dtype import BF16
 from morello.ir.primitives.winograd import winograd_input
 from morello.ir.spec import Spec
 from morello.models import CompiledGraph, compile_graph
-from morello.models.plans import MOST_BYTES, plan_question
+from morello.models.plans import SHORT, Plan, plan_question, recalled_plan
 from morello.models.reporting import program_report
 from morello.models.schedule import calls_of
+from morello.options import Options
 from morello.several import compile_each
 
 PATIENCE_S = 600.0
@@ -54,9 +55,9 @@ def test_a_program_is_cut_where_that_costs_least(
     searched: list[Spec] = []
     budgets: set[float] = set()
 
-    def counting(specs: Sequence[tuple[Spec, str]], **options: Any) -> object:
+    def counting(specs: Sequence[tuple[Spec, Options]], **options: Any) -> object:
         searched.extend(spec for spec, _ in specs)
-        budgets.add(options["budget"])
+        budgets.update(own["budget"] for _, own in specs)
         return compile_each(specs, **options)
 
     monkeypatch.setattr("morello.models.kernels.compile_each", counting)
@@ -118,7 +119,7 @@ def test_how_long_to_try_is_a_number(seconds: object) -> None:
 
 
 def test_a_plan_is_for_all_that_it_may_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers of constants, too, to the last bit."""
+    """The numbers of short constants, too, to the last bit."""
     monkeypatch.delenv("MORELLO_TABLE", raising=False)
     weights = np.random.default_rng(0).random((4, 4), np.float32)
 
@@ -140,4 +141,33 @@ def test_a_plan_is_for_all_that_it_may_depend_on(monkeypatch: pytest.MonkeyPatch
     assert None not in every
     assert len({*every}) == len(every)
     assert asked(weights.copy()) == every[0]
-    assert asked(np.zeros((4, MOST_BYTES // 16 + 1), np.float32)) is None
+
+    long = np.zeros((4, SHORT // 16 + 1), np.float32)
+    like = long.copy()
+    like[3, 3] = 1
+    assert len({asked(long), asked(long[:, 1:]), asked(like), every[0], None}) == 5
+    assert asked(like + 1) == asked(like)
+
+
+def test_a_plan_that_was_kept_is_run_with_the_weights_that_are_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("MORELLO_TABLE", raising=False)
+    random = np.random.default_rng(0)
+    rows = random.random((2, 48), np.float32)
+    kept: list[bool] = []
+
+    def recalling(*asked: Any) -> Plan | None:
+        plan = recalled_plan(*asked)
+        kept.append(plan is not None)
+        return plan
+
+    monkeypatch.setattr("morello.models.compiling.recalled_plan", recalling)
+    for _ in range(3):
+        x = apply(Input(TensorType(rows.shape, rows.dtype)))
+        weights = random.random((48, 48), np.float32)
+        graph = Graph((x,), (apply(Dot(contracted=((1, 0),)), x, apply(Constant(weights))),))
+        (result,) = compiled(graph, fuse_seconds=None)(rows)
+        np.testing.assert_allclose(result, rows.astype(float) @ weights, rtol=1e-5)
+    assert kept == [False, True, True]

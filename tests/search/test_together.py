@@ -29,11 +29,11 @@ FEW = tuple(parse(text) for text in ("f32[12,16] @ f32[16,24]", "f32[24,16] @ f3
 
 def families(goals: list[tuple[Spec, Target]]) -> list[tuple[list[Spec], Target]]:
     """The goals by family, with their targets."""
-    members: dict[Family, list[Spec]] = defaultdict(list)
+    members: dict[tuple[Family, frozenset[int]], list[Spec]] = defaultdict(list)
     for goal, target in goals:
         space = Space([(goal,)], target, goal_sizes([(goal,)], target))
-        members[space.family].append(goal)
-    return [(specs, family.target) for family, specs in members.items()]
+        members[space.family, space.sizes.widths].append(goal)
+    return [(specs, family.target) for (family, _), specs in members.items()]
 
 
 def test_costs_are_those_of_searches_alone() -> None:
@@ -61,7 +61,7 @@ def test_limits_hold_for_each(capacities: tuple[int, ...]) -> None:
 
 
 def agrees(goals: list[Spec], target: Target) -> None:
-    results = search_together([(goal,) for goal in goals], target, UNTIMED)
+    results = search_together([(goal,) for goal in goals], target, [UNTIMED] * len(goals))
     for goal, result in zip(goals, results, strict=True):
         try:
             alone = optimum(goal, target)
@@ -79,20 +79,20 @@ def test_each_goal_may_have_its_layouts(first: float, monkeypatch: pytest.Monkey
     monkeypatch.setattr(together, "FIRST", first)
     texts = ("f32[16,12] @ f32[12,32] + f32[32]", "relu(f32[5,7] @ f32[7,16])")
     goals = [tuple(with_layouts(parse(text), AVX2)) for text in texts]
-    for goal, result in zip(goals, search_together(goals, AVX2, Budget(60.0)), strict=True):
+    for goal, result in zip(goals, search_together(goals, AVX2, [Budget(60.0)] * 2), strict=True):
         assert result is not None and result.goal in goal
         assert result.cost == pytest.approx(min(optimum(spec, AVX2).cost for spec in goal))
 
 
 def test_each_is_within_the_gap() -> None:
-    results = search_together([(goal,) for goal in FEW], AVX2, Budget(gap=0.1))
+    results = search_together([(goal,) for goal in FEW], AVX2, [Budget(gap=0.1)] * 2)
     for goal, result in zip(FEW, results, strict=True):
         assert result is not None and result.statistics.gap <= 0.1
         assert result.cost <= optimum(goal, AVX2).cost * (1 + result.statistics.gap) * (1 + 1e-12)
 
 
 def test_their_statistics_add_up() -> None:
-    results = search_together([(goal,) for goal in FEW], AVX2, UNTIMED)
+    results = search_together([(goal,) for goal in FEW], AVX2, [UNTIMED] * 2)
     statistics = [result.statistics for result in results if result is not None]
     assert len(statistics) == 2
     assert (
@@ -108,8 +108,14 @@ def test_without_time_there_are_plain_programs(monkeypatch: pytest.MonkeyPatch) 
         raise BudgetError("no time is left")
 
     monkeypatch.setattr(GrowingGraph, "check", used_up)
-    assert all(search_together([(goal,) for goal in FEW], AVX2, Budget(1.0)))
+    assert all(search_together([(goal,) for goal in FEW], AVX2, [Budget(1.0)] * 2))
 
 
 def test_without_a_bound_in_time_there_are_no_programs() -> None:
-    assert search_together([(goal,) for goal in FEW], AVX2, Budget(1e-9)) == [None, None]
+    assert search_together([(goal,) for goal in FEW], AVX2, [Budget(1e-9)] * 2) == [None, None]
+
+
+def test_what_a_goal_does_not_need_is_not_for_the_others() -> None:
+    goals = [(FEW[0],), (parse("softmax(f32[64,130] @ f32[130,100])"),)]
+    few, many = search_together(goals, AVX2, [Budget(60.0), Budget(0.01)])
+    assert few and many and few.statistics.proven and not many.statistics.proven

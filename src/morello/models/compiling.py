@@ -51,8 +51,8 @@ TILE = 2
 The error of tiles of 2 is no larger than that of sums of all products.
 """
 
-LONGER = 20.0
-"""The budget of a second search for what takes much of the time, if the first left a wide gap."""
+LONGER = 24.0
+"""The budget of a search for what takes much of the time."""
 
 _WAYS: tuple[Callable[[Stage], Stage], ...] = (
     in_place_by_pixels,
@@ -183,12 +183,14 @@ def compile_partition(
     """The kernels and the order of a graph that is cut into groups.
 
     The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
-    seconds, unless they say otherwise. Without a budget, what takes a tenth of the time or more is
-    searched for once more, for 20 seconds, if it had no bound by then. `threads` are the most that
-    a kernel may run on, by default all that this process may use: a kernel that would not gain by
-    them runs on one. A group that no kernel computes is left to the framework, and if anything is,
-    so is a segment that is not worth its call (see `light`). Other groups are tried for as many
-    seconds as `fuse_seconds` say, by default 0. Raises `MorelloError`.
+    seconds, unless they say otherwise. Without a budget, searches for what has more than a
+    hundredth of all arithmetic operations may take up to 24 seconds, and what turns out to take
+    much of the time is searched for once more, for as long, if the first search was shorter and
+    left a wide gap. `threads` are the most that a kernel may run on, by default all that this
+    process may use: a kernel that would not gain by them runs on one. A group that no kernel
+    computes is left to the framework, and if anything is, so is a segment that is not worth its
+    call (see `light`). Other groups are tried for as many seconds as `fuse_seconds` say, by default
+    0. Raises `MorelloError`.
     """
     return _compiled(partition.graph, partition, framework, options, perf_counter())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from math import inf
+from collections.abc import Iterable, Mapping, Sequence
+from math import floor, inf, log2
 
 from morello.base.errors import CompileAllError
 from morello.graph.operators import Constant
@@ -15,12 +15,18 @@ from morello.models.schedule import StoredCall
 from morello.options import Options
 from morello.questions import question
 from morello.recall import recall_all
+from morello.request.constants import without_constants
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_each
 
 MUCH = 0.05
 """A kernel is worth a longer search if it may cost less by this share of the cost of all calls."""
+
+FAIR = 0.005
+"""The share of all arithmetic operations for which a search has its budget; with twice the share,
+it has twice as long.
+"""
 
 _Wanted = tuple[Spec, tuple[str, ...], str]
 """A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
@@ -32,9 +38,10 @@ class Kernels:
     def __init__(self, options: Options, longer: float = 0.0) -> None:
         """The options are those of `morello.compile`; `threads` are the most of a kernel.
 
-        A kernel that takes much of the time is searched for again, for so many seconds `longer`, if
-        its search had ended far from its bound, or without one: it may be several times as slow as
-        the cheapest.
+        With so many seconds `longer`, searches for kernels that have a large part of all arithmetic
+        operations may take more than their budget, and up to that. A kernel that turns out to take
+        much of the time is searched for again, if its search had been shorter, and had ended far
+        from its bound, or without one: it may be several times as slow as the cheapest.
         """
         self.options = options
         self._longer = longer
@@ -43,6 +50,8 @@ class Kernels:
         self._known: dict[_Wanted, Kernel | None] = {}
         self._again: set[_Wanted] = set()
         """What was searched for longer."""
+        self._operations = 0
+        """The arithmetic operations of all calls that were asked for."""
         self._asked: dict[Kernel, tuple[Spec, Options]] = {}
         """The Spec and the options that each kernel was compiled for."""
         self._recalled: list[Kernel] = []
@@ -105,15 +114,37 @@ class Kernels:
         began = time.perf_counter()
         calls = [*calls]
         missing = [*map(_wanted, self.different(calls))]
-        options = self.options if seconds is None else {**self.options, "budget": seconds}
-        self._compile(missing, options)
-        if self._longer and seconds is None:
+        if not self._longer or seconds is not None:
+            budget = self.options["budget"] if seconds is None else seconds
+            self._compile(dict.fromkeys(missing, budget))
+        else:
+            budgets = self._budgets(calls)
+            self._again |= {each for each in missing if budgets[each] == self._longer}
+            self._compile({each: budgets[each] for each in missing})
             promising = {each: self._known[each] for each in self._promising(calls)}
             self._again |= {*promising}
-            self._compile([*promising], {**self.options, "budget": self._longer})
+            self._compile(dict.fromkeys(promising, self._longer))
             for each, first in promising.items():
                 self._known[each] = _cheaper(first, self._known[each])
         self.seconds += time.perf_counter() - began
+
+    def _budgets(self, calls: Sequence[StoredCall]) -> dict[_Wanted, float]:
+        """The seconds of the searches for calls: the budget, doubled as often as is `FAIR`.
+
+        They are few numbers, so that another program's search for a kernel often has as long. Calls
+        that differ in the constants of functions alone need one search for all.
+        """
+        operations: dict[Spec, int] = defaultdict(int)
+        for call in calls:
+            operations[without_constants(call.spec)] += call.spec.flops
+        self._operations = max(self._operations, sum(operations.values()), 1)
+
+        def seconds(call: StoredCall) -> float:
+            share = operations[without_constants(call.spec)] / self._operations
+            doubled = max(0, floor(log2(share / FAIR))) if share else 0
+            return float(min(self.options["budget"] * 2**doubled, self._longer))
+
+        return {_wanted(call): seconds(call) for call in calls}
 
     def _promising(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
         """Those that may cost less by a `MUCH` of all calls, and were not searched for again."""
@@ -128,8 +159,9 @@ class Kernels:
             each for each, cycles in excess.items() if cycles >= least and each not in self._again
         ]
 
-    def _compile(self, missing: Sequence[_Wanted], options: Options) -> None:
-        """Compile these, or compile them again."""
+    def _compile(self, missing: Mapping[_Wanted, float]) -> None:
+        """Compile these, or compile them again, with searches of so many seconds."""
+        options = self.options
         alone = self._compiled(missing, {**options, "threads": 1})
         self._known |= zip(missing, alone, strict=True)
         if thread_count(options["threads"]) > 1:
@@ -138,23 +170,25 @@ class Kernels:
                 for each in missing
                 if (kernel := self._known[each]) and kernel.releases_gil
             }
-            parallel = self._compiled([*slow], options)
+            parallel = self._compiled({each: missing[each] for each in slow}, options)
             for (each, kernel), other in zip(slow.items(), parallel, strict=True):
                 self._known[each] = _cheaper(kernel, other)
 
-    def _compiled(self, wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
+    def _compiled(self, wanted: Mapping[_Wanted, float], options: Options) -> list[Kernel | None]:
         """The kernels, with None for those that cannot be compiled."""
         asked: Options = {"progress": True, **options}
+        own: list[Options] = [
+            {"weights": weights, "budget": seconds} for (_, _, weights), seconds in wanted.items()
+        ]
+        specs = [spec for spec, *_ in wanted]
         try:
-            results: Sequence[object] = compile_each(
-                [(spec, weights) for spec, _, weights in wanted], **asked
-            )
+            results: Sequence[object] = compile_each([*zip(specs, own, strict=True)], **asked)
         except CompileAllError as error:
             results = error.results
         kernels = [result if isinstance(result, Kernel) else None for result in results]
-        for (spec, _, weights), kernel in zip(wanted, kernels, strict=True):
+        for spec, given, kernel in zip(specs, own, kernels, strict=True):
             if kernel:
-                self._asked[kernel] = spec, {**asked, "weights": weights}
+                self._asked[kernel] = spec, {**asked, **given}
         return kernels
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 from math import ceil
 
 from morello.base.errors import SearchError
@@ -37,7 +36,12 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     for numbers in alike.values():
         common = _in_common(requests[numbers[0]])
         kin.setdefault(numbers[0] if common is None else common, []).append(numbers)
-    parts = [part for kinds in kin.values() for part in _parts_of(kinds, processes)]
+    size = min(MOST_TOGETHER, ceil(len(alike) / processes))
+    parts = [
+        kinds[start : start + size]
+        for kinds in kin.values()
+        for start in range(0, len(kinds), size)
+    ]
     firsts = [[requests[numbers[0]] for numbers in part] for part in parts]
     order = sorted(range(len(parts)), key=lambda n: -sum(map(_steps, firsts[n])))
     return [[number for numbers in parts[n] for number in numbers] for n in order]
@@ -46,12 +50,6 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
 def _steps(request: Request) -> int:
     """The primitives of a goal."""
     return len(request.goal.operation.components) or 1 if isinstance(request.goal, Spec) else 0
-
-
-def _parts_of(kinds: Sequence[list[int]], processes: int) -> Iterator[Sequence[list[int]]]:
-    size = min(MOST_TOGETHER, ceil(len(kinds) / processes))
-    for start in range(0, len(kinds), size):
-        yield kinds[start : start + size]
 
 
 def _in_common(request: Request) -> Hashable | None:
@@ -65,7 +63,13 @@ def _in_common(request: Request) -> Hashable | None:
     space = Space(goals, request.target, goal_sizes(goals, request.target))
     components = [each.operation for each in goal.operation.components] or [goal.operation]
     products = frozenset(each.primitive for each in components if each.is_product)
-    return space.family, products or goal.operation, frozenset(goal.dtypes), request.weights
+    return (
+        space.family,
+        space.sizes.widths,
+        products or goal.operation,
+        frozenset(goal.dtypes),
+        request.weights,
+    )
 
 
 def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
@@ -73,13 +77,12 @@ def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
 
     The search may take as long as the searches for all of them, one after the other.
     """
-    budget = requests[0].budget
     goals = [tuple(goals_of(without_constants(_goal(each)), each)) for each in requests]
-    whole = replace(budget, seconds=budget.seconds * len(goals))
     interrupts = Interrupts(requests[0].progress)
     first = interrupts.noted(requests[0])
     try:
-        results = search_together(goals, first.target, whole, first.progress)
+        budgets = [each.budget for each in requests]
+        results = search_together(goals, first.target, budgets, first.progress)
     except SearchError:  # too many sizes
         results = [None] * len(goals)
     answers: list[Answer | None] = []

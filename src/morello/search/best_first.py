@@ -20,7 +20,7 @@ from morello import engine
 from morello.base import debug
 from morello.ir.placements import Ints
 from morello.rewrites import Rewrite
-from morello.search.budget import BudgetError, Progress, Watch
+from morello.search.budget import BudgetError, Progress, Watch, clock
 from morello.search.graph import Floats, SearchGraph
 from morello.search.growing_graph import GrowingGraph, Snapshot
 from morello.search.incumbent import Incumbent, gap_to
@@ -57,11 +57,13 @@ class _Goal:
 
     `upper` is the cost of that program, and `root` the node of the goal. It is `settled` once the
     program that the stage of the search seeks is known, and has `ended` once its own is proven or
-    near enough, or the goal is proven to have none.
+    near enough, or the goal is proven to have none; or once it has a program, and no `seconds` left
+    of its own.
     """
 
     root: int
     lower: float
+    seconds: float
     upper: float = inf
     decisions: tuple[Rewrite, ...] = ()
     settled: bool = False
@@ -76,18 +78,28 @@ class _Goal:
 class BestFirst:
     """A best-first search for the cheapest programs of a space's goals.
 
-    Up to the first program of each, another watch may end it: `first`.
+    Up to the first program of each, another watch may end it: `first`. Each goal may be given
+    `seconds` of its own, which are used up by the steps that are for it, with an equal share of
+    each.
     """
 
     def __init__(
-        self, space: Space, bound: RelaxedBound, watch: Watch, first: Watch | None = None
+        self,
+        space: Space,
+        bound: RelaxedBound,
+        watch: Watch,
+        first: Watch | None = None,
+        seconds: Sequence[float] | None = None,
     ) -> None:
         self.graph = GrowingGraph(space, bound, first or watch)
         self._limits, self.watch = space.limits, watch
         self._weights = iter(WEIGHTS)
         self._weight, self._farthest = next(self._weights), NEAR
         low, roots = self.graph.values.low, self.graph.roots.tolist()
-        self._goals = [_Goal(root, float(low[root])) for root in roots]
+        self._goals = [
+            _Goal(root, float(low[root]), own)
+            for root, own in zip(roots, seconds or [inf] * len(roots), strict=True)
+        ]
         self._entries = self._tried = self._steps = 0
 
     def __str__(self) -> str:
@@ -161,7 +173,7 @@ class BestFirst:
 
     def _step(self) -> None:
         """Grow the graph once, unless that is not needed."""
-        graph, weight = self.graph, self._weight
+        graph, weight, began = self.graph, self._weight, clock()
         graph.check()
         values = graph.evaluate(weight)
         self._steps += 1
@@ -174,6 +186,7 @@ class BestFirst:
             if self._open:
                 self._next_stage()
             return
+        unsettled = goals
         nodes, distances = self._open_nodes(goals, self._farthest, weight)
         self._look(len(nodes))
         limited = [goal for goal in goals if values.complete[goal.root]]
@@ -185,6 +198,9 @@ class BestFirst:
             nodes, distances = self._open_nodes(goals, engine.INFINITE, 1.0)
         nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count * len(goals))
         self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
+        for goal in unsettled:
+            goal.seconds -= (clock() - began) / len(unsettled)
+            goal.ended |= goal.seconds < 0 and goal.upper < inf
 
     def _update(self, goal: _Goal, values: engine.Values) -> None:
         """Take over what the graph tells of a goal by now.

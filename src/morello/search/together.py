@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from morello import engine
 from morello.base.memory import return_freed, uncollected
@@ -28,21 +29,29 @@ EARLY = 0.5
 
 @uncollected()
 def search_together(
-    goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
+    goals: Sequence[Goal],
+    target: Target,
+    budgets: Sequence[Budget],
+    progress: Progress | None = None,
 ) -> list[SearchResult | None]:
     """The cheapest program of each goal; None if there is none, or none was found in the budget.
 
-    If the search ends before its time, as a goal has not even a plain program, the others are those
-    that are near enough to the cheapest.
+    Each goal has a budget, and they have its gap and its share of the memory in common. The bound
+    may take what all have; after it, what some do not need is not for the others. If the search
+    ends before its time, as a goal has not even a plain program, the others are those that are near
+    enough to the cheapest.
 
-    The goals are of one family (see `Family`), so that each has the programs that it has alone. The
-    statistics of each are an equal share of the whole search's, with the goal's own gap. Raises
-    `SearchError` if the goals have too many sizes for one search.
+    The goals are of one family (see `Family`), and their panels have the same widths, so that each
+    has the programs that it has alone. The statistics of each are an equal share of the whole
+    search's, with the goal's own gap. Raises `SearchError` if the goals have too many sizes for one
+    search.
     """
     engine.LOOPS.load()
     return_freed()  # of other searches
     began = time.perf_counter()
-    space, watch = PrunedSpace(goals, target), budget.start(progress)
+    seconds = [each.seconds for each in budgets]
+    whole = replace(budgets[0], seconds=sum(seconds))
+    space, watch = PrunedSpace(goals, target), whole.start(progress)
     with watch:
         tell(phase="bound")
         try:
@@ -50,7 +59,7 @@ def search_together(
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         tell(phase="search")
-        search = BestFirst(space.space, bound, watch, watch.part(FIRST))
+        search = BestFirst(space.space, bound, watch, watch.part(FIRST), seconds)
         incumbents = search.run(tell_best)
         undecided = [n for n, each in enumerate(incumbents) if each.undecided]
         if undecided and not watch.over:
@@ -60,13 +69,13 @@ def search_together(
             incumbents = search.run(tell_best)
     TRACE_FILE.write()
     unproven = any(each.undecided for each in incumbents) and not watch.over
-    seconds = time.perf_counter() - began
+    taken = time.perf_counter() - began
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):
         result = None
-        if incumbent.found and (not unproven or incumbent.gap <= budget.gap):
+        if incumbent.found and (not unproven or incumbent.gap <= whole.gap):
             spec, decisions = spec_and_decisions(goal, incumbent.decisions)
-            statistics = incumbent.statistics(seconds).share(len(goals))
+            statistics = incumbent.statistics(taken).share(len(goals))
             result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
         results.append(result)
     return results
