@@ -208,14 +208,14 @@ def test_a_watch_does_something_once_after_a_share_of_its_time(
     now, told, done = 100.0, list[int](), list[float]()
     monkeypatch.setattr("morello.search.budget.clock", lambda: now)
     watch = Budget(10.0).start(lambda specs, _: told.append(specs))
-    waiting = watch.after(0.1, lambda: done.append(now)).part(0.5)
-    untimed = UNTIMED.start().after(0.1, lambda: done.append(now))
+    waiting = watch.after(watch.part(0.1), lambda: done.append(now)).part(0.5)
+    untimed = UNTIMED.start().after(UNTIMED.start().part(0.1), lambda: done.append(now))
     for now in (100.5, 101.5, 102.0):
         waiting(int(now), 0)
         untimed(int(now), 0)
     assert told == [100, 101, 102]
     assert done == [101.5]
-    late = watch.after(0.1, lambda: done.append(now))
+    late = watch.after(watch.part(0.1), lambda: done.append(now))
     now = 111.0
     assert watch.over and not UNTIMED.start().over
     with pytest.raises(BudgetError):

@@ -190,12 +190,12 @@ class Watch:
         ends = now + share * max(0.0, self._ends - now)
         return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
 
-    def after(self, share: float, action: Callable[[], object]) -> Watch:
-        """The same watch, that also does something, once this share of the time left is used up.
+    def after(self, begins: Watch, action: Callable[[], object]) -> Watch:
+        """The same watch, that also does something, once the time of another is used up.
 
-        It does so once, while it is called, if the time is not used up by then.
+        It does so once, while it is called, if its own time is not used up by then.
         """
-        begins, waiting = self.part(share), [action]
+        waiting = [action]
 
         def report(specs: int, rewrites: int) -> None:
             if self._report is not None:

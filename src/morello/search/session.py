@@ -40,8 +40,9 @@ from morello.space.space import Goal
 from morello.space.tiling import TilingTraits
 from morello.targets.target import Target
 
-SOON = 0.1
-"""The share of the time after which a plain program is sought if there is none so far."""
+SOON, SOON_S = 0.1, 0.4
+"""The share of the time after which a plain program is sought if there is none so far, and the
+least seconds: it takes some tenths of a second, in which most searches find a better one."""
 
 EARLY = 0.4
 """The share of what is left after the bound for a program of few sizes, if there is none so far."""
@@ -226,13 +227,14 @@ class Session:
     def _incumbent(self, everything: bool, watch: Watch) -> Incumbent:
         """The cheapest program that is found.
 
-        Once a tenth of the time is used up without a program, those of the goal's parts are found
-        first.
+        Once a tenth of the time, or 0.4 s, is used up without a program, those of the goal's parts
+        are found first.
         """
         if everything:
             return exhaust(self._space.space, self._memo, watch)
-        parts, soon = Parts(self._specs, self.target), watch.part(SOON)
-        watched = watch.after(SOON, lambda: parts.plain(watch))
+        parts = Parts(self._specs, self.target)
+        soon = watch.within(max(SOON * watch.left, SOON_S))
+        watched = watch.after(soon, lambda: parts.plain(watch))
         tell(phase="bound")
         bound = self._bound(watched.part(BOUND))
         tell(phase="search")
