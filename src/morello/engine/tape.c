@@ -266,19 +266,46 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
   counts[2] = to->unsure;
 }
 
-// Number an operation, unless it has a number, after those that it needs.
-static void number_operation(const int16_t *code, const int32_t *operands, const uint8_t *arity,
-                             int32_t operation, int32_t *numbers, int64_t *count) {
-  if (numbers[operation] >= 0) return;
-  for (int k = 0; k < arity[code[operation]]; k++)
-    number_operation(code, operands, arity, operands[4 * operation + k], numbers, count);
-  numbers[operation] = (int32_t)(*count)++;
+// The operations that are kept: their codes and operands, and which constants and tables those use.
+// By operation, constant and table of all: its number among those kept, -1 so far for others.
+typedef struct {
+  int16_t *code;
+  int32_t *operands;
+  int32_t *constants, *tables;
+  int32_t *numbers, *constant_numbers, *table_numbers;
+} Kept;
+
+static int32_t kept_place(int32_t place, int32_t *numbers, int32_t *places, int64_t *count) {
+  if (numbers[place] < 0) {
+    places[*count] = place;
+    numbers[place] = (int32_t)(*count)++;
+  }
+  return numbers[place];
 }
 
-// Number operations and all that they need; others keep -1.
-void number_operations(const int16_t *code, const int32_t *operands, const uint8_t *arity,
-                       const int32_t *needed, int64_t needed_count, int32_t *numbers,
-                       int64_t *count) {
+// Keep an operation, unless it is kept, after those that it needs.
+static void keep_operation(const int16_t *code, const int32_t *operands, const uint8_t *arity,
+                           int32_t operation, const Kept *kept, int64_t *counts) {
+  if (kept->numbers[operation] >= 0) return;
+  const int32_t *given = operands + 4 * (int64_t)operation;
+  int16_t own = code[operation];
+  for (int k = 0; k < arity[own]; k++)
+    keep_operation(code, operands, arity, given[k], kept, counts);
+  int64_t number = counts[0]++;
+  int32_t *made = kept->operands + 4 * number;
+  for (int k = 0; k < 4; k++) made[k] = k < arity[own] ? kept->numbers[given[k]] : given[k];
+  if (own == CONSTANT)
+    made[0] = kept_place(given[0], kept->constant_numbers, kept->constants, counts + 1);
+  if (own == LOOKUP_1 || own == LOOKUP_2 || own == LOOKUP_FLOAT)
+    made[3] = kept_place(given[3], kept->table_numbers, kept->tables, counts + 2);
+  kept->code[number] = own;
+  kept->numbers[operation] = (int32_t)number;
+}
+
+// Keep operations and all that they need. Gives the counts of operations, constants and tables.
+void keep_operations(const int16_t *code, const int32_t *operands, const uint8_t *arity,
+                     const int32_t *needed, int64_t needed_count, const Kept *kept,
+                     int64_t *counts) {
   for (int64_t i = 0; i < needed_count; i++)
-    number_operation(code, operands, arity, needed[i], numbers, count);
+    keep_operation(code, operands, arity, needed[i], kept, counts);
 }

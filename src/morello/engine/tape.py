@@ -26,9 +26,6 @@ _ARITY = np.full(1 + max(Code), 2, np.uint8)
 for _count, _codes in ((0, _NULLARY), (1, _UNARY), (3, _TERNARY)):
     _ARITY[[*_codes]] = _count
 """By code: how many of an operation's operands are other operations."""
-_LOOKS_UP = np.zeros(1 + max(Code), np.bool_)
-_LOOKS_UP[[Code.LOOKUP_1, Code.LOOKUP_2, Code.LOOKUP_FLOAT]] = True
-_CONSTANT = Code.CONSTANT.value
 
 
 class Instructions(NamedTuple):
@@ -65,31 +62,24 @@ def pruned(instructions: Instructions) -> tuple[Instructions, list[int], list[in
     code, operands, holds = instructions.code, instructions.operands, instructions.holds
     columns = {name: getattr(instructions, name) for name in _NUMBERS}
     needed = np.concatenate([*columns.values(), holds[holds >= 0]])
-    numbers, count = np.full(len(code) + 1, -1, np.int32), np.zeros(1, np.int64)
-    LOOPS.number_operations(code, operands, _ARITY, needed, len(needed), numbers, count)
-    stay = (numbers >= 0).nonzero()[0]
-    order = np.empty_like(stay)
-    order[numbers[stay]] = stay
-    code, operands = code[order], operands[order]
-    others = np.arange(3) < _ARITY[code][:, np.newaxis]
-    operands[:, :3][others] = numbers[operands[:, :3][others]]
-    constants = _renumbered(operands, code == _CONSTANT, 0)
-    tables = _renumbered(operands, _LOOKS_UP[code], 3)
+    kept_code, kept_operands = np.empty_like(code), np.empty_like(operands)
+    constants, tables = np.empty((2, len(code)), np.int32)
+    numbers, *others = np.full((3, len(code) + 1), -1, np.int32)
+    counts = np.zeros(3, np.int64)
+    LOOPS.keep_operations(
+        code, operands, _ARITY, needed, len(needed),
+        (kept_code, kept_operands, constants, tables, numbers, *others), counts,
+    )  # fmt: skip
+    count, constant_count, table_count = counts.tolist()
     columns = {name: numbers[column] for name, column in columns.items()}
-    columns |= {"code": code, "operands": operands, "holds": numbers[holds]}  # -1 stays so
-    return instructions._replace(**columns), constants, tables
+    columns["holds"] = numbers[holds]  # -1 stays so
+    columns |= {"code": kept_code[:count].copy(), "operands": kept_operands[:count].copy()}
+    kept = instructions._replace(**columns)
+    return kept, constants[:constant_count].tolist(), tables[:table_count].tolist()
 
 
 _NUMBERS = "inputs", "own", "allocation", "times", "words"
 """The columns of numbers of operations that rules need."""
-
-
-def _renumbered(operands: Ints, rows: Bools, column: int) -> list[int]:
-    """Number what operands are in these rows of a column from 0; all of that, in order."""
-    places: dict[int, int] = {}
-    given = operands[rows, column].tolist()
-    operands[rows, column] = [places.setdefault(number, len(places)) for number in given]
-    return [*places]
 
 
 class Recorded(NamedTuple):
