@@ -80,6 +80,20 @@ def test_a_trace_computes_the_same(name: str, rows: list[tuple[int, int]]) -> No
     assert found.own.tolist() == np.broadcast_to(expected, len(rows)).astype(float).tolist()
 
 
+def test_operations_are_recorded_again_with_another_column() -> None:
+    trace, table = Trace(), Lookup([3, 1, 4])
+    size, tile, other = (trace.input() for _ in range(3))
+
+    def function(column: Any) -> Any:
+        return np.where(size % column == 0, size // column + 1, table[column])
+
+    result = function(tile)
+    numbers = trace.replaced(tile, other, trace.depending(tile))
+    count = len(trace.operations)
+    assert function(other).number == numbers[result.number] != result.number
+    assert len(trace.operations) == count
+
+
 def test_equal_operations_are_recorded_once() -> None:
     trace = Trace()
     x = trace.input()

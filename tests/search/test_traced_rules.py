@@ -14,8 +14,7 @@ from tests.support import forget_traces
 
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
-from morello.ir.batch import Batch
-from morello.ir.dtype import F32
+from morello.ir.dtype import F32, DType
 from morello.ir.placements import Ints
 from morello.ir.tracing import Trace, UntraceableError
 from morello.rewrites import Rewrite
@@ -214,9 +213,11 @@ def recorded(text: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool
     recorded: list[tuple[str, bool]] = []
     record = RuleRecorder._recorded
 
-    def noted(self: RuleRecorder, rewrite: Rewrite, batch: Batch) -> RecordedRule:
-        rule = record(self, rewrite, batch)
-        recorded.append((type(rewrite).__name__, batch is self._any))
+    def noted(
+        self: RuleRecorder, rewrite: Rewrite, dtypes: tuple[DType, ...] | None
+    ) -> RecordedRule:
+        rule = record(self, rewrite, dtypes)
+        recorded.append((type(rewrite).__name__, dtypes is None))
         return rule
 
     goal, target = on_cores(parse(text), find_target("x86-64-v4"))

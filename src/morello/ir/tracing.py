@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cache, reduce
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -145,12 +146,39 @@ class Trace:
         """The table and the index, if a column is looked up in a table; else an empty table."""
         return self._looked_up.get(column.number, _NOWHERE)
 
+    def depending(self, column: Traced) -> list[tuple[int, Recording]]:
+        """The operations that need a column, directly or not, by their numbers."""
+        numbers, result = {column.number}, []
+        later = islice(self._operations, column.number + 1, None)
+        for number, operation in enumerate(later, column.number + 1):
+            if operation[0] not in _NULLARY and not numbers.isdisjoint(operation[1:4]):
+                numbers.add(number)
+                result.append((number, operation))
+        return result
+
+    def replaced(
+        self, column: Traced, other: Any, depending: Sequence[tuple[int, Recording]]
+    ) -> dict[int, int]:
+        """Record operations that need a column again, with another in its place.
+
+        Gives the new number of each, and of the column.
+        """
+        operations, numbers = self._operations, {column.number: self.number(other)}
+        new = numbers.get
+        for number, (name, x, y, z, table) in depending:
+            operation = name, new(x, x), new(y, y), new(z, z), table
+            numbers[number] = operations.setdefault(operation, len(operations))
+        return numbers
+
     def _recorded(self, kind: str, operation: Recording) -> Traced:
         operations = self._operations
         return Traced(self, operations.setdefault(operation, len(operations)), kind)
 
 
 _NOWHERE: tuple[Lookup, Any] = Lookup(), None
+
+_NULLARY = {"constant", "input"}
+"""The operations whose operands are not numbers of others."""
 
 
 @cache

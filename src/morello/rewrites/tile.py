@@ -177,7 +177,8 @@ class _Sized(Rewrite):
     dim: str
     choose: Callable[[Ints], Ints]
 
-    def _tile(self, batch: Batch) -> Ints:
+    def tile(self, batch: Batch) -> Ints:
+        """The size of the tiles of each row."""
         return self.choose(batch.size(self.dim))
 
     def _tile_of(self, spec: Spec) -> int:
@@ -200,12 +201,12 @@ class SizedTile(_Sized):
         legal = batch.operation.may_cut(self.dim)
         yield Condition(everywhere(batch, legal), f"{batch.operation} keeps {self.dim} whole")
         yield from _whole_sums(batch, self.dim)
-        tile = self._tile(batch)
+        tile = self.tile(batch)
         yield Condition(tile > 0, f"there is no tile for {self.dim}")
         yield from loop_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, self._tile(batch), target)
+        return loop(batch, self.dim, self.tile(batch), target)
 
     def concrete(self, spec: Spec) -> Rewrite:
         kind = Split if self.dim in spec.operation.reduced else Tile
@@ -224,12 +225,12 @@ class SizedOverlap(_Sized):
         return f"cover({self.dim})"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        tile = self._tile(batch)
+        tile = self.tile(batch)
         yield Condition(tile > 0, f"there is no tile for {self.dim}")
         yield from _overlap_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return _overlapping(batch, self.dim, self._tile(batch), target)
+        return _overlapping(batch, self.dim, self.tile(batch), target)
 
     def concrete(self, spec: Spec) -> Rewrite:
         return Overlap(self.dim, self._tile_of(spec))

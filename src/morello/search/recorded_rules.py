@@ -6,7 +6,7 @@ a rewrite is recorded for operands of any dtype, and for dtypes only if it depen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -22,8 +22,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, TracedPlacements
-from morello.ir.tracing import Chosen, Trace, Traced, UntraceableError
-from morello.rewrites import Child, Edges, Rewrite
+from morello.ir.tracing import Chosen, Recording, Trace, Traced, UntraceableError
+from morello.rewrites import Child, Edges, Rewrite, SizedOverlap, SizedTile
 from morello.space.encoding import SpecEncoding
 from morello.space.family import Family
 from morello.space.guards import Guard
@@ -102,9 +102,33 @@ class RecordedRule:
     conditions: tuple[int, ...] = ()
     edges: tuple[RecordedEdge, ...] = ()
 
+    def renumbered(self, numbers: Mapping[int, int]) -> RecordedRule:
+        """The same rule with other numbers of operations."""
+
+        def new(number: int) -> int:
+            return numbers.get(number, number)
+
+        def child(each: RecordedChild) -> RecordedChild:
+            return RecordedChild(each.any_kind, new(each.times), tuple(map(new, each.words)))
+
+        def edge(each: RecordedEdge) -> RecordedEdge:
+            cost, children = (new(each.own), new(each.allocation)), tuple(map(child, each.children))
+            return RecordedEdge(new(each.holds), *cost, children)
+
+        return RecordedRule(tuple(map(new, self.conditions)), tuple(map(edge, self.edges)))
+
 
 NEVER = RecordedRule()
 """A rule that leaves nothing, whatever the row."""
+
+
+@dataclass(frozen=True)
+class _AnyTile:
+    """A loop over tiles of any size: its rule, the sizes, and all operations that need these."""
+
+    rule: RecordedRule
+    tile: Traced
+    operations: Sequence[tuple[int, Recording]]
 
 
 class RuleRecorder:
@@ -135,6 +159,7 @@ class RuleRecorder:
         self._any = replace(self._batch, dtypes=tuple(map(_AnyDType, range(len(widths)), widths)))
         self._batches: dict[tuple[DType, ...], Batch] = {}
         self._rules: dict[tuple[Hashable, tuple[DType, ...] | None], RecordedRule | None] = {}
+        self._loops: dict[tuple[type, str, tuple[DType, ...] | None], _AnyTile] = {}
         self._rows: Ints = np.empty((0, 5), np.int32)
 
     def rule(
@@ -177,24 +202,40 @@ class RuleRecorder:
         self,
         key: Hashable,
         dtypes: tuple[DType, ...] | None,
-        record: Callable[[Any, Batch], RecordedRule],
+        record: Callable[[Any, tuple[DType, ...] | None], RecordedRule],
     ) -> RecordedRule | None:
         """The rule for these dtypes, or for any, recorded once; None if it cannot be traced."""
         if (key, dtypes) not in self._rules:
             rule = None
             try:
-                rule = record(key, self._of(dtypes))
+                rule = record(key, dtypes)
             except (UntraceableError, TypeError, IndexError) as error:
                 if dtypes is not None and debug.shows("search"):
                     debug.show("search", f"{key} is not traced: {error}")
             self._rules[key, dtypes] = rule
         return self._rules[key, dtypes]
 
-    def _admitted(self, guard: Guard, batch: Batch) -> RecordedRule:
+    def _admitted(self, guard: Guard, dtypes: tuple[DType, ...] | None) -> RecordedRule:
         """The condition that a guard admits Specs."""
-        return _where([guard(batch)])
+        return _where([guard(self._of(dtypes))])
 
-    def _recorded(self, rewrite: Rewrite, batch: Batch) -> RecordedRule:
+    def _recorded(self, rewrite: Rewrite, dtypes: tuple[DType, ...] | None) -> RecordedRule:
+        """A rewrite; loops over a dimension that differ only in their tiles are recorded as one."""
+        batch = self._of(dtypes)
+        if not isinstance(rewrite, SizedTile | SizedOverlap):
+            return self._of_batch(rewrite, batch)
+        key = type(rewrite), rewrite.dim, dtypes
+        if key not in self._loops:
+            tile: Any = self.trace.input()
+            rule = self._of_batch(replace(rewrite, choose=lambda _: tile), batch)
+            self._loops[key] = _AnyTile(rule, tile, self.trace.depending(tile))
+        loop = self._loops[key]
+        if loop.rule is NEVER:
+            return NEVER
+        numbers = self.trace.replaced(loop.tile, rewrite.tile(batch), loop.operations)
+        return loop.rule.renumbered(numbers)
+
+    def _of_batch(self, rewrite: Rewrite, batch: Batch) -> RecordedRule:
         target = self._family.target
         rule = _where(condition.holds for condition in rewrite.conditions(batch, target))
         if rule is NEVER:
