@@ -126,7 +126,7 @@ class NodeWriter:
                 below = self.add("Mul", *inputs)
                 return self.add("Where", self.add("Less", x, self._number(0, like)), below, x)
             case "atan2":
-                return self._angle(*inputs, like)
+                return self._angle(x, inputs[1], like)
             case "gelu":
                 inner = self.add("Erf", self.add("Mul", x, self._number(sqrt(0.5), like)))
             case "gelu_tanh":
