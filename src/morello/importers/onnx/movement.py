@@ -162,7 +162,7 @@ def pad(call: OnnxCall) -> Node:
     for number_of, axis in enumerate(axes):
         before[axis], after[axis] = pads[number_of], pads[number_of + len(axes)]
     if (mode := call.text("mode", "constant")) != "constant":
-        return _mirrored(x, mode, before, after)
+        return _repeating(x, mode, before, after)
     filler = number(call.attribute("value", 0.0), x) if call.version < 11 else call.get(2)
     filler = number(0, x) if filler is None else filler
     kept = {
@@ -174,7 +174,7 @@ def pad(call: OnnxCall) -> Node:
     return op(Pad(low, high), x, filler) if any((*low, *high)) else x
 
 
-def _mirrored(x: Node, mode: str, before: Sequence[int], after: Sequence[int]) -> Node:
+def _repeating(x: Node, mode: str, before: Sequence[int], after: Sequence[int]) -> Node:
     """With elements of the tensor itself: reflected, those at the edges, or those around it."""
     for axis, ends in enumerate(zip(before, after, strict=True)):
         most = max(x.shape[axis] - (mode == "reflect"), 0)

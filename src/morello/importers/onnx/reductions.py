@@ -109,14 +109,8 @@ def cumulated(call: OnnxCall) -> Node:
 
 @translates("Softmax", "LogSoftmax")
 def softmax(call: OnnxCall) -> Node:
-    """Along an axis; before version 13 along that and all after it."""
-    x = call[0]
-    axis = call.axis(1 if call.version < 13 else -1)
-    shape = x.shape
-    if 0 in shape:
-        raise LeftError("its input has no elements")
-    if call.version < 13:
-        x, axis = reshaped(x, (prod(shape[:axis]), prod(shape[axis:]))), 1
+    x, axis = _with_axis(call)
+    shape = call[0].shape
     if call.type == "Softmax":
         return reshaped(op(Softmax(axis), x), shape)
     lower = function("subtract", x, op(Reduce("max", (axis,), True), x))
@@ -128,16 +122,20 @@ def softmax(call: OnnxCall) -> Node:
 def hardmax(call: OnnxCall) -> Node:
     """1 at the first of the largest elements along an axis, 0 elsewhere."""
     call.floating()
-    x = call[0]
-    axis = call.axis(1 if call.version < 13 else -1)
-    shape = x.shape
-    if 0 in shape:
-        raise LeftError("its input has no elements")
-    if call.version < 13:
-        x, axis = reshaped(x, (prod(shape[:axis]), prod(shape[axis:]))), 1
+    x, axis = _with_axis(call)
     places = along(constant(np.arange(x.shape[axis]), INT64), axis, x.type.rank)
     first = function("equal", op(ArgReduce("max", axis, INT64, True), x), places)
-    return reshaped(op(Where(), first, number(1, x), number(0, x)), shape)
+    return reshaped(op(Where(), first, number(1, x), number(0, x)), call[0].shape)
+
+
+def _with_axis(call: OnnxCall) -> tuple[Node, int]:
+    """The input and the axis that counts; before version 13, that and all after it are one."""
+    x, axis = call[0], call.axis(1 if call.version < 13 else -1)
+    if 0 in x.shape:
+        raise LeftError("its input has no elements")
+    if call.version < 13:
+        return reshaped(x, (prod(x.shape[:axis]), prod(x.shape[axis:]))), 1
+    return x, axis
 
 
 @translates("LpNormalization")
