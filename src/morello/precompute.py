@@ -66,7 +66,7 @@ class Setting:
 
     @property
     def space(self) -> str:
-        """The name of the space of most members (see `space_name`); raises `TargetError`."""
+        """The name of this machine's plain space (see `space_name`); raises `TargetError`."""
         return space_name(self.machine())
 
 

@@ -42,6 +42,7 @@ from morello.search.result import SearchResult
 from morello.search.rewriting import Pruning
 from morello.search.session import Session, search
 from morello.space.space import Space, goal_sizes
+from morello.space.tiling import TilingTraits
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target
@@ -261,8 +262,9 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
     with Table(":memory:", keeps) as table:
         for name in names:
             solved(*small(name, capacities), table)
-        memo = SpaceMemo(table, with_capacities(PLAIN, capacities))
         for name in names:
+            spec, target = small(name, capacities)
+            memo = SpaceMemo(table, target, TilingTraits.of(target, spec))
             brute(name).cheapest(ENOUGH)  # which reaches all Specs
             for spec in [*brute(name).specs]:
                 for peak, limit, listed in memo.decisions(Batch.of([spec], Placements())):
@@ -352,6 +354,10 @@ def test_pages_that_are_lost_change_no_answer(
 # ---- what must not be mixed
 
 
+def space_of(goal: Spec, target: Target) -> str:
+    return space_name(target, TilingTraits.of(target, goal))
+
+
 def other_machines(target: Target) -> list[Target]:
     memory, *nearer = target.levels
     slower = (replace(memory, per_line=memory.per_line + 1e-9), *nearer)
@@ -385,11 +391,11 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
         store_program(reconstruct(spec, target, solution.decisions), table)
         assert answers(spec, target, table)
         assert load_program(spec, target, table) is not None
-        known = {space_name(target)}
+        known = {space_of(spec, target)}
         for other in other_machines(target):
             assert answers(spec, other, table) == []
             assert load_program(spec, other, table) is None
-            known.add(space_name(other))
+            known.add(space_of(spec, other))
             assert search(spec, other, table=table).statistics.specs > 0
         assert len(known) == 1 + len(other_machines(target))
         assert set(table.spaces()) == known

@@ -19,8 +19,8 @@ SIDE = 16
 """The rows of a tile, and the packed groups or sums in each row."""
 COLUMNS = 128
 """The fewest columns of b for which rows of a that begin inside of cache lines are copied."""
-LONGEST = 1024
-"""The groups of k for which rows of a are copied at once: 128 KiB."""
+LONGEST = 512
+"""The groups of k for which rows of a are copied at once: 64 KiB, on the stack."""
 
 _ASK = """\
 // Linux lets a process use AMX once it has asked (ARCH_REQ_XCOMP_PERM); more often does no harm.
@@ -86,7 +86,7 @@ static inline void ${name}_step(const uint32_t *x, long x_step, long x_below,
 // 16 columns of b from j on, a multiple of 16, begin j * b_next elements after those of column 0.
 static inline void $name(const uint32_t *a, long a_step, const uint32_t *b, long b_step,
     long b_next, $total *c, long c_step, long m, long n, long k, int adds) {
-  static _Thread_local _Alignas(64) uint32_t panel[32 * $longest + 32 * 16];
+  _Alignas(64) uint32_t panel[32 * $longest + 32 * 16];
   _Alignas(64) uint32_t b_rest[2 * 16 * 16] = {0};
   ask_for_tiles();
   // rows that begin inside of lines are copied to whole ones, if enough columns use them
