@@ -17,7 +17,7 @@ from morello.targets.kernels.crossing import crossed
 from morello.targets.kernels.moves import LOAD, STORE
 from morello.targets.target import Column, Condition, LeafKernel
 
-STORE_ACROSS = 6.0
+STORE_ACROSS = 4.0
 """Cycles more of a store that crosses lines, if the next one is to another row."""
 
 
