@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ gc.disable()  # until all tests are collected: nearly everything stays
 
 os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
 os.environ["MORELLO_TABLE"] = "off"  # what tests search for is to be found anew
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a script
 
 for loops in (LOOPS, BOXES):
     loops.load()  # built here once, not by the first test that searches
