@@ -128,8 +128,8 @@ class PrefetchRequest:
 class _Scope:
     """The innermost loop around statements that is no reduction loop, and all requests to them.
 
-    `outer` is the loop around that one.
-    Outside of all loops, `panels` are the marks of those that no statement has read yet.
+    `outer` is the loop around that one. Outside of all loops, `panels` are the marks of those that
+    no statement has read yet.
     """
 
     loop: For | None = None
