@@ -94,6 +94,7 @@ MODULES = {
     "targets/test_kernels.py": "emit",
     "targets/test_math_helpers.py": "emit",
     "targets/test_neon.py": "emit",
+    "targets/test_run_helpers.py": "emit",
     "targets/test_self_contained.py": "emit",
     "targets/test_vector_helpers.py": "emit",
 }
