@@ -378,3 +378,25 @@ sys.exit(code)
 def test_an_interrupt_while_loading_may_come_again() -> None:
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (130, "morello: interrupted.\n")
+
+
+@pytest.mark.parametrize("module", ["morello.cli.process", "morello.cli.parser"])
+def test_an_interrupt_while_a_string_is_executed_ends_with_130(module: str, tmp_path: Path) -> None:
+    """As dataclasses do when they are imported; `sitecustomize` is loaded before any module."""
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "{module}":
+            exec("raise KeyboardInterrupt")
+sys.meta_path.insert(0, Interrupting())
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "morello", "explain", SMALL],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "morello: interrupted.\n")

@@ -18,6 +18,7 @@ def run() -> int:
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # another interrupt would change nothing
+        exec("")  # after an interrupt of an `exec`, Python would end by a signal, caught or not
         print("morello: interrupted.", file=sys.stderr)
         return 130
 

@@ -58,8 +58,13 @@ def offering_interrupts(to: Callable[[], bool]) -> Iterator[None]:
 
 
 def finish() -> None:
-    """Ignore interrupts while the interpreter shuts down."""
+    """Ignore interrupts while the interpreter shuts down, and forget those that were caught.
+
+    Of an interrupt inside `exec` of a string, as in the import of a dataclass, Python keeps a
+    mark, caught or not, and ends a module's process by a signal; the next `exec` clears it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exec("")
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, signal.SIG_DFL)
