@@ -118,9 +118,11 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         return replace(level, **costs)
 
     levels = tuple(with_transfers(level) for level in target.levels[: target.nearest])
-    kernels = tuple(
-        replace(kernel, factor=chosen[f"kernels.{kernel.group}"]) for kernel in target.kernels
-    )
+    def with_factor(kernel: LeafKernel) -> LeafKernel:
+        factor = chosen[f"kernels.{kernel.group}"]
+        return kernel if factor == kernel.factor else replace(kernel, factor=factor)
+
+    kernels = tuple(map(with_factor, target.kernels))
     return replace(
         target,
         levels=(*levels, *target.levels[target.nearest :]),

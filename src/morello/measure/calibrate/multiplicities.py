@@ -23,9 +23,9 @@ class Multiplicities:
         known = coefficients(target)
         self._known = known
         self._steps: dict[tuple[Rewrite, Spec], Mapping[str, float]] = {}
-        nothing = dict.fromkeys(known, 0.0)
+        free = with_coefficients(target, dict.fromkeys(known, 0.0))
         self._units = {
-            name: with_coefficients(target, nothing | {name: 1.0})
+            name: with_coefficients(free, {name: 1.0})
             for name in known
             if name in (FORK, START, WAIT) or name.endswith(TRANSFERS)
         }
