@@ -8,7 +8,7 @@ OTHERS ?= corpora/zen3 corpora/sapphirerapids
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-all test-models test-browser check pythons lint typecheck unit format lock package clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-slow test-all test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,10 +78,13 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	    --no-deps --no-build-isolation --editable .
 	touch $@
 
-test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
+test: lint typecheck unit ## lint, typecheck, and tests of every kind, in four minutes
+
+test-slow: setup-learn ## the tests that take more than a second each, which CI runs as well
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow
 
 test-all: export EVERY_CASE = 1
-test-all: test ## `make test` with every case of tests that otherwise run some of theirs
+test-all: test test-slow ## both, with every case of tests that otherwise run some of theirs
 
 test-models: setup-models ## compile models of other frameworks, and compare them with these
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers
@@ -92,7 +95,7 @@ test-browser: setup ## press every button and key of the explorer's page, in Chr
 	$(BIN)/pytest tests/browser
 
 check: lint typecheck ## what takes less than a minute: lint, typecheck, the tests of single modules
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "(unit or house) and not slow"
 
 pythons: ## `make check` with each Python from 3.11 to 3.13 that is here, in build/
 	@for python in $$($(PYTHON) tools/pythons.py); do \
@@ -107,8 +110,8 @@ lint: setup-learn ## check style and formatting with ruff
 typecheck: setup-learn ## check types with mypy
 	$(BIN)/mypy --num-workers $(JOBS)
 
-unit: setup-learn ## run the tests of all kinds, on JOBS=2 processes
-	$(BIN)/pytest -n $(JOBS) --dist worksteal
+unit: setup-learn ## run the tests of all kinds that are not slow, on JOBS=2 processes
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 format: setup ## fix style and formatting in place
 	$(BIN)/ruff check --fix

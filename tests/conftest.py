@@ -1,4 +1,4 @@
-"""Kinds of tests, what they may cost, a kernel cache of their own, and golden files.
+"""Kinds of tests, what they may and do cost, a kernel cache of their own, and golden files.
 
 Golden files should only ever change on purpose: `--update-golden` rewrites them.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import slow
 from tests.kinds import BUILDING, kind_of
 
 from morello.engine import LOOPS
@@ -36,6 +37,9 @@ GOLDEN = TESTS / "golden"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests find to tests/golden"
+    )
+    parser.addoption(
+        "--update-slow", action="store_true", help="write which tests are slow to tests/slow.txt"
     )
 
 
@@ -64,6 +68,8 @@ def _patient() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(kind_of(item.path.relative_to(TESTS)))
+        if slow.without_parameters(item.nodeid) in slow.SLOW:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:
@@ -102,6 +108,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 MOST_CPU_S = 60.0
 """What a test may take, its commands included: several times what any does on a slow machine."""
 
+CPU_S = "CPU seconds"
+"""What is reported of a test: the CPU time that it took, its commands included."""
+
 
 def cpu_seconds() -> float:
     """CPU time of this process and of its children that ended: other work changes it little."""
@@ -110,15 +119,24 @@ def cpu_seconds() -> float:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = cpu_seconds()
     result = yield
     taken = cpu_seconds() - before
+    item.user_properties.append((CPU_S, taken))
     if taken > MOST_CPU_S:
         pytest.fail(
             f"it took {taken:.0f} s of CPU time, more than {MOST_CPU_S:.0f} s; see CONTRIBUTING.md"
         )
     return result
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if config.getoption("--update-slow"):
+        passed = terminalreporter.stats["passed"]
+        slow.update([(report.nodeid, dict(report.user_properties)[CPU_S]) for report in passed])
 
 
 # ---- fixtures

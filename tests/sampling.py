@@ -1,4 +1,4 @@
-"""Which cases of long lists `make test` runs: some of them; `make test-all` runs every one."""
+"""Which cases of long lists tests run: some of them; those of `make test-all` run every one."""
 
 from __future__ import annotations
 

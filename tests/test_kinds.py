@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from tests.kinds import BUILDING, FOLDERS, MODULES, kind_of
+from tests.slow import SLOW, slow_tests
 
 from morello.native.cache import default_cache
 
 TESTS = Path(__file__).parent
 PROJECT = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())
-KINDS = {marker.partition(":")[0] for marker in PROJECT["tool"]["pytest"]["ini_options"]["markers"]}
+MARKERS = PROJECT["tool"]["pytest"]["ini_options"]["markers"]
+KINDS = {marker.partition(":")[0] for marker in MARKERS} - {"slow"}
 PATHS = {path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
 
 
@@ -30,6 +32,22 @@ def test_every_test_has_its_modules_kind(request: pytest.FixtureRequest) -> None
     for item in request.session.items:
         kinds = {mark.name for mark in item.iter_markers()} & KINDS
         assert kinds == {kind_of(item.path.relative_to(TESTS))}, item.nodeid
+
+
+def test_slow_tests_are_listed_while_there_are_such() -> None:
+    for name in SLOW:
+        module, test, *_ = name.split("::")
+        assert test in (TESTS.parent / module).read_text(), name
+
+
+def test_the_fastest_test_of_a_module_is_never_slow() -> None:
+    seconds = [("a.py::x[1]", 3.0), ("a.py::x[2]", 1.5), ("a.py::y", 2.0), ("b.py::x", 5.0)]
+    assert slow_tests(seconds) == {"a.py::x"}
+    assert slow_tests([*seconds, ("a.py::z", 0.1), ("b.py::z[1]", 0.1), ("b.py::z[2]", 1.0)]) == {
+        "a.py::x",
+        "a.py::y",
+        "b.py::x",
+    }
 
 
 def test_some_kinds_start_no_commands() -> None:
