@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.sampling import some
+from tests.support import optimum
 
 import morello
 from morello.frontends.text import parse
@@ -101,3 +102,14 @@ def test_integers_wrap_in_16_bits() -> None:
     assert not narrow_sums(spec.operation, spec.dtypes)
     for dtype, named in ((BF16, "c"), (F16, "c"), (F32, "")):
         assert narrow_sums(spec.operation, (F32, F32, dtype)) == named
+
+
+@pytest.mark.parametrize("text", ["sum(DTYPE[64,48], axis=1)", "DTYPE[64,48] * DTYPE[64,1]"])
+def test_rows_of_16_bits_cost_no_more_than_of_32(text: str) -> None:
+    """They are converted by registers, even where kernels take them, or factors, from a cache."""
+    target = find_target("avx2")
+    costs = {
+        dtype: optimum(parse(text.replace("DTYPE", dtype)), target).cost
+        for dtype in ("bf16", "f16", "f32")
+    }
+    assert max(costs["bf16"], costs["f16"]) < 1.5 * costs["f32"]

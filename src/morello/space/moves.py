@@ -41,8 +41,11 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         groups.append(Rules(at(index, number), (Move(operand.name, level.name),)))
         if operation.copies:
             continue
-        layouts = copy_layouts(operation, index, dtype, target)
         rank = len(operand.dims)
+        if others and level is target.levels[target.nearest] and _converts(operation):
+            copies = tuple(Move(operand.name, level.name, row_major(rank), dtype=d) for d in others)
+            groups.append(Rules(at(index, number), copies))
+        layouts = copy_layouts(operation, index, dtype, target)
         most_columns = _most_columns(operation, target) if operand.written else 0
         if index == 0:
             blocks = {k.odd_even for k in usable if k.odd_even}
@@ -59,6 +62,11 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         closing = kernels_of(kind, target) if operation.grouped else usable
         groups += _register_moves(kind, index, target, closing)
     return groups
+
+
+def _converts(operation: Operation) -> bool:
+    """Whether operands are copied only to be converted, to what kernels take from the cache."""
+    return not (operation.is_product or operation.windows or operation.components)
 
 
 def _most_columns(operation: Operation, target: Target) -> int:

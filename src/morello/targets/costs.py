@@ -118,6 +118,7 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         return replace(level, **costs)
 
     levels = tuple(with_transfers(level) for level in target.levels[: target.nearest])
+
     def with_factor(kernel: LeafKernel) -> LeafKernel:
         factor = chosen[f"kernels.{kernel.group}"]
         return kernel if factor == kernel.factor else replace(kernel, factor=factor)
