@@ -172,6 +172,9 @@ EXPRESSIONS = {
         "(f32[3], f32[3,40]) merge= softmax_denominator_and_unscaled_from_max(f32[3,40], f32[3])"
     ),
     "quantized": "cast(cast(u8[2,8] @ i8[8,16], f32) * 0.01, bf16)",
+    "cast_function": "cast(cast(bf16[9,37], f32) * f32[9,1] - f32[37], f16)",
+    "cast_norm": "cast(rms_norm(cast(f16[5,40], f32), f32[40]), f16)",
+    "cast_sums": "x = cast(bf16[9,37], f32); cast(sum(x, axis=0), bf16) * sum(x, keepdims=True)",
 }
 
 

@@ -293,6 +293,26 @@ def test_a_transposed_input_keeps_its_own_shape() -> None:
     assert [t.shape for t in spec.tensors] == [(4, 8), (2, 8), (4, 2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "operations", "dtypes"),
+    [
+        ("cast(bf16[2,3], f32) + f32[2,3]", "Add", "bf16 f32 f32"),
+        ("cast(exp(f32[8]), f16)", "Exp", "f32 f16"),
+        ("cast(sum(cast(bf16[2,3], f32), axis=1), bf16)", "Sum", "bf16 bf16"),
+        ("x = exp(f32[8]); x + cast(cast(x, bf16), f32)", "Exp Move Add", "f32 f32"),
+        ("exp(transpose(cast(bf16[2,3], f32)))", "Move Move Exp", "bf16 f32"),
+        ("cast(u8[2,3], i32) + i32[3]", "Move Add", "u8 i32 i32"),
+        ("cast(softmax(cast(bf16[2,3], f32)), bf16)", "Move Softmax Move", "bf16 bf16"),
+    ],
+)
+def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, dtypes: str) -> None:
+    spec = parse(text)
+    made = [part.operation.name for part in spec.operation.components] or [spec.operation.name]
+    assert " ".join(made) == operations
+    assert " ".join(map(str, spec.dtypes)) == dtypes
+    assert parse(spec.expression) == spec
+
+
 @given(st.text(st.sampled_from("f32reluxmatmul[](){},:;=T@+-*/>148. \n"), max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

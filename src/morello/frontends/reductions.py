@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from morello.frontends.copies import cast
+from morello.frontends.copies import cast, widened
 from morello.frontends.maps import add, check_float, multiply, subtract, unary
 from morello.frontends.values import (
     MisuseError,
@@ -191,24 +191,21 @@ def _whole(x: Value) -> DType:
 
 
 def layer_norm(x: Value, gamma: Value, beta: Value, *, epsilon: float = EPSILON) -> Value:
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis."""
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis, in f32."""
     _check_norm("layer_norm", x, gamma, beta)
-    centred = subtract(x, _row_means(x))
-    variance = _row_means(unary("square", centred))
+    dtype, (x, gamma, beta) = x.dtype, map(widened, (x, gamma, beta))
+    centred = subtract(x, mean(x, keepdims=x.rank > 1))
+    variance = mean(unary("square", centred), keepdims=x.rank > 1)
     scaled = multiply(centred, unary("rsqrt", add(variance, epsilon)))
-    return add(multiply(scaled, gamma), beta)
+    return cast(add(multiply(scaled, gamma), beta), dtype)
 
 
 def rms_norm(x: Value, gamma: Value, *, epsilon: float = EPSILON) -> Value:
-    """x / sqrt(mean(x * x) + epsilon) * gamma, along the last axis."""
+    """x / sqrt(mean(x * x) + epsilon) * gamma, along the last axis, in f32."""
     _check_norm("rms_norm", x, gamma)
-    size = _row_means(unary("square", x))
-    return multiply(multiply(x, unary("rsqrt", add(size, epsilon))), gamma)
-
-
-def _row_means(x: Value) -> Value:
-    """Means along the last axis, which is kept; unlike `mean`, of sums in x's own dtype."""
-    return multiply(sum(x, keepdims=x.rank > 1), 1 / x.shape[-1])
+    dtype, x, gamma = x.dtype, widened(x), widened(gamma)
+    size = mean(unary("square", x), keepdims=x.rank > 1)
+    return cast(multiply(multiply(x, unary("rsqrt", add(size, epsilon))), gamma), dtype)
 
 
 def _check_norm(name: str, x: Value, *given: Value) -> None:

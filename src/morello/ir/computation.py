@@ -6,16 +6,19 @@ operations that lead to a tensor into one: a primitive, or a composition.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from morello.base.errors import SpecError
 from morello.ir.axes import Axis, axis
+from morello.ir.casts import converts
 from morello.ir.compose import compose
-from morello.ir.dtype import DType
+from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout
 from morello.ir.operation import Component, Operand, Operation
+from morello.ir.rounding import narrow
 from morello.ir.spec import Spec, Strides, goal
 
 MAX_COMPONENTS = 64
@@ -110,6 +113,7 @@ def computation(result: Tensor) -> Computation:
     input of the same array, any other tensor is recomputed. Raises `SpecError` if that would
     recompute a matmul or a convolution, or if there are more than `MAX_COMPONENTS` primitives.
     """
+    result = _without_casts(result)
     computed, inputs = in_order(result)
     _check_count(computed)
     if result.others and len(computed) > 1:
@@ -147,6 +151,47 @@ def computation(result: Tensor) -> Computation:
     composition = compose(operands, components)
     dim_sizes = tuple(sizes[d] for d in composition.dims)
     return Computation(result, composition, dim_sizes, tuple(inputs))
+
+
+def _without_casts(result: Tensor) -> Tensor:
+    """The result, by operations that convert 16-bit floats themselves, where they do.
+
+    A cast to 16 bits becomes part of what computes its source, if nothing else reads that.
+    """
+    computed, _ = in_order(result)
+    uses = Counter(source for tensor in computed for source in tensor.inputs)
+    new: dict[Tensor, Tensor] = {}
+    for tensor in computed:
+        inputs = [new.get(source, source) for source in tensor.inputs]
+        if _converts(tensor):
+            inputs = [_before_widening(source) for source in inputs]
+        elif _is_cast(tensor) and narrow(tensor.dtype) and uses[tensor.inputs[0]] == 1:
+            (source,) = inputs
+            if _converts(source) and source.dtype is F32:
+                new[tensor] = replace(tensor, operation=source.operation, inputs=source.inputs)
+                continue
+        if tuple(inputs) != tensor.inputs:
+            new[tensor] = replace(tensor, inputs=tuple(inputs))
+    return new.get(result, result)
+
+
+def _converts(tensor: Tensor) -> bool:
+    return tensor.operation is not None and not tensor.others and converts(tensor.operation)
+
+
+def _before_widening(tensor: Tensor) -> Tensor:
+    """The 16-bit floats that a tensor is a cast of, or else the tensor itself."""
+    cast = _is_cast(tensor) and tensor.dtype is F32 and narrow(tensor.inputs[0].dtype)
+    return tensor.inputs[0] if cast else tensor
+
+
+def _is_cast(tensor: Tensor) -> bool:
+    """Whether a tensor is a copy of another in another dtype, but in the same order."""
+    operation = tensor.operation
+    if operation is None or not operation.copies or len(tensor.inputs) != 1:
+        return False
+    source, copy = operation.operands
+    return source.dims == copy.dims and tensor.inputs[0].dtype is not tensor.dtype
 
 
 def _check_count(computed: Sequence[Tensor]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morello.ir.casts import converts, widened
 from morello.ir.dtype import DType, result_dtype
 from morello.ir.operation import Component, Operation
+from morello.ir.rounding import narrow
 from morello.ir.text import Result, Text
 
 
@@ -47,16 +49,20 @@ def expression(
         number = len(tensors)
         extents = {d: a.extent(named) for d, a in component.axes.items()}
         final = number == len(inputs) + len(components) - 1
-        arguments = [tensors[t] for t in component.inputs]
+        arguments, dtype = [tensors[t] for t in component.inputs], component.dtype
+        mixed = converts(component.operation) and any(a.dtype is not dtype for a in arguments)
+        if mixed:
+            arguments = list(map(widened, arguments))
         primitive = component.operation.primitive
         assert primitive is not None
         tensor = primitive.text(
-            component.operation, arguments, Result(component.dtype, extents, result, final)
+            component.operation, arguments, Result(dtype, extents, result, final)
         )
-        if not final and component.dtype is not _default_dtype(
-            component, [a.dtype for a in arguments]
-        ):
-            tensor = Text(f"({tensor.text} -> {component.dtype})", component.dtype)
+        default = _default_dtype(component, [a.dtype for a in arguments])
+        if mixed and narrow(dtype) and not component.operation.accumulates:
+            tensor, default = Text(f"cast({tensor.text}, {dtype})", dtype), dtype
+        elif not final and dtype is not default:
+            tensor = Text(f"({tensor.text} -> {dtype})", dtype)
         if uses.count(number) > 1:
             name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in used_names)
             used_names.append(name)
@@ -69,7 +75,6 @@ def expression(
         text = f"f({', '.join(used_names[: len(inputs)])}) = {text}"
     if any(map(operation.reads, operation.outputs)):
         return f"{''.join(lets)}{result} {combining(operation)} {text}"
-    default = _default_dtype(last, [tensors[t].dtype for t in last.inputs])
     typed = placed or any(dtype is not default for dtype in dtypes[count:])
     typed &= not last.operation.fills  # its argument is the type
     return "".join(lets) + text + (f" -> {result}" if typed else "")
