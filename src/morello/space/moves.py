@@ -9,6 +9,7 @@ import numpy as np
 
 from morello.ir.axes import Axis
 from morello.ir.batch import Batch
+from morello.ir.dtype import DType
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, any_row
@@ -42,7 +43,8 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         if operation.copies:
             continue
         rank = len(operand.dims)
-        if others and level is target.levels[target.nearest] and _converts(operation):
+        nearest = level is target.levels[target.nearest]
+        if others and nearest and _converted_in_cache(operation, dtype):
             copies = tuple(Move(operand.name, level.name, row_major(rank), dtype=d) for d in others)
             groups.append(Rules(at(index, number), copies))
         layouts = copy_layouts(operation, index, dtype, target)
@@ -64,9 +66,10 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
     return groups
 
 
-def _converts(operation: Operation) -> bool:
+def _converted_in_cache(operation: Operation, dtype: DType) -> bool:
     """Whether operands are copied only to be converted, to what kernels take from the cache."""
-    return not (operation.is_product or operation.windows or operation.components)
+    own = operation.is_product or operation.windows or operation.components  # other copies
+    return narrow(dtype) and not own
 
 
 def _most_columns(operation: Operation, target: Target) -> int:
