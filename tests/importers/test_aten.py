@@ -177,7 +177,11 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "moved": lambda x, y: (x.T @ y, x.unsqueeze(1).expand(-1, 3, -1).reshape(-1, 8), x.flip(0)),
     "grown": lambda x, y: (functional.pad(x, (1, 2), value=0.5), y.repeat(2, 3), x.cumsum(-1)),
     "gathered": lambda x, y: (y[torch.tensor([3, -4])], x.index_select(1, torch.tensor([7, 0]))),
-    "einsum": lambda x, y: (torch.einsum("bi,bj->bij", x, y), torch.einsum("bi,cj->cb", x, y)),
+    "einsum": lambda x, y: (
+        torch.einsum("bi,bj->bij", x, y), torch.einsum("bi,cj->cb", x, y),
+        torch.einsum("...i,...i", x, y), torch.einsum("bi,ij,bj->b", x, y.T @ y, y),
+        torch.einsum("ii->i", 2 * (x @ y.T)),
+    ),
     "products": lambda x, y: (
         torch.addmm(y, x, x.T @ y, beta=0.5), x[None] @ y.T, x @ y[0], x[:, None] @ y[..., None],
     ),

@@ -21,6 +21,7 @@ from morello.graph.operators import (
     RmsNorm,
     Softmax,
 )
+from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.attending import attended
@@ -72,23 +73,8 @@ def _scaled(call: AtenCall, x: Node, factor: float | None) -> Node:
 
 
 def einsum(call: AtenCall) -> Node:
-    """Of two tensors, without repeated or omitted dimensions."""
-    left, arrow, out = call["equation"].replace(" ", "").partition("->")
-    terms = left.split(",")
-    plain = arrow and "." not in left + out and all(len({*t}) == len(t) for t in (*terms, out))
-    if not plain or len(terms) != 2:
-        raise call.refuse(f"of {call['equation']}")
-    nodes = []
-    for here, other, node in zip(terms, terms[::-1], call["tensors"], strict=True):
-        alone = tuple(d for d, letter in enumerate(here) if letter not in other + out)
-        nodes.append(call.reduce("sum", node, alone))
-    a, b = ("".join(c for c in t if c in u + out) for t, u in zip(terms, terms[::-1], strict=True))
-    shared = [c for c in a if c in b]
-    batch = tuple((a.index(c), b.index(c)) for c in shared if c in out)
-    contracted = tuple((a.index(c), b.index(c)) for c in shared if c not in out)
-    product = call.apply(Dot(batch, contracted), *nodes)
-    letters = [a[i] for i, _ in batch] + [c for c in a + b if c not in shared]
-    return call.transpose(product, tuple(letters.index(c) for c in out))
+    """Of any terms; each tensor is in the dtype of the result."""
+    return contractions.einsum(call["equation"], *map(call.cast, call["tensors"]))
 
 
 def convolution(call: AtenCall) -> Node:

@@ -10,6 +10,7 @@ import numpy as np
 from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Node
 from morello.graph.operators import Broadcast, Conv, Dot, Transpose
+from morello.importers import contractions
 from morello.importers.gaps import transposed_convolution
 from morello.importers.onnx.call import (
     LeftError,
@@ -147,31 +148,11 @@ def padding(
 
 @translates("Einsum")
 def einsum(call: OnnxCall) -> Node:
-    """A sum of products of two tensors, none of which has an index twice, or one transposed."""
+    """A sum of products of any terms."""
     equation = call.text("equation", "").replace(" ", "")
     if not _EQUATION.fullmatch(equation):  # ONNX's inference of shapes may not end for some
         raise GraphError(f"there is no equation {quoted(equation)}.")
-    left, _, out = equation.partition("->")
-    terms = left.split(",")
-    letters = [*left.replace(",", ""), *out]
-    regular = all(len({*t}) == len(t) for t in (*terms, out)) and "".join(letters).isalpha()
-    if "->" not in equation or not regular or len(terms) != len(call.inputs):
-        raise LeftError("its equation is not one of two plain terms")
-    if any(len(t) != node.type.rank for t, node in zip(terms, call.all, strict=True)):
-        raise GraphError(f"the equation {left} does not fit the ranks of its inputs.")
-    if len(terms) == 1 and sorted(out) == sorted(left):
-        return op(Transpose(tuple(left.index(i) for i in out)), call[0])
-    if len(terms) != 2:
-        raise LeftError("its equation is not one of two plain terms")
-    a, b = terms
-    shared = [i for i in a if i in b]
-    lone = [i for i in left if i != "," and i not in shared and i not in out]
-    if lone or not {*out} <= {*letters[: len(a) + len(b)]}:
-        raise LeftError("it sums along an index of one term alone")
-    batch = tuple((a.index(i), b.index(i)) for i in shared if i in out)
-    contracted = tuple((a.index(i), b.index(i)) for i in shared if i not in out)
-    result = op(Dot(batch, contracted), call[0], call[1])
-    order = [i for i in shared if i in out]
-    order += [i for i in a if i not in shared] + [i for i in b if i not in shared]
-    turned = tuple(order.index(i) for i in out)
-    return result if turned == tuple(range(len(turned))) else op(Transpose(turned), result)
+    one_type(*call.all)
+    if any(0 in node.shape for node in call.all):
+        raise LeftError("an input has no elements")
+    return contractions.einsum(equation, *call.all)
