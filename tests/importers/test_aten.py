@@ -421,6 +421,10 @@ CHOSEN = {
     "smallest of columns": lambda x: x.topk(2, 0, largest=False),
     "of equal elements": lambda x: torch.relu(x).topk(5, -1).values,
     "with infinities": lambda x: x.masked_fill(x < 0.5, -torch.inf).topk(4, -1).values.exp(),
+    "many, and of integers": lambda x: (
+        *torch.cat([x, -x], -1).topk(12, -1), *(3 * x).int().topk(1, 0, largest=False),
+    ),
+    "the third": lambda x: (*x.kthvalue(3, 0), x.kthvalue(8, -1, keepdim=True).values),
     "of halves": lambda x: (x * 0 + torch.tensor([3, 1, 4, 8, 5, 9, 2, 6])).bfloat16().topk(8, -1),
     "one hot": lambda x: functional.one_hot(x.argmax(-1), 8),
     "how often": lambda x: torch.histc(x.argmax(-1).float(), bins=8, min=0, max=7),
@@ -523,8 +527,7 @@ def test_elements_are_combined_where_the_data_say(program: Any) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        lambda x: x.topk(9, 0),  # too many, one after the other
-        lambda x: x.argmax(-1).topk(2),  # of integers
+        lambda x: x.repeat(1, 1000).topk(9),  # too many, one after the other or in order
         lambda x: torch.histc(x, bins=8, min=0, max=7),
         lambda x: x.scatter_reduce(0, x.argmax(0)[None], x, "prod"),
         lambda x: x.double().index_add(0, x.argmax(0), x.double()),

@@ -1,0 +1,101 @@
+"""Elements in order, and the largest or smallest of them: the places where they are.
+
+Of equal elements, the first one comes first. NaN is larger than all numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import ArgReduce, Broadcast, Concat, Cumulate, Reduce, Where
+from morello.graph.patterns.matching import (
+    constant,
+    in_dtype,
+    is_float,
+    mapped,
+    reshaped,
+    sliced,
+)
+from morello.importers.ranges import narrowed
+from morello.importers.scattering import combined_elements
+from morello.importers.taking import NUMBERS
+
+MOST_SORTED = 1 << 16
+"""The most pairs of elements that are compared to sort them."""
+
+MOST_CHOSEN = 8
+"""The most elements that are chosen one after the other."""
+
+_FLOATS = np.dtype(np.float32)
+
+
+def counted(count: int, axis: int, rank: int) -> Node:
+    """The numbers from 0 to before `count`, along one of so many dimensions."""
+    shape = [1] * rank
+    shape[axis] = count
+    return constant(np.arange(count).reshape(shape), NUMBERS)
+
+
+def in_order(x: Node, axis: int, descending: bool = False) -> Node:
+    """The places along an axis of its elements in order: each where comparisons with all say.
+
+    Raises `GraphError` for many elements, and for integers that may need more than 32 bits.
+    """
+    rank, floats = x.type.rank, is_float(x.dtype)
+    given = in_dtype(x, _FLOATS) if floats and x.dtype.itemsize <= 4 else narrowed(x)
+    if given is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
+        raise GraphError(f"an order of {x.type} is left to the framework.")
+    count, shape = x.shape[axis], x.shape
+    own = reshaped(given, (*shape[:axis], count, 1, *shape[axis + 1 :]))
+    others = reshaped(given, (*shape[:axis], 1, count, *shape[axis + 1 :]))
+    first = np.tri(count, k=-1, dtype=bool).reshape(count, count, *(1,) * (rank - axis - 1))
+    before, same = ("greater", "greater_equal") if descending else ("less", "less_equal")
+    earlier = apply(
+        Where(),
+        constant(first, np.dtype(bool)),
+        mapped(same, others, own),
+        mapped(before, others, own),
+    )
+    place = apply(Reduce("sum", (axis + 1,)), in_dtype(earlier, _FLOATS))
+    if floats:
+        place = _with_nans(given, place, axis, descending)
+    every = apply(Broadcast(shape), counted(count, axis, rank))
+    return combined_elements("last", every, in_dtype(place, NUMBERS), every, axis)
+
+
+def _with_nans(x: Node, place: Node, axis: int, descending: bool) -> Node:
+    """The places of all elements, from those among numbers: NaN is larger than any of these."""
+    unknown = mapped("not_equal", x, x)
+    counts = in_dtype(unknown, place.dtype)
+    total = apply(Reduce("sum", (axis,), True), counts)
+    own = mapped("subtract", apply(Cumulate(axis), counts), constant(1, place.dtype))
+    if descending:
+        place = mapped("add", place, total)
+    else:
+        numbers = mapped("subtract", constant(x.shape[axis], place.dtype), total)
+        own = mapped("add", own, numbers)
+    return apply(Where(), unknown, own, place)
+
+
+def extremes(x: Node, count: int, axis: int, largest: bool = True) -> Node:
+    """The places along an axis of its largest or smallest elements, in order.
+
+    Few of them are found one after the other, each the extreme of what is left; infinities that
+    are last in order count as the last finite number then. Raises `GraphError` as `in_order` does.
+    """
+    if count > MOST_CHOSEN or not is_float(x.dtype) or x.dtype.itemsize > 4:
+        return sliced(in_order(x, axis, largest), axis, 0, count)
+    if not x.type.rank:
+        raise GraphError(f"the extremes of {x.type} are left to the framework.")
+    kind, keeping, sign = ("max", "maximum", 1) if largest else ("min", "minimum", -1)
+    wide = in_dtype(x, _FLOATS)
+    left = mapped(keeping, wide, constant(-sign * np.finfo(np.float32).max, _FLOATS))
+    numbers, places = counted(x.shape[axis], axis, x.type.rank), []
+    for step in range(count):
+        places.append(apply(ArgReduce(kind, axis, NUMBERS, keepdims=True), left))
+        if step < count - 1:
+            gone = mapped("equal", numbers, places[-1])
+            left = apply(Where(), gone, constant(-sign * np.inf, _FLOATS), left)
+    return places[0] if count == 1 else apply(Concat(axis), *places)
