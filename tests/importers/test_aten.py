@@ -422,7 +422,8 @@ CHOSEN = {
     "of equal elements": lambda x: torch.relu(x).topk(5, -1).values,
     "with infinities": lambda x: x.masked_fill(x < 0.5, -torch.inf).topk(4, -1).values.exp(),
     "many, and of integers": lambda x: (
-        *torch.cat([x, -x], -1).topk(12, -1), *(3 * x).int().topk(1, 0, largest=False),
+        *torch.cat([x, -x], -1).topk(12, -1),
+        *(3 * x).int().topk(1, 0, largest=False),
     ),
     "the third": lambda x: (*x.kthvalue(3, 0), x.kthvalue(8, -1, keepdim=True).values),
     "of halves": lambda x: (x * 0 + torch.tensor([3, 1, 4, 8, 5, 9, 2, 6])).bfloat16().topk(8, -1),

@@ -23,10 +23,10 @@ from morello.importers.onnx.call import TRANSLATIONS  # noqa: E402
 TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
-    "Attention", "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike",
-    "ConvTranspose", "CumSum", "DequantizeLinear", "Dropout", "GRU",
+    "Attention", "AveragePool", "BatchNormalization", "Cast", "CastLike",
+    "ConvTranspose", "DequantizeLinear", "Dropout", "GRU",
     "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
-    "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND",
+    "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "TopK",
 }  # fmt: skip
 """The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
 
@@ -52,9 +52,10 @@ def frozen(model: Any, inputs: Sequence[Array]) -> tuple[Any, list[Array]]:
     copy.CopyFrom(model)
     left = []
     for info, array in zip(model.graph.input, inputs, strict=True):
-        short = isinstance(array, np.ndarray) and array.dtype.kind in "ib" and array.ndim <= 1
-        if short or info.name == "scales":
-            copy.graph.initializer.append(onnx.numpy_helper.from_array(array, info.name))
+        known = isinstance(array, np.ndarray | np.generic)
+        if (known and array.dtype.kind in "ib" and array.ndim <= 1) or info.name == "scales":
+            constant = onnx.numpy_helper.from_array(np.asarray(array), info.name)
+            copy.graph.initializer.append(constant)
         else:
             left.append(array)
     return copy, left

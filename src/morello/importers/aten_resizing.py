@@ -11,7 +11,6 @@ from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.resampling import (
     chosen,
     cubic,
-    filtered,
     interpolation,
     linear,
     resampled,
@@ -61,10 +60,7 @@ def interpolated(call: AtenCall) -> Node:
     weights = []
     for size, count, step in _steps(call):
         places = _places(call, count, step)
-        if wide:
-            weights.append(filtered(places, size, kernel, step))
-        else:
-            weights.append(interpolation(places, size, kernel))
+        weights.append(interpolation(places, size, kernel, wide, step if wide else 1.0))
     return resampled(call.x, weights)
 
 

@@ -75,7 +75,7 @@ def _parsed(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     for term, rank in zip(terms, ranks, strict=True):
         count = rank - len(term) + 3 if "..." in term else 0
         spelled.append(term.replace("...", "".join(most[len(most) - count :])))
-        if len(spelled[-1]) != rank or not spelled[-1].isalpha():
+        if len(spelled[-1]) != rank or (rank and not spelled[-1].isalpha()):
             raise GraphError(f"einsum of {subscripts!r}: {term!r} does not fit {rank} dimensions.")
     return spelled, output.replace("...", "".join(most))
 

@@ -5,6 +5,7 @@ The weights of an axis are a matrix, with a row for each element of the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -48,28 +49,26 @@ def cubic(a: float) -> Callable[[Array], Array]:
 
 
 def interpolation(
-    places: Array, size: int, kernel: Callable[[Array], Array], inside: bool = False
+    places: Array,
+    size: int,
+    kernel: Callable[[Array], Array],
+    inside: bool = False,
+    width: float = 1.0,
 ) -> Array:
     """The weights for results at these places among `size` elements, the first of which is at 0.
 
-    Elements beyond the ends are as the last ones, or have no weights, if only those `inside` count.
+    A kernel that is `width` times as wide filters, if that is above 1. Elements beyond the ends
+    are as the last ones, or have no weights, if only those `inside` count.
     """
-    first = np.floor(places).astype(np.int64)
-    rows = np.arange(len(places))
+    first, width = np.floor(places).astype(np.int64), max(width, 1.0)
+    rows, most = np.arange(len(places)), math.ceil(2 * width)
     weights = np.zeros((len(places), size))
-    for step in (-1, 0, 1, 2):
+    for step in range(1 - most, most + 1):
         read = first + step
-        share = kernel(places - read)
+        share = kernel((places - read) / width)
         if inside:
             share = np.where((read >= 0) & (read < size), share, 0.0)
         np.add.at(weights, (rows, np.clip(read, 0, size - 1)), share)
-    result: Array = weights / weights.sum(1, keepdims=True)
-    return result
-
-
-def filtered(places: Array, size: int, kernel: Callable[[Array], Array], scale: float) -> Array:
-    """As `interpolation` without elements beyond the ends, with a kernel so many times as wide."""
-    weights = kernel((places[:, None] - np.arange(size)) / max(scale, 1.0))
     result: Array = weights / weights.sum(1, keepdims=True)
     return result
 

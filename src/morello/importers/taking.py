@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -39,6 +40,24 @@ def from_start(index: Node, size: int) -> Node:
     numbers = in_dtype(index, NUMBERS)
     from_end = mapped("add", numbers, constant(size, NUMBERS))
     return apply(Where(), mapped("less", numbers, constant(0, NUMBERS)), from_end, numbers)
+
+
+def rows_at(x: Node, places: Sequence[Node], start: int = 0) -> Node:
+    """x[..., i, j, ...] for places in dimensions from `start` on, which are taken as one.
+
+    The places have one shape, which comes in place of these dimensions; they are from 0 on.
+    """
+    sizes = x.shape[start : start + len(places)]
+    number: Node | None = None
+    for place, size in zip(places, sizes, strict=True):
+        if number is None:
+            number = place
+        else:
+            number = mapped("add", mapped("multiply", number, constant(size, NUMBERS)), place)
+    if number is None:
+        return x
+    flat = reshaped(x, (*x.shape[:start], math.prod(sizes), *x.shape[start + len(places) :]))
+    return apply(Gather(start), flat, number)
 
 
 def in_one_dimension(numbers: Node, shape: tuple[int, ...], axis: int) -> Node:

@@ -286,6 +286,20 @@ def is_nan(call: OnnxCall) -> Node:
     return function("not_equal", call[0], call[0])
 
 
+@translates("IsInf")
+def is_infinite(call: OnnxCall) -> Node:
+    """Which elements are infinite: of both signs, or of one."""
+    call.floating()
+    x, above, below = call[0], *(call.attribute(f"detect_{n}", 1) for n in ("positive", "negative"))
+    limits = number(np.inf, x), number(-np.inf, x)
+    found = [
+        function("equal", x, each) for each, on in zip(limits, (above, below), strict=True) if on
+    ]
+    if not found:
+        raise LeftError("it detects nothing")
+    return reduce(lambda a, b: function("logical_or", a, b), found)
+
+
 @translates("Dropout")
 def dropout(call: OnnxCall) -> list[Node]:
     """The input itself: models run, and do not train."""

@@ -124,6 +124,11 @@ def between(x: Node, slices: dict[int, tuple[int, int, int]]) -> Node:
     return op(Slice(starts, stops, strides), x)
 
 
+def backwards(x: Node, axis: int) -> Node:
+    """The elements of a node in reverse order along an axis."""
+    return op(Gather(axis), x, constant(np.arange(x.shape[axis])[::-1].copy(), INT64))
+
+
 @translates("Slice")
 def sliced(call: OnnxCall) -> Node:
     x = call[0]

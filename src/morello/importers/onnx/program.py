@@ -19,6 +19,7 @@ from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
     attention,
+    choosing,
     contributed,
     elementwise,
     movement,

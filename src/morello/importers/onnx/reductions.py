@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -14,6 +13,7 @@ from morello.graph.operators import (
     Broadcast,
     Cumulate,
     LayerNorm,
+    Pad,
     Pooling,
     Reduce,
     RmsNorm,
@@ -35,6 +35,7 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
+from morello.importers.onnx.movement import backwards, between
 from morello.importers.onnx.products import padding, steps
 
 _KINDS = {
@@ -92,19 +93,34 @@ def _axes(call: OnnxCall) -> tuple[int, ...]:
 
 @translates("ArgMax", "ArgMin")
 def arg_reduction(call: OnnxCall) -> Node:
-    if call.attribute("select_last_index", 0) or 0 in call[0].shape:
-        raise LeftError("it selects the last of equal elements")
-    kind = "max" if call.type == "ArgMax" else "min"
-    return op(ArgReduce(kind, call.axis(0), INT64, _keeps(call)), call[0])
+    """Of equal elements the first one, or the last: the first one backwards."""
+    x, axis = call[0], call.axis(0)
+    if 0 in x.shape:
+        raise LeftError("its input has no elements")
+    search = ArgReduce("max" if call.type == "ArgMax" else "min", axis, INT64, _keeps(call))
+    if not call.attribute("select_last_index", 0):
+        return op(search, x)
+    place = op(search, backwards(x, axis))
+    return function("subtract", number(x.shape[axis] - 1, place), place)
 
 
 @translates("CumSum")
 def cumulated(call: OnnxCall) -> Node:
-    if call.attribute("exclusive", 0) or call.attribute("reverse", 0):
-        raise LeftError("it is exclusive or reversed")
+    """Sums of all elements up to each, or from each on; an exclusive one is without it."""
     (axis,) = call.integers(1)
-    operator = Cumulate(position(axis, call[0].type.rank))
-    return in_few_bits(partial(op, operator), call[0])
+    axis = position(axis, call[0].type.rank)
+    backward = bool(call.attribute("reverse", 0))
+
+    def sums(x: Node) -> Node:
+        x = backwards(x, axis) if backward else x
+        total = op(Cumulate(axis), x)
+        if call.attribute("exclusive", 0):
+            before, n = tuple(int(d == axis) for d in range(x.type.rank)), x.shape[axis]
+            shifted = op(Pad(before, (0,) * x.type.rank), total, number(0, x))
+            total = between(shifted, {axis: (0, n, 1)})
+        return backwards(total, axis) if backward else total
+
+    return in_few_bits(sums, call[0])
 
 
 @translates("Softmax", "LogSoftmax")
@@ -202,6 +218,18 @@ def _rows(x: Node, factors: Node, axis: int) -> tuple[Node, Node]:
     if len(inner) > 1:
         x = reshaped(x, (*x.shape[:axis], prod(inner)))
     return x, reshaped(factors, (prod(inner),))
+
+
+@translates("MeanVarianceNormalization")
+def mean_variance_normalization(call: OnnxCall) -> Node:
+    """Less the mean, divided by the standard deviation, along some axes."""
+    call.floating()
+    x, axes = call[0], positions(call.attribute("axes", [0, 2, 3]), call[0].type.rank)
+    if 0 in x.shape or not axes:
+        raise LeftError(f"it is of {x.type} along {axes}")
+    centred = function("subtract", x, op(Reduce("mean", axes, True), x))
+    deviation = function("sqrt", op(Reduce("mean", axes, True), function("square", centred)))
+    return function("divide", centred, function("add", deviation, number(1e-9, x)))
 
 
 @translates("BatchNormalization")

@@ -62,8 +62,6 @@ def resize(call: OnnxCall) -> Node:
         places = call.text("coordinate_transformation_mode", "half_pixel")
         rounding = call.text("nearest_mode", "round_prefer_floor")
     mode = call.text("mode", "nearest")
-    if call.attribute("antialias", 0):
-        raise LeftError("it filters")
     if mode != "nearest":
         call.floating()
     axes = _axes(call)
@@ -83,7 +81,9 @@ def _weights(call: OnnxCall, axis: _Axis, mode: str, places: Array, rounding: st
     if mode not in ("cubic", "linear"):
         raise LeftError(f"its mode is {mode}")
     kernel = linear if mode == "linear" else cubic(call.attribute("cubic_coeff_a", -0.75))
-    return interpolation(places, axis.size, kernel, bool(call.attribute("exclude_outside", 0)))
+    inside = bool(call.attribute("exclude_outside", 0))
+    width = 1 / axis.scale if call.attribute("antialias", 0) else 1.0
+    return interpolation(places, axis.size, kernel, inside, width)
 
 
 def _rounded(places: Array, rounding: str) -> Array:
