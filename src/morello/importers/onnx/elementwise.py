@@ -290,11 +290,10 @@ def is_nan(call: OnnxCall) -> Node:
 def is_infinite(call: OnnxCall) -> Node:
     """Which elements are infinite: of both signs, or of one."""
     call.floating()
-    x, above, below = call[0], *(call.attribute(f"detect_{n}", 1) for n in ("positive", "negative"))
-    limits = number(np.inf, x), number(-np.inf, x)
-    found = [
-        function("equal", x, each) for each, on in zip(limits, (above, below), strict=True) if on
-    ]
+    x = call[0]
+    signs = {"detect_positive": np.inf, "detect_negative": -np.inf}
+    limits = [limit for name, limit in signs.items() if call.attribute(name, 1)]
+    found = [function("equal", x, number(limit, x)) for limit in limits]
     if not found:
         raise LeftError("it detects nothing")
     return reduce(lambda a, b: function("logical_or", a, b), found)

@@ -25,6 +25,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     movement,
     products,
     quantized,
+    quantized_layers,
     recurrent,
     reductions,
     resizing,

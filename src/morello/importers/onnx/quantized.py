@@ -32,27 +32,26 @@ _QUANTIZED = _NARROW | frozenset(map(np.dtype, (np.int16, np.uint16)))
 def quantize_linear(call: OnnxCall) -> Node:
     x, scale, zero = call[0], call[1], call.get(2)
     _plain(call)
-    if (
-        x.dtype != FLOAT32
-        or scale.dtype != FLOAT32
-        or {"output_dtype", "precision"} & {*call.attributes}
-    ):
+    said = any(call.attribute(name, 0) for name in ("output_dtype", "precision"))
+    if x.dtype != FLOAT32 or scale.dtype != FLOAT32 or said:
         raise LeftError(f"it is of {x.type} and {scale.type}")
-    dtype = np.dtype(np.uint8) if zero is None else zero.dtype
-    scale = _spread(call, scale)
-    return quantized(x, scale, None if zero is None else _spread(call, zero), dtype)
+    return quantized(x, scale, zero, call.attribute("axis", 1))
 
 
 @translates("DequantizeLinear")
 def dequantize_linear(call: OnnxCall) -> Node:
-    x, scale, zero = call[0], call[1], call.get(2)
     _plain(call)
+    return dequantized(call[0], call[1], call.get(2), call.attribute("axis", 1))
+
+
+def dequantized(x: Node, scale: Node, zero: Node | None, axis: int = 1) -> Node:
+    """(x - zero) * scale, with a scale and a zero point for all, or for each place on an axis."""
     if x.dtype not in _QUANTIZED | {INT32} or scale.dtype not in FLOATS:
         raise LeftError(f"it is of {x.type} and {scale.type}")
     shifted = cast(x, INT32)
     if zero is not None and not _is_zero(zero):
-        shifted = function("subtract", shifted, cast(_spread(call, zero), INT32))
-    numbers, factors = cast(shifted, scale.dtype), _spread(call, scale)
+        shifted = function("subtract", shifted, cast(_spread(x, zero, axis), INT32))
+    numbers, factors = cast(shifted, scale.dtype), _spread(x, scale, axis)
     if isinstance(x.operator, Constant) and x.dtype in _NARROW and x.type.rank > 1:
         return apply(Map("multiply"), numbers, factors)  # not folded yet: see `in_bytes`
     return function("multiply", numbers, factors)
@@ -60,8 +59,11 @@ def dequantize_linear(call: OnnxCall) -> Node:
 
 @translates("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: OnnxCall) -> list[Node]:
+    return [*quantized_by_range(call[0])]
+
+
+def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
     """The numbers in u8, and the scale and zero point that the smallest and largest one give."""
-    x = call[0]
     axes, nothing = tuple(range(x.type.rank)), number(0, x)
     if not axes or 0 in x.shape:
         raise LeftError(f"it is of {x.type}")
@@ -70,7 +72,7 @@ def dynamic_quantize_linear(call: OnnxCall) -> list[Node]:
     scale = function("divide", function("subtract", high, low), number(255, x))
     start = function("round", function("divide", function("neg", low), scale))
     zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
-    return [quantized(x, scale, zero, zero.dtype), scale, zero]
+    return quantized(x, scale, zero), scale, zero
 
 
 @translates("MatMulInteger")
@@ -128,11 +130,13 @@ def _is_zero(zero: Node) -> bool:
     return isinstance(zero.operator, Constant) and not zero.operator.array.any()
 
 
-def quantized(x: Node, scale: Node, zero: Node | None, dtype: np.dtype[np.generic]) -> Node:
-    """x / scale, rounded, plus the zero point, within what the dtype holds."""
+def quantized(x: Node, scale: Node, zero: Node | None, axis: int = 1) -> Node:
+    """x / scale, rounded, plus the zero point, within what its dtype holds: u8 if there is none."""
+    dtype = np.dtype(np.uint8) if zero is None else zero.dtype
     if dtype not in _QUANTIZED:
         raise LeftError(f"it makes {dtype}")
-    return _rounded(function("divide", x, scale), zero, dtype)
+    zero = None if zero is None else _spread(x, zero, axis)
+    return _rounded(function("divide", x, _spread(x, scale, axis)), zero, dtype)
 
 
 def _rounded(x: Node, zero: Node | None, dtype: np.dtype[np.generic]) -> Node:
@@ -153,12 +157,11 @@ def _plain(call: OnnxCall) -> None:
         raise LeftError("it is quantized in blocks")
 
 
-def _spread(call: OnnxCall, x: Node) -> Node:
-    """A number, or a vector along an axis."""
+def _spread(like: Node, x: Node, axis: int) -> Node:
+    """A number, or a vector along an axis of a node."""
     if x.type.size == 1:
         return reshaped(x, ())
-    rank = call[0].type.rank
-    axis = position(call.attribute("axis", 1), rank)
-    if x.type.rank != 1 or x.type.size != call[0].shape[axis]:
+    axis = position(axis, like.type.rank)
+    if x.type.rank != 1 or x.type.size != like.shape[axis]:
         raise LeftError(f"its scale is {x.type}")
-    return along(x, axis, rank)
+    return along(x, axis, like.type.rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -21,10 +22,12 @@ from morello.graph.operators import (
     Where,
 )
 from morello.importers.onnx.call import (
+    FLOAT32,
     INT64,
     LeftError,
     OnnxCall,
     along,
+    cast,
     constant,
     function,
     in_few_bits,
@@ -289,6 +292,11 @@ def global_pool(call: OnnxCall) -> Node:
 
 @translates("AveragePool", "MaxPool")
 def pool(call: OnnxCall) -> Node:
+    """Of bytes, the largest are found as those of f32."""
+    of_bytes = call.type == "MaxPool" and call[0].dtype.itemsize == 1 and call[0].dtype != bool
+    if of_bytes:
+        wide = replace(call, inputs=(cast(call[0], FLOAT32),))
+        return cast(pool(wide), call[0].dtype)
     call.floating()
     call.only(0)
     x, window = call[0], tuple(map(int, call.attribute("kernel_shape")))

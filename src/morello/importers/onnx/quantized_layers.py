@@ -1,0 +1,165 @@
+"""Layers of ONNX and ONNX Runtime on quantized numbers.
+
+Each is the layer of floats on what the numbers stand for, the result of which is quantized again.
+Products and convolutions of them become those of bytes (see `graph.patterns.in_bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from morello.graph.graph import Node
+from morello.graph.operators import Concat, Where
+from morello.importers.onnx.call import (
+    FLOAT32,
+    INT32,
+    LeftError,
+    OnnxCall,
+    Results,
+    cast,
+    function,
+    number,
+    op,
+    translates,
+)
+from morello.importers.onnx.contributed import MICROSOFT
+from morello.importers.onnx.elementwise import leaky_relu
+from morello.importers.onnx.products import conv, gemm
+from morello.importers.onnx.quantized import (
+    dequantized,
+    quantized,
+    quantized_by_range,
+    shifted_product,
+)
+from morello.importers.onnx.reductions import global_pool, pool, reduction, softmax
+
+_LARGEST = 255 * 255
+"""The largest product of two bytes less their zero points."""
+
+
+def _numbers(call: OnnxCall, first: int, axis: int = 1) -> Node:
+    """What an input stands for, whose scale and zero point are the next two."""
+    return dequantized(call[first], call[first + 1], call.get(first + 2), axis)
+
+
+def _plain(call: OnnxCall) -> None:
+    if call.attribute("channels_last", 0):
+        raise LeftError("its channels are last")
+
+
+@translates("QLinearConv")
+def q_linear_conv(call: OnnxCall) -> Node:
+    """Its bias is an integer for each filter, with the scales of the image and the filter."""
+    _plain(call)
+    image, filters, bias = _numbers(call, 0), _numbers(call, 3, axis=0), call.get(8)
+    if bias is not None:
+        bias = dequantized(bias, function("multiply", call[1], call[4]), None, axis=0)
+    result = conv(replace(call, inputs=(image, filters, bias)))
+    return quantized(_one(result), call[6], call.get(7))
+
+
+@translates("ConvInteger")
+def conv_integer(call: OnnxCall) -> Node:
+    """In f32, which holds all sums if these are short."""
+    x, w, zeros = call[0], call[1], (call.get(2), call.get(3))
+    if prod(w.shape[1:]) * _LARGEST > 2**24:
+        raise LeftError("its sums may need more than 24 bits")
+    one = number(1, cast(x, FLOAT32))
+    image, filters = (
+        dequantized(each, one, zero, axis)
+        for each, zero, axis in zip((x, w), zeros, (1, 0), strict=True)
+    )
+    return cast(_one(conv(replace(call, inputs=(image, filters)))), INT32)
+
+
+@translates("QGemm", domain=MICROSOFT)
+def q_gemm(call: OnnxCall) -> Node:
+    """Its third operand is of integers, with the scales of the other two; the result may be f32."""
+    alpha, b_axis = call.attribute("alpha", 1.0), 0 if call.attribute("transB", 0) else 1
+    a, b, c = _numbers(call, 0), _numbers(call, 3, b_axis), call.get(6)
+    if c is not None:
+        scales = function("multiply", call[1], call[4])
+        scales = function("multiply", scales, number(alpha, scales))
+        c = dequantized(c, scales, None, axis=c.type.rank - 1)
+    result = _one(gemm(replace(call, inputs=(a, b, c))))
+    return result if call.get(7) is None else quantized(result, call[7], call.get(8))
+
+
+@translates("QLinearAdd", "QLinearMul", domain=MICROSOFT)
+def q_linear_of_two(call: OnnxCall) -> Node:
+    name = "add" if call.type == "QLinearAdd" else "multiply"
+    return quantized(function(name, _numbers(call, 0), _numbers(call, 3)), call[6], call.get(7))
+
+
+def _global_pool(call: OnnxCall) -> Results:
+    return global_pool(replace(call, type="GlobalAveragePool"))
+
+
+_OF_ONE: dict[str, Callable[[OnnxCall], Results]] = {
+    "QLinearAveragePool": lambda call: pool(replace(call, type="AveragePool")),
+    "QLinearGlobalAveragePool": _global_pool,
+    "QLinearLeakyRelu": leaky_relu,
+    "QLinearReduceMean": lambda call: reduction(replace(call, type="ReduceMean", version=13)),
+    "QLinearSigmoid": lambda call: function("sigmoid", call[0]),
+    "QLinearSoftmax": lambda call: softmax(
+        replace(call, type="Softmax", version=call.attribute("opset", 13))
+    ),
+}
+"""What layers with a single operand compute of floats."""
+
+
+@translates(*_OF_ONE, domain=MICROSOFT)
+def q_linear_of_one(call: OnnxCall) -> Node:
+    _plain(call)
+    result = _OF_ONE[call.type](replace(call, inputs=(_numbers(call, 0),)))
+    return quantized(_one(result), call[3], call.get(4))
+
+
+@translates("QLinearConcat", domain=MICROSOFT)
+def q_linear_concat(call: OnnxCall) -> Node:
+    parts = [_numbers(call, first) for first in range(2, len(call.inputs), 3)]
+    axis = call.axis(rank=parts[0].type.rank)
+    joined = parts[0] if len(parts) == 1 else op(Concat(axis), *parts)
+    return quantized(joined, call[0], call.get(1))
+
+
+@translates("QLinearWhere", domain=MICROSOFT)
+def q_linear_where(call: OnnxCall) -> Node:
+    return quantized(op(Where(), call[0], _numbers(call, 1), _numbers(call, 4)), call[7], call[8])
+
+
+@translates("MatMulIntegerToFloat", domain=MICROSOFT)
+def product_in_floats(call: OnnxCall) -> Node:
+    a, b, a_scale, b_scale = (call[n] for n in range(4))
+    return _in_floats(a, b, call.get(4), call.get(5), a_scale, b_scale, call.get(6))
+
+
+@translates("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_product(call: OnnxCall) -> Node:
+    """The first factor is quantized by its range."""
+    a, scale, zero = quantized_by_range(call[0])
+    return _in_floats(a, call[1], zero, call.get(3), scale, call[2], call.get(4))
+
+
+def _in_floats(
+    a: Node,
+    b: Node,
+    a_zero: Node | None,
+    b_zero: Node | None,
+    a_scale: Node,
+    b_scale: Node,
+    bias: Node | None,
+) -> Node:
+    """The product of quantized tensors, as numbers."""
+    if a_scale.type.size > 1:
+        raise LeftError("it has a scale for each row")
+    total = cast(shifted_product(a, b, a_zero, b_zero), FLOAT32)
+    result = function("multiply", total, function("multiply", a_scale, b_scale))
+    return result if bias is None else function("add", result, bias)
+
+
+def _one(results: Results) -> Node:
+    assert isinstance(results, Node)
+    return results
