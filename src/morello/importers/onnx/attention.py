@@ -50,22 +50,27 @@ def attention(call: OnnxCall) -> list[Node]:
     scale = call.attribute("scale", 1 / math.sqrt(q.shape[3]))
     mask = _mask(call, q, q.shape[2], k.shape[2], before)
     result = attended(GraphBuilder(), q, k, v, mask, scale)
-    if call[0].type.rank == 3:
-        batch, heads, length, size = result.shape
-        result = reshaped(op(Transpose((0, 2, 1, 3)), result), (batch, length, heads * size))
-    return [result, k, v]
+    return [together(result) if call[0].type.rank == 3 else result, k, v]
 
 
 def _heads(call: OnnxCall, index: int, name: str) -> Node:
     """An input as [b, heads, tokens, size], as which it may be given."""
     x = call[index]
-    if x.type.rank == 4:
-        return x
-    heads = call.attribute(name)
+    return x if x.type.rank == 4 else apart(x, call.attribute(name))
+
+
+def apart(x: Node, heads: int) -> Node:
+    """A tensor [b, tokens, heads * size] as [b, heads, tokens, size]."""
     if x.type.rank != 3 or heads < 1 or x.shape[2] % heads:
         raise GraphError(f"{heads} heads of {x.type}.")
     batch, length, width = x.shape
     return op(Transpose((0, 2, 1, 3)), reshaped(x, (batch, length, heads, width // heads)))
+
+
+def together(x: Node) -> Node:
+    """A tensor [b, heads, tokens, size] as [b, tokens, heads * size]."""
+    batch, heads, length, size = x.shape
+    return reshaped(op(Transpose((0, 2, 1, 3)), x), (batch, length, heads * size))
 
 
 def _mask(call: OnnxCall, q: Node, rows: int, columns: int, before: int) -> Node | None:

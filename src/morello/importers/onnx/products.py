@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Node
-from morello.graph.operators import Broadcast, Conv, Dot, Transpose
+from morello.graph.operators import Broadcast, Conv, Dot
 from morello.importers import contractions
 from morello.importers.gaps import transposed_convolution
 from morello.importers.onnx.call import (

@@ -21,6 +21,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     attention,
     choosing,
     contributed,
+    contributed_attention,
     elementwise,
     movement,
     products,

@@ -33,7 +33,7 @@ from morello.importers.onnx.quantized import (
     quantized_by_range,
     shifted_product,
 )
-from morello.importers.onnx.reductions import global_pool, pool, reduction, softmax
+from morello.importers.onnx.reductions import global_pool, pool, softmax
 
 _LARGEST = 255 * 255
 """The largest product of two bytes less their zero points."""
@@ -93,15 +93,10 @@ def q_linear_of_two(call: OnnxCall) -> Node:
     return quantized(function(name, _numbers(call, 0), _numbers(call, 3)), call[6], call.get(7))
 
 
-def _global_pool(call: OnnxCall) -> Results:
-    return global_pool(replace(call, type="GlobalAveragePool"))
-
-
 _OF_ONE: dict[str, Callable[[OnnxCall], Results]] = {
     "QLinearAveragePool": lambda call: pool(replace(call, type="AveragePool")),
-    "QLinearGlobalAveragePool": _global_pool,
+    "QLinearGlobalAveragePool": lambda call: global_pool(replace(call, type="GlobalAveragePool")),
     "QLinearLeakyRelu": leaky_relu,
-    "QLinearReduceMean": lambda call: reduction(replace(call, type="ReduceMean", version=13)),
     "QLinearSigmoid": lambda call: function("sigmoid", call[0]),
     "QLinearSoftmax": lambda call: softmax(
         replace(call, type="Softmax", version=call.attribute("opset", 13))
@@ -133,17 +128,17 @@ def q_linear_where(call: OnnxCall) -> Node:
 @translates("MatMulIntegerToFloat", domain=MICROSOFT)
 def product_in_floats(call: OnnxCall) -> Node:
     a, b, a_scale, b_scale = (call[n] for n in range(4))
-    return _in_floats(a, b, call.get(4), call.get(5), a_scale, b_scale, call.get(6))
+    return product_of_numbers(a, b, call.get(4), call.get(5), a_scale, b_scale, call.get(6))
 
 
 @translates("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_product(call: OnnxCall) -> Node:
     """The first factor is quantized by its range."""
     a, scale, zero = quantized_by_range(call[0])
-    return _in_floats(a, call[1], zero, call.get(3), scale, call[2], call.get(4))
+    return product_of_numbers(a, call[1], zero, call.get(3), scale, call[2], call.get(4))
 
 
-def _in_floats(
+def product_of_numbers(
     a: Node,
     b: Node,
     a_zero: Node | None,

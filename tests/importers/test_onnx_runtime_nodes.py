@@ -1,0 +1,163 @@
+"""Attention and layers of quantized numbers as ONNX Runtime's tools write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.graph.graph import Array, check
+from morello.graph.interpreter import evaluate
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+from morello.importers.onnx import import_model  # noqa: E402
+
+GENERATOR = np.random.default_rng(0)
+IMAGE = 1, 8, 6, 6
+
+
+def floats(*shape: int) -> Array:
+    return GENERATOR.uniform(-1, 1, shape).astype(np.float32)
+
+
+def scale(*shape: int) -> Array:
+    return GENERATOR.uniform(0.01, 0.02, shape).astype(np.float32)
+
+
+def u8(*shape: int) -> Array:
+    return GENERATOR.integers(0, 256, shape, np.uint8)
+
+
+def i8(*shape: int) -> Array:
+    return GENERATOR.integers(-100, 101, shape, np.int8)
+
+
+def i32(*shape: int, low: int = -500, high: int = 500) -> Array:
+    return GENERATOR.integers(low, high, shape, np.int32)
+
+
+def results(kind: str, inputs: list[Array | None], outputs: int, **attributes: Any) -> Any:
+    """What the graph of a node, and ONNX Runtime, make of inputs: all but the first are constants.
+
+    The domain is com.microsoft unless ONNX has such operators.
+    """
+    make = onnx.helper
+    names = ["" if each is None else f"x{n}" for n, each in enumerate(inputs)]
+    domain = "" if onnx.defs.has(kind) and "Attention" not in kind else "com.microsoft"
+    node = make.make_node(kind, names, [f"y{n}" for n in range(outputs)], domain=domain,
+                          **attributes)  # fmt: skip
+    first, *known = [(n, each) for n, each in zip(names, inputs, strict=True) if each is not None]
+    code = make.np_dtype_to_tensor_dtype(first[1].dtype)
+    graph = make.make_graph(
+        [node],
+        "node",
+        [make.make_tensor_value_info(first[0], code, first[1].shape)],
+        [onnx.ValueInfoProto(name=name) for name in node.output],
+        [onnx.numpy_helper.from_array(each, name) for name, each in known],
+    )
+    versions = [make.make_opsetid("", 17), make.make_opsetid("com.microsoft", 1)]
+    model = make.make_model(graph, opset_imports=versions, ir_version=8)
+    program = import_model(model)
+    assert not program.left
+    check(program.graph)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    session = runtime.InferenceSession(model.SerializeToString(), options)
+    return evaluate(program.graph, [first[1]]), session.run(None, {first[0]: first[1]})
+
+
+X, W, B = (2, 5, 8), (8, 24), (24,)
+MASK = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+ATTENTION: dict[str, tuple[str, list[Array | None], int, dict[str, Any]]] = {
+    "plain": ("Attention", [floats(*X), floats(*W), floats(*B)], 1, {}),
+    "hidden columns": (
+        "Attention", [floats(*X), floats(*W), floats(*B), MASK], 1, {"unidirectional": 1}),
+    "lengths": ("Attention", [floats(*X), floats(*W), floats(*B), MASK.sum(1, dtype=np.int32)],
+                1, {"scale": 0.3}),
+    "a mask for each row": (
+        "Attention", [floats(*X), floats(*W), None, i32(2, 5, 5, low=0, high=2)], 1, {}),
+    "tokens before": ("Attention", [floats(*X), floats(*W), floats(*B), None,
+                                    floats(2, 2, 2, 3, 4)], 2, {"unidirectional": 1}),
+    "added to scores": (
+        "Attention", [floats(*X), floats(8, 28), floats(28), None, None, floats(2, 2, 5, 5)], 1,
+        {"qkv_hidden_sizes": [8, 8, 12]}),
+    "apart": ("MultiHeadAttention", [floats(*X), floats(2, 7, 8), floats(2, 7, 12), floats(28)],
+              1, {}),
+    "apart, masked": ("MultiHeadAttention", [floats(*X), floats(*X), floats(*X), None, MASK,
+                                             floats(1, 2, 5, 5)], 1, {}),
+    "across": ("MultiHeadAttention", [floats(*X), floats(2, 2, 7, 4), floats(2, 2, 7, 4)], 1, {}),
+    "apart, tokens before": (
+        "MultiHeadAttention",
+        [floats(*X), floats(*X), floats(*X), None, None, None, floats(2, 2, 3, 4),
+         floats(2, 2, 3, 4)], 3, {"unidirectional": 1}),
+    "of bytes": ("QAttention", [u8(*X), i8(*W), floats(*B), scale(), scale(), MASK[:, 0] * 3,
+                                u8(), i8()], 1, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ATTENTION.values(), ids=list(ATTENTION))
+def test_attention_has_masks_and_tokens_before(case: Any) -> None:
+    kind, inputs, outputs, attributes = case
+    for ours, theirs in zip(
+        *results(kind, inputs, outputs, num_heads=2, **attributes), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_words_positions_and_segments_are_added(mask: Any) -> None:
+    inputs = [i32(2, 5, low=0, high=9), None, floats(9, 8), floats(6, 8), None, floats(8),
+              floats(8), mask]  # fmt: skip
+    for ours, theirs in zip(*results("EmbedLayerNormalization", inputs, 2), strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5)
+
+
+QUANTIZED: dict[str, tuple[str, list[Array | None], dict[str, Any]]] = {
+    "convolution": (
+        "QLinearConv",
+        [u8(*IMAGE), scale(), u8(), i8(16, 4, 3, 3), scale(16), np.zeros(16, np.int8), scale() * 9,
+         u8(), i32(16)], {"group": 2, "strides": [2, 1], "pads": [1, 0, 1, 1]}),
+    "convolution without a scale": (
+        "ConvInteger", [u8(*IMAGE), i8(4, 8, 3, 3), u8(), i8()], {"pads": [1, 1, 1, 1]}),
+    "product": (
+        "QGemm", [u8(3, 8), scale(), u8(), i8(6, 8), scale(6), np.zeros(6, np.int8), i32(6),
+                  scale() * 9, u8()], {"transB": 1}),
+    "product in floats": (
+        "QGemm", [u8(3, 8), scale(), u8(), i8(8, 6), scale(), i8(), i32(6)], {"alpha": 0.5}),
+    "sum": ("QLinearAdd", [u8(2, 3), scale(), u8(), u8(3), scale(), u8(), scale(), u8()], {}),
+    "product of numbers": (
+        "QLinearMul", [u8(2, 3), scale(), u8(), u8(3), scale(), u8(), scale(), u8()], {}),
+    "sigmoid": ("QLinearSigmoid", [u8(2, 3), scale(), u8(), np.float32(1 / 256), u8()], {}),
+    "leaky": ("QLinearLeakyRelu", [i8(2, 3), scale(), i8(), scale(), i8()], {"alpha": 0.1}),
+    "softmax": ("QLinearSoftmax", [u8(2, 9), scale(), u8(), np.float32(1 / 256), u8() * 0],
+                {"axis": -1, "opset": 13}),
+    "means": ("QLinearAveragePool", [u8(*IMAGE), scale(), u8(), scale(), u8()],
+              {"kernel_shape": [2, 3], "pads": [0, 1, 0, 1]}),
+    "means of all": (
+        "QLinearGlobalAveragePool", [u8(*IMAGE), scale(), u8(), scale(), u8()], {}),
+    "largest": ("MaxPool", [u8(*IMAGE)], {"kernel_shape": [2, 2], "pads": [1, 0, 1, 0]}),
+    "joined": ("QLinearConcat", [scale(), u8(), u8(2, 3), scale(), u8(), u8(2, 5), scale(), u8()],
+               {"axis": 1}),
+    "product with floats": (
+        "DynamicQuantizeMatMul", [floats(2, 3, 8), i8(8, 6), scale(6), None, floats(6)], {}),
+    "product as floats": (
+        "MatMulIntegerToFloat", [u8(2, 3, 8), i8(8, 6), scale(), scale(6), u8(), i8(6)], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", QUANTIZED.values(), ids=list(QUANTIZED))
+def test_quantized_layers_are_within_a_step(case: Any) -> None:
+    kind, inputs, attributes = case
+    inputs = [None if each is None else np.asarray(each) for each in inputs]
+    if kind == "QLinearConcat":  # its first input is a scale
+        inputs[0] = inputs[0].reshape(1)
+    ((ours,), (theirs,)) = results(kind, inputs, 1, **attributes)
+    if theirs.dtype == np.float32:
+        np.testing.assert_allclose(ours, theirs, 1e-4, 1e-4 * np.abs(theirs).max())
+    else:
+        distance = np.abs(ours.astype(np.int64) - theirs)
+        assert distance.max() <= (theirs.itemsize == 1)
+        assert distance.mean() < 0.1
