@@ -23,6 +23,7 @@ from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.mlir import captured, type_of
 from morello.importers.recurrent import MOST_STEPS
 from morello.importers.stablehlo_rules import RULES, known
+from morello.importers.stablehlo_taking import TAKING_RULES
 from morello.importers.stablehlo_windows import WINDOW_RULES
 
 MOST_NODES = 100_000
@@ -38,6 +39,8 @@ _MAGIC = b"ML\xefR"
 """What artifacts begin with."""
 
 NOTHING: Mapping[Any, Node] = {}
+
+_RULES = {**RULES, **TAKING_RULES, **WINDOW_RULES}
 
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that call a function, and the attribute that names it."""
@@ -216,7 +219,7 @@ def _understood(
     operation: Any, inputs: Sequence[Node], types: Sequence[TensorType]
 ) -> tuple[Node, ...] | None:
     """The results by the rule for an operation; None if there is none that fits."""
-    rule = RULES.get(operation.name) or WINDOW_RULES.get(operation.name)
+    rule = _RULES.get(operation.name)
     every = [*types, *(node.type for node in inputs)]
     if rule is None or any(each.dtype.kind == "c" for each in every):
         return None

@@ -22,7 +22,6 @@ from morello.graph.operators import (
     Constant,
     Dot,
     Foreign,
-    Gather,
     Input,
     Iota,
     Map,
@@ -32,11 +31,10 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
-from morello.graph.patterns.matching import constant, in_dtype, mapped
+from morello.graph.patterns.matching import constant, in_dtype, mapped, sliced
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED
 from morello.importers.mlir import array_of, number, numbers, type_of
-from morello.importers.writing import MOST_WRITTEN, after_writing
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -126,6 +124,11 @@ def transposed(node: Node, order: tuple[int, ...]) -> Node:
     return node if order == tuple(range(len(order))) else apply(Transpose(order), node)
 
 
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
 def known(node: Node, most: int = 64) -> Array | None:
     """The value of a node that only constants decide, and few of them; None if others do."""
     for each in in_order([node]):
@@ -171,13 +174,26 @@ def _is_finite(operation: Any, x: Node) -> Results:
 
 
 def _convert(operation: Any, x: Node) -> Results:
-    """A cast; those of floats to integers are XLA's own, which saturate, and make 0 of NaN."""
+    """A cast; those of floats to integers saturate, and make 0 of NaN."""
     dtype = type_of(operation.results[0]).dtype
     if dtype == x.dtype:
         return (x,)
-    if dtype.kind in "iu" and x.dtype.kind not in "biu":
+    if dtype.kind not in "iu" or x.dtype.kind in "biu":
+        return (apply(Cast(dtype), x),)
+    if dtype.itemsize > 4 or x.dtype.itemsize > 4:
         return None
-    return (apply(Cast(dtype), x),)
+    x = in_dtype(x, np.dtype(np.float32))
+    limits = np.iinfo(dtype)
+    beyond = float(limits.max) + 1
+    highest = np.nextafter(np.float32(beyond), np.float32(0))
+    low, high = (constant(n, x.dtype) for n in (limits.min, highest))
+    inside = mapped("minimum", mapped("maximum", x, low), high)
+    inside = apply(Where(), mapped("equal", x, x), inside, constant(0, x.dtype))
+    result = apply(Cast(dtype), inside)
+    if int(highest) == limits.max:
+        return (result,)
+    above = mapped("greater_equal", x, constant(beyond, x.dtype))
+    return (apply(Where(), above, constant(limits.max, dtype), result),)
 
 
 def _same(operation: Any, *inputs: Node) -> Results:
@@ -220,59 +236,34 @@ def _slice(operation: Any, x: Node) -> Results:
     return (apply(Slice(starts, stops, numbers(operation, "strides")), x),)
 
 
-def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
-    """A slice, if constants say where it starts."""
-    sizes = numbers(operation, "slice_sizes")
-    places = [known(start) for start in starts]
-    bounds = zip(places, x.shape, sizes, strict=True)
-    first = [None if p is None else min(max(int(p), 0), n - size) for p, n, size in bounds]
-    if None in first:
-        return None
-    stops = tuple(start + size for start, size in zip(first, sizes, strict=True))  # type: ignore
-    return (apply(Slice(tuple(first), stops, (1,) * len(sizes)), x),)  # type: ignore
-
-
-def _dynamic_update_slice(operation: Any, x: Node, update: Node, *starts: Node) -> Results:
-    """A part that is written where constants say, or one slice at a place that is computed."""
-    free = [d for d, (n, size) in enumerate(zip(x.shape, update.shape, strict=True)) if size < n]
-    places = {d: known(starts[d]) for d in free}
-    if all(place is not None for place in places.values()):
-        if x.type.size > MOST_WRITTEN:
-            return None
-        part = [slice(None)] * x.type.rank
-        for d, place in places.items():
-            first = min(max(int(place), 0), x.shape[d] - update.shape[d])  # type: ignore[arg-type]
-            part[d] = slice(first, first + update.shape[d])
-        numbered = np.arange(x.type.size).reshape(x.shape)
-        return (after_writing(GraphBuilder(), x, numbered[tuple(part)], update),)
-    axis = free[0]
-    if len(free) > 1 or update.shape[axis] != 1:
-        return None
-    last = x.shape[axis] - 1
-    start = in_dtype(starts[axis], np.dtype(np.int32))
-    low, high = (constant(bound, start.dtype) for bound in (0, last))
-    inside = mapped("minimum", mapped("maximum", start, low), high)
-    along = [1] * x.type.rank
-    along[axis] = last + 1
-    every = constant(np.arange(last + 1).reshape(along), start.dtype)
-    return (apply(Where(), mapped("equal", every, inside), update, x),)
-
-
 def _concatenate(operation: Any, *inputs: Node) -> Results:
     return (apply(Concat(number(operation, "dimension")), *inputs),)
 
 
 def _pad(operation: Any, x: Node, filler: Node) -> Results:
-    """Negative paddings cut off elements."""
+    """Also between the elements; negative paddings at the edges cut off elements."""
     before, after = numbers(operation, "edge_padding_low"), numbers(operation, "edge_padding_high")
-    if any(numbers(operation, "interior_padding")):
-        return None
+    for axis, gap in enumerate(numbers(operation, "interior_padding")):
+        if gap:
+            x = _with_gaps(x, filler, axis, gap)
     if min(*before, *after, 0) < 0:
         starts = tuple(max(-low, 0) for low in before)
         stops = tuple(n - max(-high, 0) for n, high in zip(x.shape, after, strict=True))
         x = apply(Slice(starts, stops, (1,) * x.type.rank), x)
     low, high = (tuple(max(n, 0) for n in edge) for edge in (before, after))
     return (apply(Pad(low, high), x, filler) if any((*low, *high)) else x,)
+
+
+def _with_gaps(x: Node, filler: Node, axis: int, gap: int) -> Node:
+    """A tensor with so many fillers between elements along an axis: rows of one with them after."""
+    *outer, n = x.shape[: axis + 1]
+    inner = x.shape[axis + 1 :]
+    rows = reshaped(x, (*outer, n, 1, *inner))
+    before = (0,) * rows.type.rank
+    after = tuple(gap if d == axis + 1 else 0 for d in range(rows.type.rank))
+    padded = apply(Pad(before, after), rows, filler)
+    wide = reshaped(padded, (*outer, n * (gap + 1), *inner))
+    return sliced(wide, axis, 0, n * (gap + 1) - gap)
 
 
 def _dot_general(operation: Any, left: Node, right: Node) -> Results:
@@ -292,29 +283,6 @@ def _dot(operation: Any, left: Node, right: Node) -> Results:
     return (apply(Dot((), pair, None if dtype == left.dtype else dtype), left, right),)
 
 
-def _gather(operation: Any, x: Node, places: Node) -> Results:
-    """The slices along one axis that a list numbers; those outside are the nearest within."""
-    said = stablehlo.GatherDimensionNumbers(operation.attributes["dimension_numbers"])
-    axes = tuple(said.start_index_map)
-    sizes = numbers(operation, "slice_sizes")
-    if len(axes) != 1 or tuple(said.collapsed_slice_dims) != axes or said.operand_batching_dims:
-        return None
-    (axis,) = axes
-    if sizes != tuple(1 if d == axis else n for d, n in enumerate(x.shape)):
-        return None
-    vector = said.index_vector_dim
-    places = reshaped(places, tuple(n for d, n in enumerate(places.shape) if d != vector))
-    if places.dtype.kind == "i":
-        zero = apply(Constant(np.array(0, places.dtype)))
-        places = apply(Map("maximum"), places, zero)
-    result, rank = apply(Gather(axis), x, places), places.type.rank
-    offsets = list(said.offset_dims)
-    numbered = [d for d in range(result.type.rank) if d not in offsets]
-    order = {d: axis + n for n, d in enumerate(numbered)}
-    order |= {d: n if n < axis else n + rank for n, d in enumerate(offsets)}
-    return (transposed(result, tuple(order[d] for d in range(result.type.rank))),)
-
-
 RULES: Mapping[str, Rule] = {
     "sdy.sharding_constraint": _same,
     **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
@@ -327,9 +295,6 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.convert": _convert,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
-    "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
-    "stablehlo.gather": _gather,
     "stablehlo.iota": _iota,
     "stablehlo.is_finite": _is_finite,
     "stablehlo.optimization_barrier": _same,
@@ -340,4 +305,4 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.tan": _composed,
     "stablehlo.transpose": _transpose,
 }
-"""The rules for operations that neither reduce nor slide windows."""
+"""The rules for operations that neither reduce, slide windows, nor take elements."""

@@ -28,6 +28,7 @@ from morello.importers.scattering import check_combined, combined_at
 from morello.importers.stablehlo_rules import (
     Results,
     Rule,
+    inverse,
     known,
     map_name,
     reshaped,
@@ -177,11 +178,6 @@ def _reduce_window(operation: Any, *inputs: Node) -> Results:
         pooled = apply(Map("multiply"), pooled, count)
     moved = reshaped(pooled, (*(x.shape[d] for d in still), *pooled.shape[2:]))
     return (transposed(moved, inverse(order)),)
-
-
-def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
-    """The order that undoes one."""
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _convolution(operation: Any, x: Node, filters: Node) -> Results:

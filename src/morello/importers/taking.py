@@ -42,6 +42,11 @@ def from_start(index: Node, size: int) -> Node:
     return apply(Where(), mapped("less", numbers, constant(0, NUMBERS)), from_end, numbers)
 
 
+def backwards(x: Node, axis: int) -> Node:
+    """The elements in reverse order along an axis."""
+    return apply(Gather(axis), x, constant(np.arange(x.shape[axis])[::-1], NUMBERS))
+
+
 def rows_at(x: Node, places: Sequence[Node], start: int = 0) -> Node:
     """x[..., i, j, ...] for places in dimensions from `start` on, which are taken as one.
 
