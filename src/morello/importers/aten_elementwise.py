@@ -11,7 +11,7 @@ from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.composed import COMPOSED
-from morello.importers.ranges import all_narrowed, in_32_bits, known_range, narrowed, rounded
+from morello.importers.ranges import all_narrowed, divided, in_32_bits, known_range, rounded
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -42,10 +42,6 @@ LOGICAL = {
     "bitwise_not": "logical_not", "logical_and": "logical_and", "logical_not": "logical_not",
     "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
-
-
-MOST_DIVIDED = 1 << 20
-"""The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
 
 
 def unary(call: AtenCall) -> Node:
@@ -152,26 +148,15 @@ def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | 
 
 
 def floor_division(call: AtenCall) -> Node:
-    """floor_divide and remainder of integers that are known to be small, by a known number.
-
-    Half of 1 is added in f32, which keeps the quotient from an integer that it must not reach.
-    """
+    """floor_divide and remainder of integers that are known to be small, by a known number."""
     x, by = call["self"], call["other"]
     divisor = known_range(by) if isinstance(by, Node) else (by, by)
-    within = known_range(x) if isinstance(x, Node) else None
-    whole = isinstance(x, Node) and call.type.dtype == x.dtype
-    if within is None or divisor is None or not whole or max(map(abs, within)) > MOST_DIVIDED:
-        raise call.refuse("of integers that are not known to be small")
-    number = divisor[0]
-    if divisor[1] != number or not isinstance(number, int) or not 0 < number <= MOST_DIVIDED:
-        raise call.refuse("by numbers that are not known, or below 1,")
-    narrow = narrowed(x)
-    assert narrow is not None
-    half = call.map("add", call.build.cast(narrow, np.dtype(np.float32)), 0.5)
-    quotient = call.build.cast(call.map("floor", call.map("divide", half, number)), narrow.dtype)
-    if call.name == "remainder":
-        quotient = call.map("subtract", narrow, call.map("multiply", quotient, number))
-    return call.broadcast(quotient, call.type.shape)
+    if not isinstance(x, Node) or call.type.dtype != x.dtype or divisor is None:
+        raise call.refuse("of floats")
+    if divisor[0] != divisor[1] or not isinstance(divisor[0], int):
+        raise call.refuse("by numbers that are not known")
+    quotient, rest = divided(x, divisor[0])
+    return call.broadcast(rest if call.name == "remainder" else quotient, call.type.shape)
 
 
 def sum_or_difference(call: AtenCall) -> Node:

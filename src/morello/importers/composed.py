@@ -76,6 +76,17 @@ def _atanh(f: Apply, x: Node) -> Node:
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
 
 
+def has_rest(by: float) -> bool:
+    """Whether a number is a power of two from 1 on: `rest` rounds no quotient by these."""
+    return by >= 1 and math.isfinite(by) and math.frexp(by)[0] == 0.5
+
+
+def rest(f: Apply, x: Node, by: float) -> Node:
+    """x - by trunc(x / by), for a number that `has_rest`."""
+    whole = f("floor", f("multiply", f("abs", x), 1 / by))
+    return f("subtract", x, f("multiply", f("multiply", f("sign", x), whole), by))
+
+
 _SMALLEST, _LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 """The limits of normal numbers of f32."""
 

@@ -22,8 +22,8 @@ from morello.importers.ranges import narrowed
 from morello.importers.scattering import combined_elements
 from morello.importers.taking import NUMBERS
 
-MOST_SORTED = 1 << 16
-"""The most pairs of elements that are compared to sort them."""
+MOST_PAIRS = 1 << 16
+"""The most pairs of elements that are compared, or read, at once."""
 
 MOST_CHOSEN = 8
 """The most elements that are chosen one after the other."""
@@ -45,7 +45,7 @@ def in_order(x: Node, axis: int, descending: bool = False) -> Node:
     """
     rank, floats = x.type.rank, is_float(x.dtype)
     given = in_dtype(x, _FLOATS) if floats and x.dtype.itemsize <= 4 else narrowed(x)
-    if given is None or not rank or x.type.size * x.shape[axis] > MOST_SORTED:
+    if given is None or not rank or x.type.size * x.shape[axis] > MOST_PAIRS:
         raise GraphError(f"an order of {x.type} is left to the framework.")
     count, shape = x.shape[axis], x.shape
     own = reshaped(given, (*shape[:axis], count, 1, *shape[axis + 1 :]))

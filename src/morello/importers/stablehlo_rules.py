@@ -33,8 +33,9 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.matching import constant, in_dtype, mapped, sliced
 from morello.importers.building import GraphBuilder
-from morello.importers.composed import COMPOSED
+from morello.importers.composed import COMPOSED, has_rest, rest
 from morello.importers.mlir import array_of, number, numbers, type_of
+from morello.importers.ranges import divided, known_range
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -140,6 +141,35 @@ def known(node: Node, most: int = 64) -> Array | None:
 def _map(operation: Any, *inputs: Node) -> Results:
     name = map_name(operation.name, inputs[0].dtype)
     return None if name is None else (apply(Map(name), *inputs),)
+
+
+def _divide(operation: Any, x: Node, divisor: Node) -> Results:
+    """Of integers, those that are known to be small and not below 0, by a number."""
+    if x.dtype.kind not in "iu":
+        return _map(operation, x, divisor)
+    by, within = known(divisor), known_range(x)
+    if by is None or by.min() != by.max() or within is None or within[0] < 0:
+        return None
+    quotient, left = divided(x, int(by.min()))
+    result = quotient if operation.name == "stablehlo.divide" else left
+    return (broadcast(in_dtype(result, x.dtype), x.shape),)
+
+
+def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
+    """Of f32 by a power of two it is composed of functions that kernels have."""
+    by = known(divisor) if x.dtype == np.float32 else None
+    if by is None or by.min() != by.max() or not has_rest(float(by.min())):
+        return _divide(operation, x, divisor)
+    return (rest(GraphBuilder().map, x, float(by.min())),)
+
+
+def _round_away(operation: Any, x: Node) -> Results:
+    """To the nearest integers; a half goes away from 0."""
+    size = mapped("abs", x)
+    below = mapped("floor", size)
+    half = mapped("greater_equal", mapped("subtract", size, below), constant(0.5, x.dtype))
+    whole = mapped("add", below, in_dtype(half, x.dtype))
+    return (mapped("multiply", mapped("sign", x), whole),)
 
 
 def _composed(operation: Any, *inputs: Node) -> Results:
@@ -293,13 +323,16 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
+    "stablehlo.divide": _divide,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.iota": _iota,
     "stablehlo.is_finite": _is_finite,
     "stablehlo.optimization_barrier": _same,
     "stablehlo.pad": _pad,
+    "stablehlo.remainder": _remainder,
     "stablehlo.reshape": _reshape,
+    "stablehlo.round_nearest_afz": _round_away,
     "stablehlo.select": _select,
     "stablehlo.slice": _slice,
     "stablehlo.tan": _composed,

@@ -24,6 +24,7 @@ from morello.graph.operators import (
 from morello.graph.patterns.matching import selected
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
+from morello.importers.prefixes import cumulated
 from morello.importers.scattering import check_combined, combined_at
 from morello.importers.stablehlo_rules import (
     Results,
@@ -34,6 +35,7 @@ from morello.importers.stablehlo_rules import (
     reshaped,
     transposed,
 )
+from morello.importers.taking import backwards
 
 _REDUCTIONS = {
     "add": "sum",
@@ -133,7 +135,7 @@ def _written(block: Any) -> tuple[tuple[Any, ...], ...]:
 
 
 def _reduce_window(operation: Any, *inputs: Node) -> Results:
-    """Pooling, and sums of all elements up to each."""
+    """Pooling, and reductions of all elements up to each, or from each on."""
     if len(inputs) != 2:
         return None
     x, start = inputs
@@ -145,16 +147,19 @@ def _reduce_window(operation: Any, *inputs: Node) -> Results:
     padding = pairs(operation, "padding", rank)
     if {*numbers(operation, "base_dilations", units)} - {1} or min(map(min, padding)) < 0:
         return None
-    if name not in ("add", "maximum") or x.dtype.kind in "biu" or not _is_neutral(name, start):
+    if name is None or not _is_neutral(name, start):
         return None
     slid = [d for d in range(rank) if (window[d], strides[d], padding[d]) != (1, 1, (0, 0))]
     if not slid:
         return (x,)
-    if name == "add" and len(slid) == 1:
+    if len(slid) == 1:
         (axis,) = slid
-        whole = x.shape[axis]
-        if (window[axis], strides[axis], padding[axis]) == (whole, 1, (whole - 1, 0)):
-            return (apply(Cumulate(axis), x),) if dilations[axis] == 1 else None
+        rest = x.shape[axis] - 1
+        whole = (window[axis], strides[axis], dilations[axis]) == (rest + 1, 1, 1)
+        if whole and padding[axis] in ((rest, 0), (0, rest)):
+            return (_cumulated(name, x, axis, backward=padding[axis] == (0, rest)),)
+    if name not in ("add", "maximum") or x.dtype.kind in "biu":
+        return None
     # Images have two dimensions more than windows have: the batch, and the channels.
     still = [d for d in range(rank) if d not in slid]
     order = (*still, *slid)
@@ -178,6 +183,16 @@ def _reduce_window(operation: Any, *inputs: Node) -> Results:
         pooled = apply(Map("multiply"), pooled, count)
     moved = reshaped(pooled, (*(x.shape[d] for d in still), *pooled.shape[2:]))
     return (transposed(moved, inverse(order)),)
+
+
+def _cumulated(name: str, x: Node, axis: int, backward: bool) -> Node:
+    """A reduction of all elements up to each, or from each on."""
+    if x.dtype.kind in "bu" or name not in _REDUCTIONS:
+        raise GraphError(f"there are no graphs of {name} of all {x.dtype} up to each.")
+    x = backwards(x, axis) if backward else x
+    kind = _REDUCTIONS[name]
+    result = apply(Cumulate(axis), x) if kind == "sum" else cumulated(kind, x, axis)
+    return backwards(result, axis) if backward else result
 
 
 def _convolution(operation: Any, x: Node, filters: Node) -> Results:

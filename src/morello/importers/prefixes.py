@@ -1,0 +1,57 @@
+"""What is computed of all elements up to each along an axis, other than their sum.
+
+Each result is a reduction of all elements, of which those behind are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import ArgReduce, Reduce, Where
+from morello.graph.patterns.matching import constant, is_float, lowest, mapped, reshaped
+from morello.importers.ordering import MOST_PAIRS
+from morello.importers.taking import NUMBERS, backwards
+
+
+def cumulated(kind: str, x: Node, axis: int) -> Node:
+    """The "max", "min" or "prod" of all elements up to each; raises `GraphError` for many."""
+    return apply(Reduce(kind, (axis + 1,)), _up_to_each(x, axis, _neutral(kind, x.dtype)))
+
+
+def place_of_extreme(kind: str, x: Node, axis: int) -> Node:
+    """Where the last "max" or "min" of all elements up to each is."""
+    pairs = backwards(_up_to_each(x, axis, _neutral(kind, x.dtype)), axis + 1)
+    place = apply(ArgReduce(kind, axis + 1, NUMBERS), pairs)
+    return mapped("subtract", constant(x.shape[axis] - 1, NUMBERS), place)
+
+
+def log_of_sums(x: Node, axis: int) -> Node:
+    """The logarithm of the sum of exponentials of all elements up to each."""
+    pairs = _up_to_each(x, axis, -np.inf)
+    highest = apply(Reduce("max", (axis + 1,), True), pairs)
+    for bound, name in ((lowest(x.dtype), "maximum"), (-lowest(x.dtype), "minimum")):
+        highest = mapped(name, highest, constant(bound, x.dtype))  # inf - inf is no number
+    total = apply(Reduce("sum", (axis + 1,)), mapped("exp", mapped("subtract", pairs, highest)))
+    return mapped("add", mapped("log", total), reshaped(highest, x.shape))
+
+
+def _up_to_each(x: Node, axis: int, filler: float) -> Node:
+    """For each element along an axis those up to it, along the next one, and then fillers."""
+    count, inner = x.shape[axis], x.shape[axis + 1 :]
+    if x.type.size * count > MOST_PAIRS or x.dtype.itemsize > 4:
+        raise GraphError(f"what is computed up to each element of {x.type} is left.")
+    every = reshaped(x, (*x.shape[:axis], 1, count, *inner))
+    seen = np.tri(count, dtype=bool).reshape(count, count, *(1,) * len(inner))
+    return apply(Where(), constant(seen, np.dtype(bool)), every, constant(filler, x.dtype))
+
+
+def _neutral(kind: str, dtype: np.dtype[np.generic]) -> float:
+    """What an element that is left out counts as."""
+    if kind == "prod":
+        return 1
+    if is_float(dtype):
+        return -np.inf if kind == "max" else np.inf
+    limits = np.iinfo(dtype)  # type: ignore[type-var]
+    return int(limits.min if kind == "max" else limits.max)
