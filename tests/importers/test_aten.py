@@ -167,11 +167,29 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "reductions": lambda x, y: (x.sum(0), x.mean(), y.amax(1, keepdim=True), x.max(-1).values),
     "places": lambda x, y: (x.argmax(-1), y.min(0).indices, x.argmin()),
     "spread": lambda x, y: (x.std(-1), x.var(0, correction=0), functional.normalize(y)),
+    "divided": lambda x, y: (
+        torch.div(9 * x, y, rounding_mode="trunc"), 9 * x % 2, torch.fmod(9 * x, 4.0),
+        torch.addbmm(x, x[None, :, :4].expand(2, 4, 4), y[None].expand(2, 4, 8)), x.T[3:5] % 1,
+    ),
+    "far apart": lambda x, y: (
+        torch.cdist(x, y[:3]), torch.cdist(x[None], y[None, :3], p=1), functional.pdist(x),
+        torch.cdist(x, y, p=torch.inf),
+    ),
+    "up to each": lambda x, y: (
+        x.cumprod(1), x.logcumsumexp(0), *torch.round(x).cummax(1), *(4 * x).cummin(0),
+        torch.where(x > 1, torch.inf, torch.where(x < 0, -torch.inf, x)).logcumsumexp(1).exp(),
+    ),
+    "among bounds": lambda x, y: (
+        torch.bucketize(x, y[0].sort().values), torch.searchsorted(x.sort().values, y, right=True),
+        torch.bucketize(torch.round(x), torch.arange(-2.0, 3.0), right=True, out_int32=True),
+        torch.bucketize(x.argmax(1), torch.tensor([2, 4, 4])),
+    ),
     "softmax": lambda x, y: (x.softmax(0), y.log_softmax(-1)),
     "rms_norm": lambda x, y: functional.rms_norm(x, (8,), eps=1e-5),
     "activations": lambda x, y: (
         functional.mish(x), functional.elu(x), functional.leaky_relu(y), functional.softplus(y),
-        functional.logsigmoid(x), functional.hardsigmoid(x), functional.relu6(y), y.clamp(-1, 0.5),
+        functional.logsigmoid(x), functional.rrelu(x, training=False),
+        functional.elu(y, 0.5), functional.hardsigmoid(x), functional.relu6(y), y.clamp(-1, 0.5),
     ),
     "joined": lambda x, y: torch.cat([torch.stack(x.chunk(2, -1), 1).sum(1), y[:, 1:7:2]], 1),
     "moved": lambda x, y: (x.T @ y, x.unsqueeze(1).expand(-1, 3, -1).reshape(-1, 8), x.flip(0)),
@@ -251,6 +269,19 @@ def test_known_masks_are_none_or_causal() -> None:
         assert (node.operator.causal, len(node.inputs)) == (causal, 3)
 
 
+def test_indices_that_are_apart_come_first() -> None:
+    rows = torch.tensor([2, -1])
+    compared(
+        lambda x: (x[:, rows, :, rows - 1], x[rows, :, x[0, 0].argmax(0)[:2]]), random(3, 4, 5, 6)
+    )
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_one_size_are_reductions(mode: str) -> None:
+    layer = nn.EmbeddingBag(9, 4, mode=mode)
+    compared(lambda x: layer(x.argsort(-1)), random(3, 8))
+
+
 def test_several_known_indices_are_one() -> None:
     def program(x: Any) -> Any:
         rows, columns = torch.arange(4)[:, None], torch.arange(8)[None]
@@ -260,10 +291,10 @@ def test_several_known_indices_are_one() -> None:
 
 
 def test_what_graphs_lack_is_foreign() -> None:
-    result = imported(lambda x: x.cummax(-1).values.exp() + x, random(*BATCH))
+    result = imported(lambda x: x.lgamma().exp() + x, random(*BATCH))
     kinds = operators(result.graph)
     assert kinds.count(Foreign) == 1 and kinds.count(Map) == 2
-    assert result.left == {"cummax": "graphs have no such operation."}
+    assert result.left == {"lgamma": "graphs have no such operation."}
 
 
 def test_complex_numbers_stay_within_one_call_of_torch() -> None:
@@ -365,6 +396,30 @@ def test_poolings_of_rounded_sizes(counts: bool) -> None:
     compared(nn.AvgPool2d(3, 2, ceil_mode=True, count_include_pad=counts), x)
     compared(nn.MaxPool2d((2, 3), (3, 2), (1, 1), (1, 2), ceil_mode=True), x)
     compared(nn.AvgPool2d(2, 3, 1, ceil_mode=True, count_include_pad=False), x)
+
+
+def test_images_need_no_batch() -> None:
+    x = random(4, 6, 8)
+    compared(nn.Conv2d(4, 6, 3, 2, 1), x)
+    compared(nn.ConvTranspose2d(4, 2, 3, 2), x)
+    compared(nn.ConvTranspose1d(6, 3, 2), x[0])
+    compared(nn.Sequential(nn.MaxPool2d(3, 2), nn.AvgPool2d(2, divisor_override=3)), x)
+    compared(nn.AdaptiveMaxPool1d(4), x[0])
+
+
+def test_largest_of_windows_without_their_places() -> None:
+    x = random(2, 4, 6, 8)
+    layers = nn.AdaptiveMaxPool2d((3, 2)), nn.AdaptiveMaxPool2d(1)
+    compared(lambda x: tuple(layer(x) for layer in layers), x)
+    pool = nn.MaxPool2d(2, return_indices=True)
+    assert not traced(lambda x: pool(x)[0], x).left
+    assert "max_pool2d_with_indices" in traced(lambda x: nn.MaxUnpool2d(2)(*pool(x)), x).left
+
+
+@pytest.mark.parametrize("stride, form", [(2, {}), (1, {"padding": (1, 0), "dilation": (1, 2)})])
+def test_columns_that_overlap_are_added(stride: int, form: dict[str, Any]) -> None:
+    columns = functional.unfold(random(2, 3, 6, 7), 2, stride=stride, **form)
+    compared(nn.Fold((6, 7), 2, stride=stride, **form), columns)
 
 
 def test_windows_of_images_are_columns() -> None:

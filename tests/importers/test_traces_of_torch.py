@@ -110,7 +110,8 @@ APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
         torch.logaddexp(x, y), torch.logaddexp2(x.log(), y), torch.xlogy(x, y), torch.sinc(x),
         torch.deg2rad(x), torch.addr(x, y[:, 0], y[0]), *x.aminmax(), x.renorm(2, 0, 1.0),
         functional.huber_loss(x, y), functional.kl_div(x, y, reduction="sum"),
-        (x > 0).count_nonzero(1),
+        (x > 0).count_nonzero(1), functional.selu(x), torch.chain_matmul(x, y.T, y),
+        functional.bilinear(x, y, x[:2, :, None] * y[0]),
     ),
     "lost": lambda x, y: (
         functional.cross_entropy(x, x.argmax(1), label_smoothing=0.1),
@@ -128,6 +129,7 @@ APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "rearranged": lambda x, y: (
         torch.hstack([x, y]), torch.vstack([x, y[0]]), torch.block_diag(x, y), torch.rot90(x),
         torch.diag_embed(x), torch.take_along_dim(x, y.argsort(1), 1), x.fliplr(), x.diff(),
+        functional.affine_grid(x[:2, :6].reshape(2, 2, 3), (2, 3, 4, 5)), functional.glu(y),
         torch.kron(x[:2], y[:2]), torch.tensordot(x, y.T, 1), torch.trapezoid(x, y),
     ),
 }  # fmt: skip

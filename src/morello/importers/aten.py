@@ -43,6 +43,7 @@ from morello.importers.aten_trace import (
     is_complex,
     layout_of,
     memory_of,
+    read_of,
     storages,
     types_of,
     views_between,
@@ -168,6 +169,8 @@ class _Importer:
                 return None
             raise GraphError(f"the program has {node.op} {node.target}.")
         if node.target is operator.getitem:
+            if not node.users:
+                return None
             whole = self._values[node.args[0]]
             if isinstance(whole, _Unheld):
                 raise GraphError("there are no graphs of parts of complex results.")
@@ -239,7 +242,7 @@ class _Importer:
         if written is not None and self._outer(written):
             return self._effect(node, written, name)
         name = name.rstrip("_") if written else name
-        call = AtenCall(self._build, name, self._bound(node), types)
+        call = AtenCall(self._build, name, self._bound(node), types, read_of(node))
         result = self._made(node, call)
         if written is not None:
             self._overwrite(node, written, result)
@@ -281,7 +284,7 @@ class _Importer:
             return self._foreign(TorchCall(node, written_by(node) is not None), call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
         typed = []
-        for value, kind in zip(nodes, call.types, strict=True):
+        for value, kind in zip(nodes, call.types, strict=False):
             typed.append(self._build.cast(value, kind.dtype))
             if typed[-1].type != kind:
                 raise GraphError(f"{call.name} became {typed[-1].type}; in torch it is {kind}.")

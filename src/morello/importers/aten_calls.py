@@ -82,12 +82,17 @@ def _addresses(tensor: torch.Tensor) -> Array:
 
 @dataclass(frozen=True)
 class AtenCall:
-    """One call: the operation's name, its arguments by their names in ATen, and its results."""
+    """One call: the operation's name, its arguments by their names in ATen, and its results.
+
+    A handler may leave out the last results if nothing reads them: `used` has the numbers of those
+    that are read.
+    """
 
     build: GraphBuilder
     name: str
     arguments: Mapping[str, Any]
     types: tuple[TensorType, ...]
+    used: frozenset[int] = frozenset({0})
 
     def __getitem__(self, name: str) -> Any:
         """An argument; None if the operation has none of that name."""

@@ -10,7 +10,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
-from morello.importers.composed import COMPOSED
+from morello.importers.composed import COMPOSED, has_rest, rest
 from morello.importers.ranges import all_narrowed, divided, in_32_bits, known_range, rounded
 
 UNARY = {
@@ -96,12 +96,15 @@ def nan_to_num(call: AtenCall) -> Node:
 
 def truncated(call: AtenCall) -> Node:
     """trunc, and what it takes away: frac."""
-    x = call.x
+    whole = _truncated(call, call.x)
+    return call.map("subtract", call.x, whole) if call.name == "frac" else whole
+
+
+def _truncated(call: AtenCall, x: Node) -> Node:
     if not is_float(x.dtype):
         raise call.refuse("of integers")
     down, up = call.map("floor", x), call.map("ceil", x)
-    whole = call.apply(Where(), call.map("less", x, 0), up, down)
-    return call.map("subtract", x, whole) if call.name == "frac" else whole
+    return call.apply(Where(), call.map("less", x, 0), up, down)
 
 
 def between(call: AtenCall) -> Node:
@@ -128,7 +131,9 @@ def binary(call: AtenCall) -> Node:
     if call["rounding_mode"] == "floor":
         return floor_division(call)
     if call["rounding_mode"]:
-        raise call.refuse("with rounding")
+        return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
+    if call.name == "fmod" and _has_rest(call):
+        return rest(call.map, call.x, call["other"])
     return _combined(call, BINARY[call.name], call["self"], call["other"])
 
 
@@ -148,15 +153,31 @@ def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | 
 
 
 def floor_division(call: AtenCall) -> Node:
-    """floor_divide and remainder of integers that are known to be small, by a known number."""
+    """floor_divide and remainder of integers that are known to be small, by a known number.
+
+    Remainders of floats by powers of two are those of fmod, or so much above 0.
+    """
+    if call.name == "remainder" and _has_rest(call):
+        result = rest(call.map, call.x, call["other"])
+        above = call.map("add", result, call["other"])
+        return call.apply(Where(), call.map("less", result, 0), above, result)
     x, by = call["self"], call["other"]
     divisor = known_range(by) if isinstance(by, Node) else (by, by)
     if not isinstance(x, Node) or call.type.dtype != x.dtype or divisor is None:
         raise call.refuse("of floats")
     if divisor[0] != divisor[1] or not isinstance(divisor[0], int):
         raise call.refuse("by numbers that are not known")
-    quotient, rest = divided(x, divisor[0])
-    return call.broadcast(rest if call.name == "remainder" else quotient, call.type.shape)
+    quotient, left = divided(x, divisor[0])
+    return call.broadcast(left if call.name == "remainder" else quotient, call.type.shape)
+
+
+def _has_rest(call: AtenCall) -> bool:
+    """Whether a call computes rests of f32 by a power of two."""
+    by = call["other"]
+    known = isinstance(by, int | float) and has_rest(by)
+    return (
+        known and isinstance(call["self"], Node) and call.type.dtype == call.x.dtype == np.float32
+    )
 
 
 def sum_or_difference(call: AtenCall) -> Node:
@@ -171,10 +192,15 @@ def sum_or_difference(call: AtenCall) -> Node:
 
 
 def comparison(call: AtenCall) -> Node:
-    operands = promoted(call, call["self"], call["other"])
+    return compared(call, COMPARISONS[call.name], call["self"], call["other"])
+
+
+def compared(call: AtenCall, name: str, left: object, right: object) -> Node:
+    """Two operands, compared in the dtype that torch compares them in."""
+    operands = promoted(call, left, right)
     if any(isinstance(each, Node) and each.dtype == np.int64 for each in operands):
         operands = all_narrowed(operands) or rounded(operands, call.build.cast)
-    return call.map(COMPARISONS[call.name], *operands)
+    return call.map(name, *operands)
 
 
 def logical(call: AtenCall) -> Node:
@@ -236,15 +262,19 @@ def hard_sigmoid(call: AtenCall) -> Node:
 
 
 def leaky_relu(call: AtenCall) -> Node:
-    scaled = call.map("multiply", call.x, call["negative_slope"])
+    slope = call["negative_slope"]
+    if call.name == "rrelu":  # not in training
+        slope = (call["lower"] + call["upper"]) / 2
+    scaled = call.map("multiply", call.x, slope)
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
 
 
 def elu(call: AtenCall) -> Node:
-    if (call["scale"], call["input_scale"]) != (1, 1):
-        raise call.refuse("with scales")
-    low = call.map("multiply", call.map("expm1", call.x), call["alpha"])
-    return call.apply(Where(), call.map("greater", call.x, 0), call.x, low)
+    scale, inner, x = call["scale"], call["input_scale"], call.x
+    low = call.map("expm1", x if inner == 1 else call.map("multiply", x, inner))
+    low = call.map("multiply", low, call["alpha"] * scale)
+    high = x if scale == 1 else call.map("multiply", x, scale)
+    return call.apply(Where(), call.map("greater", x, 0), high, low)
 
 
 def softplus(call: AtenCall) -> Node:
@@ -352,7 +382,7 @@ ELEMENTWISE: dict[str, Handler] = {
     "copy": copy,
     "elu": elu,
     "gelu": gelu,
-    "leaky_relu": leaky_relu,
+    **dict.fromkeys(("leaky_relu", "rrelu"), leaky_relu),
     "lerp": between,
     "log_sigmoid": log_sigmoid,
     "masked_fill": masked_fill,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from itertools import product
 
+import numpy as np
+
 from morello.graph.graph import Node
-from morello.graph.operators import Dot, LayerNorm, Pad, Where
+from morello.graph.operators import Constant, Dot, Gather, LayerNorm, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
-from morello.importers.aten_networks import several
+from morello.importers.aten_networks import several, with_batch
 from morello.importers.gaps import transposed_convolution
 from morello.importers.taking import taken_along
 
@@ -19,8 +21,6 @@ def transposed(call: AtenCall) -> Node:
     """conv_transpose1d, conv_transpose2d and conv_transpose3d."""
     weight = call["weight"]
     rank = weight.type.rank - 2
-    if call.x.type.rank != rank + 2:
-        raise call.refuse("without a batch")
     cut, less = several(call["padding"], rank), several(call["output_padding"], rank)
     ends = [n - more for n, more in zip(cut, less, strict=True)]
     strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
@@ -96,6 +96,52 @@ def unfolded(call: AtenCall) -> Node:
     return call.reshape(call.join(2, *pixels), call.type.shape)
 
 
+def folded(call: AtenCall) -> Node:
+    """Sums of columns, which are windows of images, where they overlap: the reverse of `unfolded`.
+
+    A table has for each pixel the elements that are added there, or one that is 0.
+    """
+    x, taps = call.x, several(call["kernel_size"], 2)
+    given = zip(call["output_size"], taps, several(call["dilation"], 2),
+                several(call["padding"], 2), several(call["stride"], 2), strict=True)  # fmt: skip
+    axes = []
+    for n, k, dilation, edge, stride in given:
+        starts = np.arange((n + 2 * edge - dilation * (k - 1) - 1) // stride + 1) * stride - edge
+        axes.append((n, np.arange(k)[:, None] * dilation + starts))
+    (height, rows), (width, columns) = axes
+    pixel = rows[:, None, :, None] * width + columns[None, :, None, :]
+    inside = ((rows >= 0) & (rows < height))[:, None, :, None]
+    inside = inside & ((columns >= 0) & (columns < width))[None, :, None, :]
+    read = np.flatnonzero(inside)
+    read = read[np.argsort(pixel.ravel()[read], kind="stable")]
+    pixels, counts = np.unique(pixel.ravel()[read], return_counts=True)
+    table = np.full((counts.max(), height * width), pixel.size)
+    turn = np.arange(read.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[turn, np.repeat(pixels, counts)] = read
+    flat = call.reshape(x, (x.type.size // pixel.size, pixel.size))
+    flat = call.apply(Pad((0, 0), (0, 1)), flat, call.build.number(0, x.dtype))
+    taken = call.apply(Gather(1), flat, call.build.constant(table))
+    return call.reshape(call.reduce("sum", taken, (1,)), call.type.shape)
+
+
+def bags(call: AtenCall) -> tuple[Node, ...]:
+    """embedding_bag of bags of one size: sums, means or maxima of rows."""
+    weight, numbers, offsets = call["weight"], call["indices"], call["offsets"]
+    count = call.type.shape[0]
+    starts = np.arange(count) * (numbers.type.size // max(count, 1))
+    known = isinstance(offsets.operator, Constant)
+    if not known or not np.array_equal(offsets.operator.array[:count], starts):
+        raise call.refuse("of bags of several sizes")
+    if (
+        call.used != {0}
+        or call["per_sample_weights"] is not None
+        or call["padding_idx"] not in (None, -1)
+    ):
+        raise call.refuse("with weights, padding, or other results,")
+    rows = call.apply(Gather(0), weight, call.reshape(numbers, (count, numbers.type.size // count)))
+    return (call.reduce(("sum", "mean", "max")[call["mode"]], rows, (1,)),)
+
+
 def gathered(call: AtenCall) -> Node:
     return in_few_bits(call, lambda x: taken_along(x, call["index"], call.axis()), call.x)
 
@@ -139,8 +185,10 @@ def _linear(call: AtenCall, x: Node, name: str) -> Node:
 
 
 LAYERS: dict[str, Handler] = {
-    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), transposed),
+    **{f"conv_transpose{d}d": with_batch(transposed, d) for d in (1, 2, 3)},
     **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
+    "col2im": folded,
+    **dict.fromkeys(("embedding_bag", "_embedding_bag"), bags),
     "gather": gathered,
     "gru_cell": gru_cell,
     "im2col": unfolded,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Gather, Pad, Slice
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.taking import from_start
+from morello.importers.taking import backwards, from_start, in_one
 
 
 def reshaped(call: AtenCall) -> Node:
@@ -186,7 +187,16 @@ def index_select(call: AtenCall) -> Node:
 
 
 def indexed(call: AtenCall) -> Node:
-    """x[..., i, j, ...] for integers: the places in the dimensions, which are taken as one."""
+    """x[..., i, j, ...] for integers: the places in the dimensions, which are taken as one.
+
+    Dimensions that are apart come first, as their places do in the result.
+    """
+    indices = [*call["indices"], *[None] * (call.x.type.rank - len(call["indices"]))]
+    given = [d for d, each in enumerate(indices) if each is not None]
+    if given[-1] - given[0] >= len(given):
+        order = (*given, *(d for d in range(call.x.type.rank) if d not in given))
+        turned = {"self": call.transpose(call.x, order), "indices": [indices[d] for d in order]}
+        return indexed(replace(call, arguments=turned))
     first, flat, numbers = places_in_one(call)
     if isinstance(numbers.operator, Constant):
         places = numbers.operator.array
@@ -209,31 +219,22 @@ def places_in_one(call: AtenCall) -> tuple[int, Node, Node]:
     size = math.prod(x.shape[first : last + 1])
     flat = call.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
     if not all(isinstance(each.operator, Constant) for each in given.values()):
-        return first, flat, _as_one(call, given) if len(given) > 1 else given[first]
-    places = np.zeros((), np.int64)
+        if len(given) == 1:
+            return first, flat, given[first]
+        sizes = [x.shape[d] for d in given]
+        places = [from_start(e, n) for e, n in zip(given.values(), sizes, strict=True)]
+        return first, flat, in_one(places, sizes)
+    known = np.zeros((), np.int64)
     for d, each in given.items():
         assert isinstance(each.operator, Constant)
-        places = places * x.shape[d] + each.operator.array % x.shape[d]
-    return first, flat, call.build.constant(places)
-
-
-def _as_one(call: AtenCall, given: Mapping[int, Node]) -> Node:
-    """The places in several dimensions as those in one, in which they are joined."""
-    place: Node | None = None
-    for d, each in given.items():
-        size = call.x.shape[d]
-        number = from_start(each, size)
-        place = (
-            number if place is None else call.map("add", call.map("multiply", place, size), number)
-        )
-    assert place is not None
-    return place
+        known = known * x.shape[d] + each.operator.array % x.shape[d]
+    return first, flat, call.build.constant(known)
 
 
 def flipped(call: AtenCall) -> Node:
     x = call.x
     for axis in call.axes("dims"):
-        x = call.apply(Gather(axis), x, call.build.constant(np.arange(x.shape[axis])[::-1].copy()))
+        x = backwards(x, axis)
     return x
 
 

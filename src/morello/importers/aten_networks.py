@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from morello.graph.graph import Node
+from morello.graph.graph import Node, TensorType
 from morello.graph.operators import (
     ArgReduce,
     Attention,
     Conv,
     Cumulate,
     Dot,
+    Gather,
     LayerNorm,
     Pooling,
     RmsNorm,
@@ -25,6 +26,7 @@ from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.attending import attended
+from morello.importers.prefixes import cumulated, log_of_sums
 from morello.importers.resampling import means, resampled
 
 
@@ -68,6 +70,13 @@ def added_product(call: AtenCall) -> Node:
     return call.map("add", _scaled(call, a, call["beta"]), product)
 
 
+def added_products(call: AtenCall) -> Node:
+    """addbmm: beta * a + alpha * the sum of all products of two stacks of matrices."""
+    product = contractions.einsum("bij,bjk->ik", call["batch1"], call["batch2"])
+    product = _scaled(call, product, call["alpha"])
+    return call.map("add", _scaled(call, call.x, call["beta"]), product)
+
+
 def _scaled(call: AtenCall, x: Node, factor: float | None) -> Node:
     return x if factor in (None, 1) else call.map("multiply", x, factor)
 
@@ -81,8 +90,8 @@ def convolution(call: AtenCall) -> Node:
     """conv1d, conv2d, conv3d, and convolution itself if it is not transposed."""
     image, weight = call["input"], call["weight"]
     rank = weight.type.rank - 2
-    if call["transposed"] or image.type.rank != rank + 2:
-        raise call.refuse("transposed or without a batch")
+    if call["transposed"]:
+        raise call.refuse("transposed")
     strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
     before, after = _padding(call["padding"], weight.shape[2:], dilations)
     conv = Conv(strides, before, after, dilations, call["groups"])
@@ -113,16 +122,17 @@ def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
     return None if vector is None else call.reshape(vector, (*vector.shape, *(1,) * rank))
 
 
-def pooling(call: AtenCall) -> Node:
+def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     kind = "max" if call.name.startswith("max") else "mean"
-    rank = int(call.name[-2])
-    if call["divisor_override"] or call.x.type.rank != rank + 2:
-        raise call.refuse("with a divisor, or without a batch")
+    rank = call.x.type.rank - 2
+    if 1 in call.used:
+        raise call.refuse("with places")
     window = several(call["kernel_size"], rank)
     strides = several(call["stride"], rank) if call["stride"] else window
     around = several(call["padding"], rank)
     dilations = several(call["dilation"] or 1, rank)
-    counts = bool(call["count_include_pad"]) and any(around)
+    divisor = call["divisor_override"]
+    counts = any(around) and bool(divisor or call["count_include_pad"])
     shapes = call.type.shape[2:], call.x.shape[2:]
     sizes = zip(*shapes, window, strides, around, dilations, strict=True)
     after = [
@@ -131,23 +141,36 @@ def pooling(call: AtenCall) -> Node:
     ]
     if counts and tuple(after) != around:
         raise call.refuse("that counts its padding, but not what rounding up adds to it,")
-    return call.apply(Pooling(kind, window, strides, around, (*after,), dilations, counts), call.x)
+    pooled = call.apply(
+        Pooling(kind, window, strides, around, (*after,), dilations, counts), call.x
+    )
+    result = _scaled(call, pooled, math.prod(window) / divisor) if divisor else pooled
+    return (result,) if call.name.endswith("indices") else result
 
 
-def adaptive_pooling(call: AtenCall) -> Node:
-    """To windows whose sizes differ by one at most; a single window is the mean of all."""
+def adaptive_pooling(call: AtenCall) -> Node | tuple[Node, ...]:
+    """To windows whose sizes differ by one at most; a single window has all."""
+    kind = "max" if "max" in call.name else "mean"
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
+    if 1 in call.used:
+        raise call.refuse("with places")
+    result = _adapted(call, kind, sizes, out)
+    return (result,) if kind == "max" else result
+
+
+def _adapted(call: AtenCall, kind: str, sizes: tuple[int, ...], out: tuple[int, ...]) -> Node:
+    rank = len(sizes)
     if set(out) == {1}:
         last = call.x.type.rank
-        return call.reduce("mean", call.x, (*range(last - rank, last),), keepdims=True)
-    if call.x.type.rank != rank + 2:
-        raise call.refuse("without a batch")
+        return call.reduce(kind, call.x, (*range(last - rank, last),), keepdims=True)
+    if kind == "max" and any(n % m for n, m in zip(sizes, out, strict=True)):
+        raise call.refuse("to windows of several sizes")
     if any(n % m for n, m in zip(sizes, out, strict=True)):
         return resampled(call.x, [means(m, n) for n, m in zip(sizes, out, strict=True)])
     window = tuple(n // m for n, m in zip(sizes, out, strict=True))
     none, each = (0,) * rank, (1,) * rank
-    return call.apply(Pooling("mean", window, window, none, none, each), call.x)
+    return call.apply(Pooling(kind, window, window, none, none, each), call.x)
 
 
 def reduction(call: AtenCall) -> Node:
@@ -237,6 +260,41 @@ def _joint(call: AtenCall) -> tuple[int, ...]:
 def cumulative_sum(call: AtenCall) -> Node:
     operator = Cumulate(call.axis())
     return in_few_bits(call, lambda x: call.apply(operator, x), call.cast(call.x))
+
+
+def cumulative_product(call: AtenCall) -> Node:
+    return cumulated("prod", call.cast(call.x), call.axis())
+
+
+def cumulative_log_sum(call: AtenCall) -> Node:
+    return log_of_sums(call.x, call.axis())
+
+
+def distances(call: AtenCall) -> Node:
+    """cdist and pdist: between all vectors of two tensors, or of one, by their differences.
+
+    They are exact where vectors are close, as those by products are not.
+    """
+    x, order = call["x1"], call["p"]
+    if call.name == "pdist":
+        m = call.x.shape[0]
+        (rows, columns), x = np.triu_indices(m, 1), call.x
+        a, b = (call.apply(Gather(0), x, call.build.constant(n)) for n in (rows, columns))
+    else:
+        a, b = (call.cast(call[name]) for name in ("x1", "x2"))
+        a = call.reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
+        b = call.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
+    if order not in (1, 2, math.inf) or call.type.size * a.shape[-1] > MOST_DIFFERENCES:
+        raise call.refuse(f"of order {order}, or of many vectors")
+    difference = call.map("subtract", a, b)
+    sizes = call.map("square" if order == 2 else "abs", difference)
+    kind = "max" if order == math.inf else "sum"
+    total = call.reduce(kind, sizes, (sizes.type.rank - 1,))
+    return call.map("sqrt", total) if order == 2 else total
+
+
+MOST_DIFFERENCES = 1 << 24
+"""The most differences that distances are made of."""
 
 
 def softmax(call: AtenCall) -> Node:
@@ -339,6 +397,22 @@ _SIMPLE_NORMS = {1: "sum", math.inf: "max", -math.inf: "min"}
 """The reductions of absolute values that norms of an order are."""
 
 
+def with_batch(handler: Handler, rank: int) -> Handler:
+    """The handler of a function of images with so many dimensions, also without a batch."""
+
+    def handle(call: AtenCall) -> Node | tuple[Node, ...]:
+        if call.x.type.rank != rank + 1:
+            return handler(call)
+        name, x = next(iter(call.arguments)), call.reshape(call.x, (1, *call.x.shape))
+        types = tuple(TensorType((1, *each.shape), each.dtype) for each in call.types)
+        result = handler(replace(call, arguments={**call.arguments, name: x}, types=types))
+        if isinstance(result, Node):
+            return call.reshape(result, call.type.shape)
+        return tuple(call.reshape(n, t.shape) for n, t in zip(result, call.types, strict=False))
+
+    return handle
+
+
 def _of_one_dtype(product: Handler) -> Handler:
     """The handler of a product, which is left to torch, to refuse it, for several dtypes."""
 
@@ -355,9 +429,16 @@ def _of_one_dtype(product: Handler) -> Handler:
 NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), _of_one_dtype(matmul)),
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), _of_one_dtype(added_product)),
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution"), _of_one_dtype(convolution)),
-    **{f"{kind}_pool{d}d": pooling for kind in ("avg", "max") for d in (1, 2, 3)},
-    **{f"adaptive_avg_pool{d}d": adaptive_pooling for d in (1, 2, 3)},
+    "addbmm": _of_one_dtype(added_products),
+    **{f"conv{d}d": with_batch(_of_one_dtype(convolution), d) for d in (1, 2, 3)},
+    "convolution": _of_one_dtype(convolution),
+    **{f"{kind}_pool{d}d": with_batch(pooling, d) for kind in ("avg", "max") for d in (1, 2, 3)},
+    **{f"max_pool{d}d_with_indices": with_batch(pooling, d) for d in (2, 3)},
+    **{
+        f"adaptive_{kind}_pool{d}d": with_batch(adaptive_pooling, d)
+        for kind in ("avg", "max")
+        for d in (1, 2, 3)
+    },
     **dict.fromkeys(("all", "amax", "amin", "any", "mean", "prod", "sum"), reduction),
     **dict.fromkeys(("max", "min"), extreme),
     **dict.fromkeys(("argmax", "argmin"), place_of_extreme),
@@ -367,11 +448,14 @@ NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("_log_softmax", "log_softmax"), log_softmax),
     "batch_norm": batch_norm,
     "cosine_similarity": cosine,
+    **dict.fromkeys(("cdist", "pdist"), distances),
+    "cumprod": cumulative_product,
     "cumsum": cumulative_sum,
     "einsum": _of_one_dtype(einsum),
     "group_norm": group_norm,
     "layer_norm": layer_norm,
     **dict.fromkeys(("linalg_norm", "linalg_vector_norm"), vector_norm),
+    "logcumsumexp": cumulative_log_sum,
     "linear": _of_one_dtype(linear),
     "rms_norm": rms_norm,
     "scaled_dot_product_attention": attention,

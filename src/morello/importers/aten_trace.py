@@ -100,6 +100,13 @@ def types_of(node: fx.Node) -> tuple[TensorType, ...]:
     return tuple(map(type_of, values))
 
 
+def read_of(node: fx.Node) -> frozenset[int]:
+    """The numbers of the results of a call that others read."""
+    if isinstance(node.meta.get("val"), torch.Tensor):
+        return frozenset({0})
+    return frozenset(user.args[1] for user in node.users if user.users)
+
+
 def is_complex(node: fx.Node) -> bool:
     """Whether a call computes complex numbers."""
     value = node.meta.get("val")
@@ -159,4 +166,4 @@ def draws_nothing(node: fx.Node) -> bool:
     given = {a.name: a.default_value for a in arguments}
     given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
     given |= node.kwargs
-    return given.get("train") is False or given.get("dropout_p") == 0
+    return given.get("train", given.get("training")) is False or given.get("dropout_p") == 0

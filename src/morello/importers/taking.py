@@ -52,17 +52,19 @@ def rows_at(x: Node, places: Sequence[Node], start: int = 0) -> Node:
 
     The places have one shape, which comes in place of these dimensions; they are from 0 on.
     """
-    sizes = x.shape[start : start + len(places)]
-    number: Node | None = None
-    for place, size in zip(places, sizes, strict=True):
-        if number is None:
-            number = place
-        else:
-            number = mapped("add", mapped("multiply", number, constant(size, NUMBERS)), place)
-    if number is None:
+    if not places:
         return x
+    sizes = x.shape[start : start + len(places)]
     flat = reshaped(x, (*x.shape[:start], math.prod(sizes), *x.shape[start + len(places) :]))
-    return apply(Gather(start), flat, number)
+    return apply(Gather(start), flat, in_one(places, sizes))
+
+
+def in_one(places: Sequence[Node], sizes: Sequence[int]) -> Node:
+    """Places in dimensions of these sizes as those in one, in which they are joined."""
+    number, *rest = places
+    for place, size in zip(rest, sizes[1:], strict=True):
+        number = mapped("add", mapped("multiply", number, constant(size, NUMBERS)), place)
+    return number
 
 
 def in_one_dimension(numbers: Node, shape: tuple[int, ...], axis: int) -> Node:
