@@ -86,6 +86,12 @@ def einsum(call: AtenCall) -> Node:
     return contractions.einsum(call["equation"], *map(call.cast, call["tensors"]))
 
 
+def bilinear(call: AtenCall) -> Node:
+    """The sum of x[i] w[o, i, j] y[j], plus a bias."""
+    x, y, weight = call["input1"], call["input2"], call["weight"]
+    return _biased(call, contractions.einsum("...i,oij,...j->...o", x, weight, y), call["bias"])
+
+
 def convolution(call: AtenCall) -> Node:
     """conv1d, conv2d, conv3d, and convolution itself if it is not transposed."""
     image, weight = call["input"], call["weight"]
@@ -447,6 +453,7 @@ NETWORKS: dict[str, Handler] = {
     **dict.fromkeys(("_softmax", "softmax"), softmax),
     **dict.fromkeys(("_log_softmax", "log_softmax"), log_softmax),
     "batch_norm": batch_norm,
+    "bilinear": _of_one_dtype(bilinear),
     "cosine_similarity": cosine,
     **dict.fromkeys(("cdist", "pdist"), distances),
     "cumprod": cumulative_product,

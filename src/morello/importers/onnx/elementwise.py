@@ -293,10 +293,10 @@ def is_infinite(call: OnnxCall) -> Node:
     x = call[0]
     signs = {"detect_positive": np.inf, "detect_negative": -np.inf}
     limits = [limit for name, limit in signs.items() if call.attribute(name, 1)]
-    found = [function("equal", x, number(limit, x)) for limit in limits]
-    if not found:
+    hits = [function("equal", x, number(limit, x)) for limit in limits]
+    if not hits:
         raise LeftError("it detects nothing")
-    return reduce(lambda a, b: function("logical_or", a, b), found)
+    return reduce(lambda a, b: function("logical_or", a, b), hits)
 
 
 @translates("Dropout")

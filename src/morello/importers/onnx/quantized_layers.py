@@ -19,8 +19,8 @@ from morello.importers.onnx.call import (
     OnnxCall,
     Results,
     cast,
+    constant,
     function,
-    number,
     op,
     translates,
 )
@@ -66,9 +66,9 @@ def conv_integer(call: OnnxCall) -> Node:
     x, w, zeros = call[0], call[1], (call.get(2), call.get(3))
     if prod(w.shape[1:]) * _LARGEST > 2**24:
         raise LeftError("its sums may need more than 24 bits")
-    one = number(1, cast(x, FLOAT32))
+    unit = constant(1, FLOAT32)
     image, filters = (
-        dequantized(each, one, zero, axis)
+        dequantized(each, unit, zero, axis)
         for each, zero, axis in zip((x, w), zeros, (1, 0), strict=True)
     )
     return cast(_one(conv(replace(call, inputs=(image, filters)))), INT32)
