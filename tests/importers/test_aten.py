@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -248,7 +249,7 @@ def test_changes_in_place_are_seen() -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
+        (lambda x: x.normal_() * 2, "draws random numbers into an input"),
         (lambda x: x.t_() * 2, "changes the shape of an input"),
         (lambda x: x.to(torch.complex64) * 1, "a result is complex"),
         (lambda x: [y := x * 2, y.copy_(torch.complex(x, x)), y][2], "writes complex numbers"),
@@ -257,6 +258,26 @@ def test_changes_in_place_are_seen() -> None:
 def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         imported(program, random(*BATCH))
+
+
+def test_random_numbers_are_drawn_in_order() -> None:
+    """By torch, each after the one before, so that a seed gives what it gives elsewhere."""
+
+    def program(x: Any) -> Any:
+        noise = torch.rand(BATCH)
+        return functional.dropout(x.exp(), training=True) * torch.empty(BATCH).normal_() + noise
+
+    x = random(*BATCH)
+    graph = traced(program, x).graph
+    draws = [node for node in graph.nodes if isinstance(node.operator, Foreign)]
+    assert [node.operator.name for node in draws] == ["rand", "dropout", "normal_"]
+    assert all(before in node.inputs for before, node in itertools.pairwise(draws))
+    torch.manual_seed(0)
+    values = [draws[0].operator.key()]
+    values += [draws[1].operator.key(x.exp(), values[0])]
+    values += [draws[2].operator.key(torch.zeros(BATCH), values[1])]
+    torch.manual_seed(0)
+    torch.testing.assert_close(values[1] * values[2] + values[0], program(x))
 
 
 def test_known_masks_are_none_or_causal() -> None:

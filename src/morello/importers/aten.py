@@ -89,7 +89,7 @@ def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> I
 
     An operation that changes an input, or a part of one, is a `Foreign` node whose result is the
     input, and which is an output of the graph beside the results. Raises `GraphError` for programs
-    that change constants, or draw random numbers: torch is to run these.
+    that change constants, or draw random numbers into inputs: torch is to run these.
     """
     return _Importer(module, constants).run()
 
@@ -136,6 +136,7 @@ class _Importer:
         self._memory: dict[Node, int] = {}
         self._lies: tuple[int, ...] = ()
         self._effects: dict[fx.Node, Node] = {}
+        self._last_draw: tuple[Node, ...] = ()
         self._originals: dict[Node, Node] = {}
         self._places = {node: place for place, node in enumerate(module.graph.nodes)}
         self._storages: dict[int, list[fx.Node]] = {}
@@ -227,9 +228,9 @@ class _Importer:
             return None
         if not isinstance(target, torch._ops.OpOverload):
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
-        if torch.Tag.nondeterministic_seeded in target.tags and not draws_nothing(node):
-            raise GraphError(f"{name} draws random numbers.")
         written = written_by(node)
+        if torch.Tag.nondeterministic_seeded in target.tags and not draws_nothing(node):
+            return self._drawn(node, written, name)
         if written is None and is_complex(node):
             return self._unheld(node)
         types = types_of(node)
@@ -244,6 +245,20 @@ class _Importer:
         name = name.rstrip("_") if written else name
         call = AtenCall(self._build, name, self._bound(node), types, read_of(node))
         result = self._made(node, call)
+        if written is not None:
+            self._overwrite(node, written, result)
+        return result
+
+    def _drawn(self, node: fx.Node, written: fx.Node | None, name: str) -> Any:
+        """The results of a call that draws random numbers, after all calls before that do."""
+        if written is not None and self._outer(written):
+            raise GraphError(f"{name} draws random numbers into an input.")
+        inputs = (*(self._values[source] for source in node.all_input_nodes), *self._last_draw)
+        call = AtenCall(self._build, name, {}, types_of(node))
+        key = TorchCall(node, written is not None)
+        nodes = self._by_torch(key, call, "it draws random numbers", inputs)
+        self._last_draw = nodes[-1:]
+        result = _as_result(node, nodes)
         if written is not None:
             self._overwrite(node, written, result)
         return result

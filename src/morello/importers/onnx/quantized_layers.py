@@ -25,7 +25,7 @@ from morello.importers.onnx.call import (
     translates,
 )
 from morello.importers.onnx.contributed import MICROSOFT
-from morello.importers.onnx.elementwise import leaky_relu
+from morello.importers.onnx.elementwise import leaky_relu, scaled
 from morello.importers.onnx.products import conv, gemm
 from morello.importers.onnx.quantized import (
     dequantized,
@@ -81,7 +81,7 @@ def q_gemm(call: OnnxCall) -> Node:
     a, b, c = _numbers(call, 0), _numbers(call, 3, b_axis), call.get(6)
     if c is not None:
         scales = function("multiply", call[1], call[4])
-        scales = function("multiply", scales, number(alpha, scales))
+        scales = scaled(scales, alpha)
         c = dequantized(c, scales, None, axis=c.type.rank - 1)
     result = _one(gemm(replace(call, inputs=(a, b, c))))
     return result if call.get(7) is None else quantized(result, call[7], call.get(8))
