@@ -94,6 +94,18 @@ def test_the_command_takes_onnx_models(tmp_path: Path) -> None:
     checked(folder)
 
 
+def test_the_command_takes_stablehlo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jax")
+    kind, path = "tensor<16xf32>", tmp_path / "net.mlir"
+    body = f"%y = stablehlo.abs %x : {kind} return %y : {kind}"
+    path.write_text(f"func.func @main(%x: {kind}) -> {kind} {{ {body} }}")
+    assert main(["export", str(tmp_path / "net"), str(path), "--gap", "1"]) == 0
+    assert "abs(f32[16])" in capsys.readouterr().out
+    assert (tmp_path / "net" / "model.c").exists()
+    assert main(["export", str(tmp_path / "net"), str(tmp_path / "none.mlir")]) == 2
+    assert "none.mlir cannot be read" in capsys.readouterr().err
+
+
 def test_what_is_left_to_a_framework_is_not_exported() -> None:
     x = apply(Input(TensorType((4, 8), np.dtype(np.float32))))
     model = compile_graph(Graph((x,), (apply(Map("remainder"), x, x),)))

@@ -16,6 +16,7 @@ from morello.cli.arguments import (
     add_threads,
     add_winograd,
 )
+from morello.cli.model_files import MODELS, read_model_file
 from morello.cli.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="where to write the project")
     parser.add_argument(
         "program", metavar="EXPR|MODEL",
-        help='an expression such as "relu(f32[8,64] @ f32[64,8])", or an ONNX model, model.onnx',
+        help='an expression such as "relu(f32[8,64] @ f32[64,8])"; or a model: model.onnx, or '
+        "StableHLO, model.mlir",
     )  # fmt: skip
     parser.add_argument("--name", default="model", help="of the C function (model)")
     add_abi(parser)
@@ -75,14 +77,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _graph(program: str) -> Graph:
-    """The graph of an expression, or of the ONNX model in a file; raises `MorelloError`."""
-    if program.endswith(".onnx"):
-        from morello.importers.onnx import import_model, read_model
-
-        model = import_model(read_model(program))
-        if model.rest:
-            names = ", ".join(sorted({node.op_type for node in model.rest})[:5])
-            raise GraphError(f"{program}: {names} is only known when the model runs.")
+    """The graph of an expression, or of the model in a file; raises `MorelloError`."""
+    if program.endswith(MODELS):
+        model = read_model_file(Path(program), {})
+        if model.left:
+            raise GraphError(f"{program}: {', '.join(model.left[:5])} is only known when it runs.")
         return model.graph
     from morello.importers.text import graph_of
 

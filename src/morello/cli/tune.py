@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -28,6 +28,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.hints import hint
+from morello.cli.model_files import MODELS, read_model_file
 from morello.cli.output import progress, readable
 from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
@@ -44,13 +45,6 @@ from morello.native.toolchain import find_compiler
 from morello.search.budget import Budget
 from morello.status_line import StatusLine
 from morello.tables import OFF
-
-if TYPE_CHECKING:
-    from morello.graph.frameworks import Framework
-    from morello.graph.graph import Graph
-
-MODELS: Final = (".onnx", ".mlir")
-"""The suffixes of models: of ONNX, and of StableHLO, as JAX exports it."""
 
 HEIGHT: Final = 10
 STEPS: Final = 2 * WIDTH
@@ -192,17 +186,20 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
     """Each Spec of a family, or the kernels of a model, those first that take most of its time."""
+    shapes = shapes_of(arguments)
     if not arguments.expression.endswith(MODELS):
+        if shapes:
+            raise GraphError("an expression says its own shapes", "leave out --shape")
         members = family(arguments.expression, arguments.sizes).expressions()
         return [_Task(text) for _, text in members]
     Budget(arguments.seconds)  # raises before the model is compiled, which takes longer
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
 
-    graph, framework = _model(arguments)
+    model = read_model_file(Path(arguments.expression), shapes)
     with progress() as report:
         compiled = compile_graph(
-            graph, framework, target=arguments.target, threads=1, table=table or OFF,
+            model.graph, model.framework, target=arguments.target, threads=1, table=table or OFF,
             compiler=arguments.compiler, progress=report,
         )  # fmt: skip
     kernels = kernels_to_tune(compiled)
@@ -226,26 +223,6 @@ def _share(tasks: Sequence[_Task], number: int, left: float) -> float | None:
     if number and left < LEAST_S:
         return None
     return first_share([task.cost for task in tasks[number:]], left)
-
-
-def _model(arguments: argparse.Namespace) -> tuple[Graph, Framework]:
-    """The graph of the model in a file, and the framework whose programs are grouped as it is."""
-    from morello.graph import frameworks
-
-    path, shapes = Path(arguments.expression), shapes_of(arguments)
-    if path.suffix == ".onnx":
-        from morello.importers.onnx import import_model, read_model
-
-        return import_model(read_model(path), shapes).graph, frameworks.ONNX_RUNTIME
-    if shapes:
-        raise GraphError("shapes are fixed in StableHLO", "leave out --shape")
-    try:
-        from morello.importers.stablehlo import read
-    except ImportError as error:
-        raise GraphError(
-            f"StableHLO is read by JAX ({error})", "`pip install morello[jax]`"
-        ) from None
-    return read(path), frameworks.JAX
 
 
 def _tuned(
