@@ -18,6 +18,7 @@ from morello.graph.operators import (
     Map,
     Pad,
     Pooling,
+    Reduce,
     Transpose,
 )
 from morello.graph.patterns.expansion import EXPANSIONS
@@ -46,6 +47,17 @@ def test_attention_keeps_its_values(
     arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize("axes", [(1,), (0, 2)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_products_are_made_of_halves(axes: tuple[int, ...], keepdims: bool) -> None:
+    x = apply(Input(TensorType((2, 11, 3), F32)))
+    graph = Graph((x,), (apply(Reduce("prod", axes, keepdims), x),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(isinstance(node.operator, Reduce) for node in expanded.nodes)
+    array = np.random.default_rng(0).uniform(-2, 2, x.shape)
+    np.testing.assert_allclose(evaluate(expanded, [array])[0], evaluate(graph, [array])[0], 1e-12)
 
 
 def test_means_of_windows_at_borders_are_those_of_the_image() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Broadcast, Concat, Cumulate, Reduce, Where
+from morello.graph.operators import ArgReduce, Concat, Cumulate, Reduce, Where
 from morello.graph.patterns.matching import (
     constant,
     in_dtype,
@@ -61,7 +61,8 @@ def in_order(x: Node, axis: int, descending: bool = False) -> Node:
     place = apply(Reduce("sum", (axis + 1,)), in_dtype(earlier, _FLOATS))
     if floats:
         place = _with_nans(given, place, axis, descending)
-    every = apply(Broadcast(shape), counted(count, axis, rank))
+    places = np.arange(count).reshape(count, *(1,) * (rank - axis - 1))
+    every = constant(np.broadcast_to(places, shape), NUMBERS)
     return combined_elements("last", every, in_dtype(place, NUMBERS), every, axis)
 
 

@@ -1,6 +1,7 @@
 """What is computed of all elements up to each along an axis, other than their sum.
 
-Each result is a reduction of all elements, of which those behind are left out.
+A product is made of those of twice as many elements each time. Others are reductions of all
+elements, of which those behind are left out.
 """
 
 from __future__ import annotations
@@ -9,20 +10,36 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Reduce, Where
-from morello.graph.patterns.matching import constant, is_float, lowest, mapped, reshaped
+from morello.graph.operators import ArgReduce, Pad, Reduce, Where
+from morello.graph.patterns.matching import constant, is_float, lowest, mapped, reshaped, sliced
 from morello.importers.ordering import MOST_PAIRS
 from morello.importers.taking import NUMBERS, backwards
+
+MOST_MULTIPLIED = 1 << 18
+"""The most elements of which products are made."""
 
 
 def cumulated(kind: str, x: Node, axis: int) -> Node:
     """The "max", "min" or "prod" of all elements up to each; raises `GraphError` for many."""
-    return apply(Reduce(kind, (axis + 1,)), _up_to_each(x, axis, _neutral(kind, x.dtype)))
+    if kind == "prod":
+        return _product(x, axis)
+    return apply(Reduce(kind, (axis + 1,)), _up_to_each(x, axis, _unreached(kind, x.dtype)))
+
+
+def _product(x: Node, axis: int) -> Node:
+    if x.type.size > MOST_MULTIPLIED or x.dtype.itemsize > 4:
+        raise GraphError(f"products up to each element of {x.type} are left.")
+    count, step, neutral = x.shape[axis], 1, constant(1, x.dtype)
+    while step < count:
+        before = tuple(step if d == axis else 0 for d in range(x.type.rank))
+        earlier = apply(Pad(before, (0,) * len(before)), sliced(x, axis, 0, count - step), neutral)
+        x, step = mapped("multiply", x, earlier), 2 * step
+    return x
 
 
 def place_of_extreme(kind: str, x: Node, axis: int) -> Node:
     """Where the last "max" or "min" of all elements up to each is."""
-    pairs = backwards(_up_to_each(x, axis, _neutral(kind, x.dtype)), axis + 1)
+    pairs = backwards(_up_to_each(x, axis, _unreached(kind, x.dtype)), axis + 1)
     place = apply(ArgReduce(kind, axis + 1, NUMBERS), pairs)
     return mapped("subtract", constant(x.shape[axis] - 1, NUMBERS), place)
 
@@ -47,10 +64,8 @@ def _up_to_each(x: Node, axis: int, filler: float) -> Node:
     return apply(Where(), constant(seen, np.dtype(bool)), every, constant(filler, x.dtype))
 
 
-def _neutral(kind: str, dtype: np.dtype[np.generic]) -> float:
-    """What an element that is left out counts as."""
-    if kind == "prod":
-        return 1
+def _unreached(kind: str, dtype: np.dtype[np.generic]) -> float:
+    """What no "max" or "min" goes beyond."""
     if is_float(dtype):
         return -np.inf if kind == "max" else np.inf
     limits = np.iinfo(dtype)  # type: ignore[type-var]

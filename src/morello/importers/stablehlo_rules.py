@@ -267,7 +267,9 @@ def _slice(operation: Any, x: Node) -> Results:
 
 
 def _concatenate(operation: Any, *inputs: Node) -> Results:
-    return (apply(Concat(number(operation, "dimension")), *inputs),)
+    """Without those that have no elements."""
+    some = [each for each in inputs if each.type.size] or [*inputs[:1]]
+    return (apply(Concat(number(operation, "dimension")), *some),)
 
 
 def _pad(operation: Any, x: Node, filler: Node) -> Results:
@@ -276,6 +278,8 @@ def _pad(operation: Any, x: Node, filler: Node) -> Results:
     for axis, gap in enumerate(numbers(operation, "interior_padding")):
         if gap:
             x = _with_gaps(x, filler, axis, gap)
+    if not x.type.size:
+        return (broadcast(filler, type_of(operation.results[0]).shape),)
     if min(*before, *after, 0) < 0:
         starts = tuple(max(-low, 0) for low in before)
         stops = tuple(n - max(-high, 0) for n, high in zip(x.shape, after, strict=True))

@@ -20,12 +20,22 @@ from morello.graph.operators import (
     Map,
     Pad,
     Pooling,
+    Reduce,
     Reshape,
     Softmax,
     Where,
 )
 from morello.graph.patterns.folding import computed
-from morello.graph.patterns.matching import Rule, constant, lowest, mapped
+from morello.graph.patterns.matching import (
+    Rule,
+    constant,
+    in_dtype,
+    is_float,
+    lowest,
+    mapped,
+    reshaped,
+    sliced,
+)
 from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import layered_convolution, pooled_layers
@@ -126,6 +136,31 @@ def padded(node: Node) -> Node | None:
     return x
 
 
+def product_by_halves(node: Node) -> Node | None:
+    """reduce[prod](x) -> (first half * second half) * ..., along one axis after the other."""
+    reduce, (x,) = node.operator, node.inputs
+    assert isinstance(reduce, Reduce)
+    if reduce.kind != "prod" or x.dtype.itemsize > 4 or not x.type.size:
+        return None
+    narrow = is_float(x.dtype) and x.dtype.itemsize < 4
+    result = in_dtype(x, np.dtype(np.float32)) if narrow else x
+    for axis in reduce.axes:
+        result = _product(result, axis)
+    return in_dtype(reshaped(result, node.shape), node.dtype)
+
+
+def _product(x: Node, axis: int) -> Node:
+    """The product of all elements along an axis, which is left with size 1."""
+    rest: Node | None = None
+    while (size := x.shape[axis]) > 1:
+        half = size // 2
+        if size % 2:
+            last = sliced(x, axis, size - 1, size)
+            rest = last if rest is None else mapped("multiply", rest, last)
+        x = mapped("multiply", sliced(x, axis, 0, half), sliced(x, axis, half, 2 * half))
+    return x if rest is None else mapped("multiply", x, rest)
+
+
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
@@ -135,6 +170,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Map: (computed, map_before_slice),
     Pad: (padded,),
     Pooling: (pooled_layers, counted_windows),
+    Reduce: (product_by_halves,),
     Where: (computed,),
 }
 """The rules for what no single kernel computes, and for what is known of what they make."""
