@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Graph, check
+from morello.graph.graph import Graph, apply, check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
@@ -18,13 +19,16 @@ from morello.graph.operators import (
     Dot,
     Foreign,
     Gather,
+    Input,
     LayerNorm,
     Map,
 )
 from morello.graph.partition import by_rule
+from morello.importers.building import GraphBuilder
 
 torch = pytest.importorskip("torch")
 aten = pytest.importorskip("morello.importers.aten")
+aten_calls = pytest.importorskip("morello.importers.aten_calls")
 tracing = pytest.importorskip("morello.torch.tracing")
 nn, functional = torch.nn, torch.nn.functional
 make_fx = pytest.importorskip("torch.fx.experimental.proxy_tensor").make_fx
@@ -224,6 +228,30 @@ def test_a_number_is_not_rounded_to_bf16() -> None:
     result = imported(lambda x: x * 0.3, x)
     (value,) = evaluate(result.graph, [aten.array_of(x)])
     np.testing.assert_allclose(value, x.double().numpy() * 0.3, 1e-7)
+
+
+PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "matmul": lambda x, y: x @ y,
+    "linear": lambda x, y: functional.linear(x, y),
+    "addmm": lambda x, y: torch.addmm(x, x, y),
+    "addbmm": lambda x, y: torch.addbmm(x, x[None], y[None]),
+    "bilinear": lambda x, y: functional.bilinear(x, x, y[None]),
+    "conv2d": lambda x, y: functional.conv2d(x[None], y[None, None, :2, :2]),
+    "einsum": lambda x, y: torch.einsum("ij,jk->ik", x, y),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int64])
+def test_products_of_dtypes_that_torch_refuses_are_left_to_it(name: str, dtype: Any) -> None:
+    x, y = random(4, 4), random(4, 4).to(dtype)
+    call = aten_calls.AtenCall(GraphBuilder(), name, {}, ())
+    nodes = [apply(Input(aten_calls.type_of(each))) for each in (x, y)]
+    given = {"a": nodes[0], "b": nodes[1], "tensors": nodes if name == "einsum" else ()}
+    with pytest.raises(GraphError, match="is left to torch"):
+        aten.HANDLERS[name](replace(call, arguments=given))
+    with pytest.raises(RuntimeError):
+        PRODUCTS[name](x, y)
 
 
 def test_weights_lie_where_torch_has_them() -> None:

@@ -17,6 +17,7 @@ from morello.importers.onnx import import_model  # noqa: E402
 
 GENERATOR = np.random.default_rng(0)
 IMAGE = 1, 8, 6, 6
+PER_BYTE = np.array(1 / 256, np.float32)
 
 
 def floats(*shape: int) -> Array:
@@ -130,9 +131,9 @@ QUANTIZED: dict[str, tuple[str, list[Array | None], dict[str, Any]]] = {
     "sum": ("QLinearAdd", [u8(2, 3), scale(), u8(), u8(3), scale(), u8(), scale(), u8()], {}),
     "product of numbers": (
         "QLinearMul", [u8(2, 3), scale(), u8(), u8(3), scale(), u8(), scale(), u8()], {}),
-    "sigmoid": ("QLinearSigmoid", [u8(2, 3), scale(), u8(), np.float32(1 / 256), u8()], {}),
+    "sigmoid": ("QLinearSigmoid", [u8(2, 3), scale(), u8(), PER_BYTE, u8()], {}),
     "leaky": ("QLinearLeakyRelu", [i8(2, 3), scale(), i8(), scale(), i8()], {"alpha": 0.1}),
-    "softmax": ("QLinearSoftmax", [u8(2, 9), scale(), u8(), np.float32(1 / 256), u8() * 0],
+    "softmax": ("QLinearSoftmax", [u8(2, 9), scale(), u8(), PER_BYTE, u8() * 0],
                 {"axis": -1, "opset": 13}),
     "means": ("QLinearAveragePool", [u8(*IMAGE), scale(), u8(), scale(), u8()],
               {"kernel_shape": [2, 3], "pads": [0, 1, 0, 1]}),

@@ -44,6 +44,8 @@ def attention(call: OnnxCall) -> list[Node]:
 def quantized_attention(call: OnnxCall) -> list[Node]:
     """That product is one of quantized numbers."""
     x, w, x_scale, w_scale = call[0], call[1], call[3], call[4]
+    if x.type.rank != 3 or w.type.rank != 2:
+        raise LeftError(f"it is of {x.type} and {w.type}")
     every = product_of_numbers(x, w, call.get(6), call.get(7), x_scale, w_scale, None)
     return _of_itself(call, every, call.get(2), mask=5, past=8, bias=9)
 

@@ -293,10 +293,13 @@ def global_pool(call: OnnxCall) -> Node:
 @translates("AveragePool", "MaxPool")
 def pool(call: OnnxCall) -> Node:
     """Of bytes, the largest are found as those of f32."""
-    of_bytes = call.type == "MaxPool" and call[0].dtype.itemsize == 1 and call[0].dtype != bool
-    if of_bytes:
-        wide = replace(call, inputs=(cast(call[0], FLOAT32),))
-        return cast(pool(wide), call[0].dtype)
+    dtype = call[0].dtype
+    if call.type == "MaxPool" and dtype.itemsize == 1 and dtype.kind in "iu":
+        return cast(_pooled(replace(call, inputs=(cast(call[0], FLOAT32),))), dtype)
+    return _pooled(call)
+
+
+def _pooled(call: OnnxCall) -> Node:
     call.floating()
     call.only(0)
     x, window = call[0], tuple(map(int, call.attribute("kernel_shape")))
