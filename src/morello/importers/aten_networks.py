@@ -166,16 +166,15 @@ def adaptive_pooling(call: AtenCall) -> Node | tuple[Node, ...]:
 
 
 def _adapted(call: AtenCall, kind: str, sizes: tuple[int, ...], out: tuple[int, ...]) -> Node:
-    rank = len(sizes)
     if set(out) == {1}:
         last = call.x.type.rank
-        return call.reduce(kind, call.x, (*range(last - rank, last),), keepdims=True)
+        return call.reduce(kind, call.x, (*range(last - len(sizes), last),), keepdims=True)
     if kind == "max" and any(n % m for n, m in zip(sizes, out, strict=True)):
         raise call.refuse("to windows of several sizes")
     if any(n % m for n, m in zip(sizes, out, strict=True)):
         return resampled(call.x, [means(m, n) for n, m in zip(sizes, out, strict=True)])
     window = tuple(n // m for n, m in zip(sizes, out, strict=True))
-    none, each = (0,) * rank, (1,) * rank
+    none, each = (0,) * len(window), (1,) * len(window)
     return call.apply(Pooling(kind, window, window, none, none, each), call.x)
 
 
@@ -276,16 +275,19 @@ def cumulative_log_sum(call: AtenCall) -> Node:
     return log_of_sums(call.x, call.axis())
 
 
+MOST_DIFFERENCES = 1 << 24
+"""The most differences that distances are made of."""
+
+
 def distances(call: AtenCall) -> Node:
     """cdist and pdist: between all vectors of two tensors, or of one, by their differences.
 
     They are exact where vectors are close, as those by products are not.
     """
-    x, order = call["x1"], call["p"]
+    order = call["p"]
     if call.name == "pdist":
-        m = call.x.shape[0]
-        (rows, columns), x = np.triu_indices(m, 1), call.x
-        a, b = (call.apply(Gather(0), x, call.build.constant(n)) for n in (rows, columns))
+        pairs = np.triu_indices(call.x.shape[0], 1)
+        a, b = (call.apply(Gather(0), call.x, call.build.constant(rows)) for rows in pairs)
     else:
         a, b = (call.cast(call[name]) for name in ("x1", "x2"))
         a = call.reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
@@ -297,10 +299,6 @@ def distances(call: AtenCall) -> Node:
     kind = "max" if order == math.inf else "sum"
     total = call.reduce(kind, sizes, (sizes.type.rank - 1,))
     return call.map("sqrt", total) if order == 2 else total
-
-
-MOST_DIFFERENCES = 1 << 24
-"""The most differences that distances are made of."""
 
 
 def softmax(call: AtenCall) -> Node:

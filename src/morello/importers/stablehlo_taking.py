@@ -90,7 +90,7 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
     taken = (*batches, *axes)
     sizes = numbers(operation, "slice_sizes")
     whole = all(sizes[d] == (1 if d in taken else n) for d, n in enumerate(x.shape))
-    if not whole or {*said.collapsed_slice_dims} != {*axes} or places.dtype.kind not in "iu":
+    if not taken or not whole or {*said.collapsed_slice_dims} != {*axes}:
         return None
     vector = said.index_vector_dim
     apart = [d for d in range(places.type.rank) if d != vector]
@@ -102,9 +102,8 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
         for d, place in zip(batches, said.start_indices_batching_dims, strict=True)
     ]
     rows += [_within(selected(places, len(shape), n), x.shape[d] - 1) for n, d in enumerate(axes)]
-    neighbours = [*range(taken[0], taken[0] + len(taken))] if taken else []
-    first = taken[0] if [*taken] == neighbours else 0
-    if [*taken] != neighbours:
+    first = taken[0] if taken == (*range(taken[0], taken[0] + len(taken)),) else 0
+    if taken != (*range(first, first + len(taken)),):
         x = transposed(x, (*taken, *(d for d in range(x.type.rank) if d not in taken)))
     result = rows_at(x, rows, first)
     offsets = list(said.offset_dims)
