@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Rewrite
 from morello.targets.target import Target
+
+Applied = tuple[Rewrite, Spec]
+"""A rewrite, and the Spec that it is applied to."""
 
 TITLES = ("runs", "cycles", "total", "share", "rewrite")
 
@@ -40,23 +43,40 @@ def _rows(impl: Impl, all_cycles: float, runs: int) -> Iterator[tuple[str, ...]]
 
 def cost_on(impl: Impl, target: Target) -> float:
     """The cost of a complete Impl on another tuning of its target; much quicker than `replay`."""
-    alike: dict[Hashable, dict[tuple[Rewrite, Spec], None]] = {}
-    for node in impl.walk():
-        assert node.rewrite is not None
-        spec = node.spec
-        kind = node.rewrite, spec.operation, spec.dtypes, spec.parallel
-        alike.setdefault(kind, {})[node.rewrite, spec] = None
-    own: dict[tuple[Rewrite, Spec], float] = {}
-    placements = Placements()
-    for applied in map(list, alike.values()):
-        rewrite = applied[0][0]
-        for edges in rewrite.edges(Batch.of([spec for _, spec in applied], placements), target):
-            costs = np.broadcast_to(edges.cost, len(edges.rows)).tolist()
-            own |= zip((applied[row] for row in edges.rows.tolist()), costs, strict=True)
+    own = own_costs(map(applied, impl.walk()), [target])
     return _cost(impl, own)
 
 
-def _cost(impl: Impl, own: dict[tuple[Rewrite, Spec], float]) -> float:
-    assert impl.rewrite is not None
+def own_costs(
+    steps: Iterable[Applied], targets: Sequence[Target]
+) -> dict[Applied, tuple[float, ...]]:
+    """The own costs of rewrites of Specs on tunings of one target: for each, on all of them.
+
+    The rewrites must be legal. Those that are equal are applied to all their Specs at once.
+    """
+    alike: dict[Hashable, dict[Applied, None]] = {}
+    for rewrite, spec in steps:
+        kind = rewrite, spec.operation, spec.dtypes, spec.parallel
+        alike.setdefault(kind, {})[rewrite, spec] = None
+    own: dict[Applied, tuple[float, ...]] = {}
+    placements = Placements()
+    for pairs in map(list, alike.values()):
+        rewrite, batch = pairs[0][0], Batch.of([spec for _, spec in pairs], placements)
+        costs = np.empty((len(pairs), len(targets)))
+        for column, target in enumerate(targets):
+            for edges in rewrite.edges(batch, target):
+                costs[edges.rows, column] = edges.cost
+        own |= zip(pairs, map(tuple, costs.tolist()), strict=True)
+    return own
+
+
+def applied(node: Impl) -> Applied:
+    """The rewrite of a node that is no hole, and what it is applied to."""
+    assert node.rewrite is not None, "a hole has no cost"
+    return node.rewrite, node.spec
+
+
+def _cost(impl: Impl, own: Mapping[Applied, tuple[float, ...]]) -> float:
     inside = sum(child.times * _cost(child.impl, own) for child in impl.children)
-    return own[impl.rewrite, impl.spec] + inside
+    (cost,) = own[applied(impl)]
+    return cost + inside

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from morello.impl.costs import Applied, applied, own_costs
 from morello.impl.tree import Impl
-from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Rewrite, apply
 from morello.rewrites.select import Select, find_kernel
 from morello.targets.costs import FORK, START, WAIT, coefficients, measured_as, with_coefficients
 from morello.targets.target import TRANSFERS, Target
@@ -22,7 +21,7 @@ class Multiplicities:
     def __init__(self, target: Target) -> None:
         known = coefficients(target)
         self._known = known
-        self._steps: dict[tuple[Rewrite, Spec], Mapping[str, float]] = {}
+        self._steps: dict[Applied, dict[str, float]] = {}
         free = with_coefficients(target, dict.fromkeys(known, 0.0))
         self._units = {
             name: with_coefficients(free, {name: 1.0})
@@ -32,29 +31,36 @@ class Multiplicities:
 
     def of(self, impl: Impl) -> dict[str, float]:
         """The non-zero multiplicities of a complete program, by coefficient."""
+        self.prepare([impl])
         totals: dict[str, float] = {}
         for node, times in _runs(impl, 1):
             for name, paid in self._paid(node).items():
-                if times * paid:
+                if times:
                     totals[name] = totals.get(name, 0.0) + times * paid
         return totals
 
+    def prepare(self, impls: Iterable[Impl]) -> None:
+        """Compute what is new in complete programs: much quicker for many of them at once."""
+        steps = (applied(node) for impl in impls for node in impl.walk() if _pays_more(node))
+        new = [step for step in steps if step not in self._steps]
+        for step, costs in own_costs(new, [*self._units.values()]).items():
+            named = zip(self._units, costs, strict=True)
+            self._steps[step] = {name: cost for name, cost in named if cost}
+
     def _paid(self, node: Impl) -> Mapping[str, float]:
         """The multiplicities in a node's own cost, without its children's."""
-        assert node.rewrite is not None, "a hole has no cost"
-        if not node.own_cost:  # most rewrites are free, and applying them to each unit is slow
+        if _pays_more(node):
+            return self._steps[applied(node)]
+        if not (node.own_cost and isinstance(node.rewrite, Select)):
             return {}
-        if isinstance(node.rewrite, Select):
-            kernel = find_kernel(node.target, node.rewrite.kernel)
-            name = f"kernels.{measured_as(kernel)}"
-            return {name: node.own_cost / self._known[name]}
-        step = (node.rewrite, node.spec)
-        if step not in self._steps:
-            self._steps[step] = {
-                name: apply(node.rewrite, node.spec, unit).cost
-                for name, unit in self._units.items()
-            }
-        return self._steps[step]
+        kernel = find_kernel(node.target, node.rewrite.kernel)
+        name = f"kernels.{measured_as(kernel)}"
+        return {name: node.own_cost / self._known[name]}
+
+
+def _pays_more(node: Impl) -> bool:
+    """Whether a node pays for something else than a kernel; most rewrites are free."""
+    return bool(node.own_cost) and not isinstance(node.rewrite, Select)
 
 
 def _runs(impl: Impl, times: int) -> Iterator[tuple[Impl, int]]:
