@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from morello.base.errors import RewriteError
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Hole, Rewrite, apply
+from morello.rewrites.rewrite import Rewrite, Step, apply
 from morello.targets.target import Target
 
 
@@ -95,6 +95,14 @@ def grow(
     Raises `RewriteError` if it does not apply or does not fit the memory that is left.
     """
     step = apply(rewrite, spec, target)
+    left = _left(step, rewrite, spec, target, limits)
+    return _impl(step, rewrite, spec, target, lambda hole: Impl(hole, target)), left
+
+
+def _left(
+    step: Step, rewrite: Rewrite, spec: Spec, target: Target, limits: Sequence[int]
+) -> tuple[int, ...]:
+    """The limits of what a rewrite leaves to do; raises `RewriteError` if it needs more itself."""
     left = list(limits)
     for level, amount in step.allocation.items():
         left[level - 1] -= amount
@@ -104,12 +112,15 @@ def grow(
             raise RewriteError(
                 f"{rewrite} on {spec} needs {amount} {unit}, of which {limits[level - 1]} are left."
             )
-    holes = tuple(_hole(h, target) for h in step.holes)
-    return Impl(spec, target, rewrite, step.cost, step.allocation, holes), tuple(left)
+    return tuple(left)
 
 
-def _hole(hole: Hole, target: Target) -> Branch:
-    return Branch(Impl(hole.spec, target), hole.times, hole.role, hole.tensors)
+def _impl(
+    step: Step, rewrite: Rewrite, spec: Spec, target: Target, fill: Callable[[Spec], Impl]
+) -> Impl:
+    """The Impl of an applied rewrite, whose holes are filled in order."""
+    children = tuple([Branch(fill(h.spec), h.times, h.role, h.tensors) for h in step.holes])
+    return Impl(spec, target, rewrite, step.cost, step.allocation, children)
 
 
 def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
@@ -120,19 +131,15 @@ def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
         rewrite = next(remaining, None)
         if rewrite is None:
             raise RewriteError(f"the schedule ends too soon: {hole} is left to do.")
-        impl, left = grow(rewrite, hole, target, limits)
-        return _with_children(impl, [fill(c.impl.spec, left) for c in impl.children])
+        step = apply(rewrite, hole, target)
+        left = _left(step, rewrite, hole, target, limits)
+        return _impl(step, rewrite, hole, target, lambda inner: fill(inner, left))
 
     impl = fill(spec, target.limits)
     extra = next(remaining, None)
     if extra is not None:
         raise RewriteError(f"the schedule goes on after the program is complete, at {extra}.")
     return impl
-
-
-def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
-    branches = tuple(replace(old, impl=new) for old, new in zip(impl.children, filled, strict=True))
-    return replace(impl, children=branches)
 
 
 def cycles(cost: float) -> str:
