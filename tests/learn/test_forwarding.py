@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tests.learn.drawn import EXPRESSIONS, programs
 
-from morello.learn.forwarding import IN_FLIGHT, forwarded
+from morello.learn.forwarding import IN_FLIGHT
+from morello.learn.forwarding import forwarded as by_loop
 from morello.learn.nest import Access, ProgramLoop, Site, nest
 from morello.targets.catalog import find_target
 
@@ -17,7 +18,7 @@ SITE = next(site for loop in nest(IMPL).walk() for site in loop.sites)
 
 def access(*, count: int, read: bool = False, written: bool = False) -> Access:
     """So many floats of one array in a row."""
-    return Access("x", (), ((count, 4),), 4, 0, read, written)
+    return Access("x", (), ((count, 4),), 4, (0,), read, written)
 
 
 def site(one: Access, masked: bool = False) -> Site:
@@ -26,6 +27,11 @@ def site(one: Access, masked: bool = False) -> Site:
 
 def loop(*sites: Site, inner: tuple[ProgramLoop, ...] = (), times: int = 1) -> ProgramLoop:
     return ProgramLoop(f"i.{times}", times, 0, sites, inner, 0.0)
+
+
+def forwarded(whole: ProgramLoop) -> tuple[float, float]:
+    first, *_ = by_loop(whole)
+    return first
 
 
 STORE, LOAD = access(count=16, written=True), access(count=16, read=True)

@@ -36,10 +36,10 @@ def addresses(loop: ProgramLoop, at: Mapping[str, int]) -> Iterator[tuple[str, i
 
 
 def elements(access: Access, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    start = access.start + sum(step * at[name] for name, step in access.steps)
-    for place in product(*(range(count) for count, _ in access.spans)):
+    moved = sum(step * at[name] for name, step in access.steps)
+    for start, *place in product(access.starts, *(range(count) for count, _ in access.spans)):
         offset = sum(n * step for n, (_, step) in zip(place, access.spans, strict=True))
-        yield access.array, start + offset, access.size
+        yield access.array, start + moved + offset, access.size
 
 
 def units(loop: ProgramLoop, unit: int) -> Iterator[tuple[str, int]]:

@@ -31,6 +31,7 @@ from morello.codegen.statements import (
     Prefetchable,
     Registers,
     Statement,
+    loops_in,
     walk,
 )
 from morello.codegen.views import (
@@ -118,8 +119,8 @@ class Emitter:
         body = self.emit(loop.body, tiles)
         self._around.pop()
         reduction = loop.accumulates_in_registers
-        parts = loop.in_chunks() if reduction and _only_products(body) else []
-        if len(parts) > 1:
+        parts = loop.in_chunks() if reduction else []
+        if len(parts) > 1 and _only_products(body):
             return [line for part in parts for line in self._steps(node, part)]
         return [
             For(
@@ -134,17 +135,18 @@ class Emitter:
         start, before = 0, dict[str, MemoryView]()
         for branch, body in zip(node.impl.children, node.children, strict=True):
             inner = body.impl.spec
-            free = self._free_registers(spec, views) - body.impl.peak[-1]
             for _ in range(branch.times):
                 start = min(start, spec.size(dim) - inner.size(dim))
                 step = self.emit(body, cut(spec, inner, views, dim, start))
-                loads = _loads(step)
-                again = [view for place, view in loads.items() if place in before]
-                if spec.operation.accumulates and len(again) > max(free, 0):
-                    lines += self._barrier(again)
+                if spec.operation.accumulates:
+                    loads = _loads(step)
+                    again = [view for place, view in loads.items() if place in before]
+                    free = self._free_registers(spec, views) - body.impl.peak[-1]
+                    if len(again) > max(free, 0):
+                        lines += self._barrier(again)
+                    before = loads
                 lines += step
                 start += inner.size(dim)
-                before = loads
         return lines
 
     def _barrier(self, again: Sequence[MemoryView]) -> list[Statement]:
@@ -430,15 +432,14 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
 
 def _only_barriers(statements: Sequence[Statement]) -> bool:
     """Whether there are barriers in statements, and no loops."""
-    kinds = {type(statement) for statement in walk(statements)}
-    return Barrier in kinds and For not in kinds
+    has_loops = any(loops_in(statements))
+    return not has_loops and any(isinstance(s, Barrier) for s in walk(statements))
 
 
 def _only_products(statements: Sequence[Statement]) -> bool:
     """Whether statements are sums of products, and what they load, without loops."""
-    inside = list(walk(statements))
-    calls = (s.spec.operation.is_product for s in inside if isinstance(s, Call))
-    return any(calls) and not any(isinstance(s, For) for s in inside)
+    calls = (s.spec.operation.is_product for s in walk(statements) if isinstance(s, Call))
+    return not any(loops_in(statements)) and any(calls)
 
 
 def _loads(statements: Sequence[Statement]) -> dict[str, MemoryView]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from morello.base.debug import shows
 from morello.codegen.emit import Emitter
@@ -11,13 +11,19 @@ from morello.codegen.statements import Program
 from morello.codegen.verifier import check
 from morello.codegen.views import operand_views
 from morello.impl.tree import Impl, ImplNode
+from morello.ir.spec import Spec
+from morello.targets.target import Target
 
 
-def lower(impl: Impl, names: Mapping[str, str] | None = None) -> Program:
+def lower(
+    impl: Impl,
+    names: Mapping[str, str] | None = None,
+    emitting: Callable[[Target, Spec], Emitter] = Emitter,
+) -> Program:
     """The statements of a complete Impl, whose arrays have these names in C, by their own."""
     spec = impl.spec
     views = operand_views(spec, names or {array: array for array in spec.arrays})
-    emitter = Emitter(impl.target, spec)
+    emitter = emitting(impl.target, spec)
     statements = with_prefetches(emitter.emit(ImplNode(impl), views), impl.target)
     parameters = tuple(zip(views, spec.dtypes, strict=True))
     program = Program(parameters, statements, emitter.workspace)

@@ -172,15 +172,10 @@ def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
         for statement in statements:
             if isinstance(statement, Call):
                 continue
-            if isinstance(statement, Groups):
-                called[statement.name] = names.fresh(f"{called[statement.tile.pointer]}_groups")
-            elif isinstance(statement, Definition):
-                called[statement.name] = names.fresh(_stem(statement.name))
-            elif isinstance(statement, ParallelFor):
-                called[statement.name] = names.lasting(_stem(statement.name))
+            define(statement, called, names)
             with names.scope():
                 if isinstance(statement, For):
-                    called[statement.variable] = names.fresh(_stem(statement.variable))
+                    called[statement.variable] = names.fresh(stem(statement.variable))
                 for body in bodies(statement):
                     visit(body)
 
@@ -188,7 +183,17 @@ def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
     return called
 
 
-def _stem(name: str) -> str:
+def define(statement: Statement, called: NamesInC, names: Names) -> None:
+    """Give a name to what a statement defines for those after it, if it does."""
+    if isinstance(statement, Groups):
+        called[statement.name] = names.fresh(f"{called[statement.tile.pointer]}_groups")
+    elif isinstance(statement, Definition):
+        called[statement.name] = names.fresh(stem(statement.name))
+    elif isinstance(statement, ParallelFor):
+        called[statement.name] = names.lasting(stem(statement.name))
+
+
+def stem(name: str) -> str:
     """A name of statements without its number."""
     return name.partition(".")[0]
 

@@ -23,6 +23,7 @@ from morello.codegen.lines import Lines
 from morello.codegen.statements import (
     Block,
     Call,
+    Deferred,
     Due,
     For,
     If,
@@ -33,6 +34,7 @@ from morello.codegen.statements import (
     Turn,
     Wrap,
     bodies,
+    loops_in,
     walk,
 )
 from morello.codegen.views import MemoryView, RegisterView
@@ -59,10 +61,9 @@ def with_prefetches(statements: Sequence[Statement], target: Target) -> list[Sta
 def notes(statements: Sequence[Statement]) -> dict[int, list[str]]:
     """Notes on the loops that prefetch, by the number of the rewrite that a loop comes from."""
     texts: dict[int, dict[str, None]] = defaultdict(dict)
-    for loop in walk(statements):
-        if isinstance(loop, For):
-            words = (_words(loop, inner) for inner in loop.body if isinstance(inner, Prefetch))
-            texts[loop.node] |= dict.fromkeys(words)
+    for loop in loops_in(statements):
+        words = (_words(loop, inner) for inner in loop.body if isinstance(inner, Prefetch))
+        texts[loop.node] |= dict.fromkeys(words)
     return {node: list(words) for node, words in texts.items() if words}
 
 
@@ -177,7 +178,7 @@ class _Scope:
 
 def _reduces_inside(loop: For) -> bool:
     """Whether there is a reduction loop in a loop."""
-    return any(isinstance(inner, For) and inner.reduction for inner in walk(loop.body))
+    return any(inner.reduction for inner in loops_in(loop.body))
 
 
 def iterations_of(statements: Sequence[Statement]) -> int:
@@ -187,6 +188,8 @@ def iterations_of(statements: Sequence[Statement]) -> int:
     """
     total = 0
     for statement in statements:
+        if isinstance(statement, Deferred):
+            continue  # it has no loops
         inside = sum(map(iterations_of, bodies(statement)))
         if isinstance(statement, For):
             total += statement.times * (inside or _unrolled(statement.body))
@@ -305,11 +308,13 @@ class _Pass:
 
         If it has loops inside, these are its iterations, and each of its own is a chunk.
         """
+        if not requests:
+            return loop
         iterations, additions = iterations_of([loop]), _additions([loop])
         served = [r for r in requests if r.served_by(iterations, additions, self._room)]
         if not served:
             return loop
-        if any(isinstance(inner, For) for inner in walk(loop.body)):
+        if any(loops_in(loop.body)):
             prefetches = [self._prefetch(r, loop, loop.variable, loop.step) for r in served]
             return replace(loop, body=[*prefetches, *loop.body])
         iterations = _chunk(loop.times, [request.lines for request in served])

@@ -6,9 +6,11 @@ that they have in C, such as k0. Parameters, and what is fixed, are called as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
+from typing import Any
 
 from morello.codegen.views import MemoryView, RegisterView, View
 from morello.ir.dtype import DType
@@ -245,16 +247,44 @@ class Barrier:
     variable: str
 
 
-Statement = Definition | For | Block | If | ParallelFor | Call | Prefetchable | Prefetch | Barrier
+@dataclass(frozen=True)
+class Deferred:
+    """Statements without loops that are emitted when they are looked at, if they ever are.
+
+    `code` is what is known of them, to whoever deferred them, and `views` what they work on.
+    """
+
+    code: Any
+    views: Sequence[View]
+    emit: Callable[[], Sequence[Statement]]
+
+    @cached_property
+    def body(self) -> Sequence[Statement]:
+        return self.emit()
+
+
+Statement = (
+    Definition
+    | For
+    | Block
+    | If
+    | ParallelFor
+    | Call
+    | Prefetchable
+    | Prefetch
+    | Barrier
+    | Deferred
+)
+
+
+_WITH_BODY = (For, Block, ParallelFor, Prefetchable, Deferred)
 
 
 def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
     """The sequences of statements in a statement."""
     if isinstance(statement, If):
         return statement.body, statement.otherwise
-    if isinstance(statement, For | Block | ParallelFor | Prefetchable):
-        return (statement.body,)
-    return ()
+    return (statement.body,) if isinstance(statement, _WITH_BODY) else ()
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -263,6 +293,17 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
         yield statement
         for body in bodies(statement):
             yield from walk(body)
+
+
+def loops_in(statements: Sequence[Statement]) -> Iterator[For]:
+    """All loops in statements, and those in them, in order; what is deferred has none."""
+    for statement in statements:
+        if isinstance(statement, Call | Deferred):
+            continue
+        if isinstance(statement, For):
+            yield statement
+        for body in bodies(statement):
+            yield from loops_in(body)
 
 
 @dataclass(frozen=True)

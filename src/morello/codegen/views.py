@@ -71,7 +71,9 @@ class MemoryView:
         per_element = self._stride(own) * step
         shape = (*self.shape[:own], size, *self.shape[own + 1 :])
         address = self.address.plus(start * per_element, variable, per_element)
-        return replace(self, shape=shape, address=address)
+        return MemoryView(  # as `replace` does it, which takes longer: there are many cuts
+            self.pointer, self.layout, self.strides, shape, self.dims, self.steps, address
+        )
 
     def step(self, dim: int) -> int:
         """The stride of the tile along one of its dimensions, in elements of memory."""
@@ -161,7 +163,7 @@ class RegisterView:
         own = self.dims[dim]
         shape = (*self.shape[:own], size, *self.shape[own + 1 :])
         begin = (*self.start[:own], self.start[own] + start * stride, *self.start[own + 1 :])
-        return replace(self, shape=shape, start=begin)
+        return RegisterView(self.name, shape, self.along, self.width, begin, self.dims)
 
     def keep(self, dims: Sequence[int], steps: Sequence[int]) -> RegisterView:
         """The tile by some of its dimensions only; the others are 1."""

@@ -11,7 +11,7 @@ Numbers that have no bound are logarithms, log2(1 + x).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, log2
 
@@ -22,7 +22,7 @@ from morello.impl.tree import Impl
 from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints
 from morello.learn.forwarding import forwarded
-from morello.learn.nest import Access, ProgramLoop, Site, nest
+from morello.learn.nest import Access, Nests, ProgramLoop, Register, Site
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
@@ -139,12 +139,17 @@ class Featurizer:
 
     def __init__(self, target: Target) -> None:
         self.target, self.machine = target, microarchitecture(target)
-        self._multiplicities = Multiplicities(target)
+        self._multiplicities, self._nests = Multiplicities(target), Nests()
         self._coefficients = coefficients(target)
+
+    def graphs(self, impls: Sequence[Impl]) -> list[ProgramGraph]:
+        """The graphs of complete programs for one thread."""
+        self._multiplicities.prepare(impls)
+        return [*map(self.graph, impls)]
 
     def graph(self, impl: Impl) -> ProgramGraph:
         """The graph of a complete program for one thread."""
-        walk = _Walk(nest(impl), impl.cost, self)
+        walk = _Walk(self._nests.of(impl), impl.cost, self)
         terms = self._terms(impl)
         parts, fetches = np.array(walk.parts), walk.fetches()
         return ProgramGraph(
@@ -206,6 +211,7 @@ class _Walk:
         self.loops = self.footprints.loops
         self.caches = featurizer.caches()
         self.traffic = [self.footprints.traffic(cache) for cache in self.caches]
+        self.forwarded = forwarded(root)
         self.written = {
             access.array
             for loop in self.loops
@@ -235,7 +241,8 @@ class _Walk:
             group = site.kernel.group
             groups[group] += self.featurizer.cycles(site)
             calls[group] += site.calls
-        code = self._code(loop) | dict(zip(("forwarded", "stalled"), forwarded(loop), strict=True))
+        code = self._code(loop)
+        code["forwarded"], code["stalled"] = self.forwarded[number]
         kernels = sum(groups.values())
         adds, sums = code["multiply_adds"], code["sums"]
         machine = self.featurizer.machine
@@ -323,7 +330,7 @@ class _Walk:
 
     def _code(self, loop: ProgramLoop) -> dict[str, float]:
         code = dict.fromkeys(_CODE, 0.0)
-        sums: set[str] = set()
+        sums: set[Register] = set()
         for site in loop.sites:
             code["flops"] += site.calls * site.spec.flops
             code["instructions"] += site.instructions
@@ -333,8 +340,9 @@ class _Walk:
             for access in site.accesses:
                 _count(access, loop.name, code)
             if site.kernel.masked:
-                code["masked_loads"] += sum(access.read for access in site.accesses)
-                code["masked_stores"] += sum(access.written for access in site.accesses)
+                for access in site.accesses:
+                    code["masked_loads"] += access.read * len(access.starts)
+                    code["masked_stores"] += access.written * len(access.starts)
         code["sums"] = len(sums)
         return code
 
@@ -369,28 +377,29 @@ class _Walk:
 
 def _count(access: Access, loop: str, code: dict[str, float]) -> None:
     """Add an access to the features of the code that contains it."""
-    steps = dict(access.steps)
+    steps, times = dict(access.steps), len(access.starts)
     kinds = ["store"] if access.written else []
     kinds += ["load"] if access.read else []
     for kind in kinds:
-        code[f"{kind}_bytes"] += access.bytes
+        code[f"{kind}_bytes"] += times * access.bytes
         if access.elements == 1:
-            code[f"{kind}_scalars"] += 1
+            code[f"{kind}_scalars"] += times
         elif access.spans[0][1] == access.size:
             width = min(LINE_BYTES, access.spans[0][0] * access.size)
             vectors = access.bytes / width
-            apart = gcd(LINE_BYTES, access.start, *steps.values())
-            code[f"{kind}_vectors"] += vectors
-            code[f"{kind}_splits"] += vectors * max(0, width - apart) / LINE_BYTES
+            moved = gcd(LINE_BYTES, *steps.values())
+            beyond = sum(max(0, width - gcd(moved, start)) for start in access.starts)
+            code[f"{kind}_vectors"] += times * vectors
+            code[f"{kind}_splits"] += vectors * beyond / LINE_BYTES
         else:
-            code[f"{kind}_strided"] += access.elements
+            code[f"{kind}_strided"] += times * access.elements
     step = abs(steps.get(loop, 0))
     if step == 0:
-        code["still"] += 1
-        code["carried"] += access.read and access.written
+        code["still"] += times
+        code["carried"] += times * (access.read and access.written)
     else:
         far = "far" if step < PAGE_BYTES else "pages_apart"
-        code["near" if step <= LINE_BYTES else far] += 1
+        code["near" if step <= LINE_BYTES else far] += times
 
 
 def _shares(

@@ -7,11 +7,12 @@ fetches in each iteration again. Lines beyond the ways of a set do not fit (conf
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,7 @@ class CacheGeometry:
     sets: int = 1
 
 
-@dataclass
-class Traffic:
+class Traffic(NamedTuple):
     """Units that are fetched into a cache, and the contiguous runs that they form."""
 
     units: float = 0.0
@@ -49,6 +49,18 @@ class Traffic:
 ByArray = Mapping[str, Traffic]
 
 
+class Piece(NamedTuple):
+    """A regular set of addresses: from `low` on, `size` bytes at each that `dims` give."""
+
+    dims: Dims
+    size: int
+    low: int
+
+
+Pieces = dict[str, tuple[Piece, ...]]
+"""What is accessed of each array."""
+
+
 class Footprints:
     """The footprints of a loop nest's loops, which are numbered as in `loops`: in pre-order."""
 
@@ -61,6 +73,10 @@ class Footprints:
             self._merge(loop)
         for column in (self.inner, self._merged, self._times):
             column.reverse()
+        self._pieces = [
+            {once: self._all_pieces(number, once=once) for once in (False, True)}
+            for number in range(len(self.loops))
+        ]
         self._memo: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
         self._evictions: dict[tuple[int, CacheGeometry], float] = {}
 
@@ -69,7 +85,7 @@ class Footprints:
         merged: dict[_Shape, set[int]] = {}
         for site in loop.sites:
             for access in site.accesses:
-                merged.setdefault(_Shape.of(access), set()).add(access.start)
+                merged.setdefault(_Shape.of(access), set()).update(access.starts)
         times = {loop.name: loop.times}
         done = len(self._merged)
         at, inner = len(self.loops) - done, []
@@ -84,29 +100,27 @@ class Footprints:
         self._merged.append(merged)
         self._times.append(times)
 
+    def _all_pieces(self, number: int, *, once: bool) -> Pieces:
+        """What one iteration of a loop (`once`) or all iterations access, by array."""
+        times, own = self._times[number], self.loops[number].name
+        pieces: dict[str, list[Piece]] = {}
+        for shape, starts in self._merged[number].items():
+            moving = tuple(
+                (times[name], step)
+                for name, step in shape.steps
+                if name in times and not (once and name == own)
+            )
+            dims = (*moving, *shape.spans, *_regular(frozenset(starts)))
+            pieces.setdefault(shape.array, []).append(Piece(dims, shape.size, min(starts)))
+        return {array: tuple(parts) for array, parts in pieces.items()}
+
     def touched(self, number: int, unit: int, *, once: bool) -> dict[str, Traffic]:
         """By array, the units that one iteration of a loop (`once`) or all iterations touch."""
         key = (number, unit, once)
         if key not in self._memo:
-            parts: dict[str, dict[tuple[int, int], Traffic]] = {}
-            for shape, starts in self._merged[number].items():
-                dims = self._dims(number, shape, starts, once=once)
-                low = min(starts)
-                high = low + shape.size - 1 + sum((count - 1) * step for count, step in dims)
-                ends = low // unit, high // unit
-                amount, sets = _touched(dims, shape.size, unit), parts.setdefault(shape.array, {})
-                sets[ends] = max(amount, sets.get(ends, amount), key=_units)
-            self._memo[key] = {array: _union(sets) for array, sets in parts.items()}
+            pieces = self._pieces[number][once]
+            self._memo[key] = {array: _union(parts, unit) for array, parts in pieces.items()}
         return self._memo[key]
-
-    def _dims(self, number: int, shape: _Shape, starts: Iterable[int], *, once: bool) -> Dims:
-        times, own = self._times[number], self.loops[number].name
-        moving = tuple(
-            (times[name], step)
-            for name, step in shape.steps
-            if name in times and not (once and name == own)
-        )
-        return (*moving, *shape.spans, *_regular(frozenset(starts)))
 
     def traffic(self, cache: CacheGeometry) -> list[ByArray]:
         """By loop and array, what all iterations of the loop fetch into the cache.
@@ -131,7 +145,9 @@ class Footprints:
             )
             crowded = 0.0
             if units <= cache.capacity and cache.sets > 1:
-                crowded = self._crowded(number, cache)
+                arrays = self._pieces[number][True].values()
+                sets = tuple([tuple([part[:2] for part in parts]) for parts in arrays])
+                crowded = _crowded(sets, cache)
             self._evictions[key] = 1.0 if units > cache.capacity else crowded / max(units, 1.0)
         return self._evictions[key]
 
@@ -153,21 +169,6 @@ class Footprints:
             total.setdefault(array, amount)
         return {array: amount.times(times) for array, amount in total.items()}
 
-    def _crowded(self, number: int, cache: CacheGeometry) -> float:
-        """The lines of an iteration that are in sets with more such lines than ways."""
-        ways = cache.capacity // cache.sets
-        occupied = np.zeros(cache.sets)
-        by_array: dict[str, list[npt.NDArray[np.int64]]] = {}
-        for shape, starts in self._merged[number].items():
-            lines = _lines(self._dims(number, shape, starts, once=True), shape.size)
-            if lines is None:
-                return 0.0
-            by_array.setdefault(shape.array, []).append(lines)
-        for arrays in by_array.values():
-            lines = np.unique(np.concatenate(arrays))
-            occupied += np.bincount(lines % cache.sets, minlength=cache.sets)
-        return float(occupied[occupied > ways].sum())
-
 
 @dataclass(frozen=True)
 class _Shape:
@@ -183,16 +184,38 @@ class _Shape:
         return cls(access.array, access.steps, access.spans, access.size)
 
 
-def _union(parts: Mapping[tuple[int, int], Traffic]) -> Traffic:
-    """The size of the union of sets of units, given with the first and last unit of each.
+@lru_cache(maxsize=100_000)
+def _union(pieces: tuple[Piece, ...], unit: int) -> Traffic:
+    """The units that pieces of an array touch.
 
-    Estimated as the sum, but at most the range from the first to the last of all.
+    Of those with the same first and last unit, the largest counts. The union of the rest is
+    estimated as their sum, but at most the range from the first to the last of all.
     """
+    parts: dict[tuple[int, int], Traffic] = {}
+    for dims, size, low in pieces:
+        high = low + size - 1 + sum((count - 1) * step for count, step in dims)
+        ends = low // unit, high // unit
+        amount = _touched(dims, size, unit)
+        parts[ends] = max(amount, parts.get(ends, amount), key=_units)
     total = Traffic()
     for amount in parts.values():
         total = total.plus(amount)
     between = max(high for _, high in parts) - min(low for low, _ in parts) + 1
     return Traffic(min(total.units, between), min(total.runs, between))
+
+
+@lru_cache(maxsize=10_000)
+def _crowded(arrays: tuple[tuple[tuple[Dims, int], ...], ...], cache: CacheGeometry) -> float:
+    """The lines of arrays' pieces that are in sets with more such lines than ways."""
+    occupied = np.zeros(cache.sets)
+    for pieces in arrays:
+        lines = [_lines(dims, size) for dims, size in pieces]
+        known = [each for each in lines if each is not None]
+        if len(known) < len(lines):
+            return 0.0
+        every = np.unique(np.concatenate(known)) if len(known) > 1 else known[0]
+        occupied += np.bincount(every % cache.sets, minlength=cache.sets)
+    return float(occupied[occupied > cache.capacity // cache.sets].sum())
 
 
 @lru_cache(maxsize=100_000)
@@ -248,7 +271,7 @@ def _lines(dims: Dims, size: int) -> npt.NDArray[np.int64] | None:
     addresses = np.arange(per_run, dtype=np.int64) * LINE_BYTES
     for count, step in across:
         addresses = (addresses[:, None] + np.arange(count) * step).ravel()
-    return addresses // LINE_BYTES
+    return np.unique(addresses // LINE_BYTES)
 
 
 def _units(traffic: Traffic) -> float:

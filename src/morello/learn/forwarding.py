@@ -6,7 +6,7 @@ several narrower stores did, or a masked one, it stalls until they have reached 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -40,20 +40,38 @@ class Use:
 Uses = dict[str, Use]
 
 
-def forwarded(loop: ProgramLoop) -> tuple[float, float]:
-    """The numbers of an iteration's loads that are forwarded, and that are stalled.
+def forwarded(root: ProgramLoop) -> list[tuple[float, float]]:
+    """By loop in pre-order, the numbers of an iteration's loads that are forwarded, and stalled.
 
-    Counts those between different loops directly in this one, and in its own code. Deeper loops
-    count their own.
+    Counts those between different loops directly in one, and in its own code. Deeper loops count
+    their own.
     """
-    own = _of_code(loop)
-    parts = [own, *(_of_loop(inner) for inner in loop.inner)]
+    result: list[tuple[float, float]] = []
+    _visit(root, result)
+    return result
+
+
+def _visit(loop: ProgramLoop, result: list[tuple[float, float]]) -> Uses:
+    """Append what is counted for a loop and those in it; gives its uses in all iterations."""
+    number = len(result)
+    result.append((0.0, 0.0))
+    parts = [_of_code(loop), *(_visit(inner, result) for inner in loop.inner)]
+    result[number] = _between(parts)
+    uses: Uses = {}
+    for part in parts:
+        for array, use in part.items():
+            uses.setdefault(array, Use()).add(use, loop.times)
+    return uses
+
+
+def _between(parts: Sequence[Uses]) -> tuple[float, float]:
+    """The loads that are forwarded and stalled, of what is stored in code, the first, and loops."""
     forwards = stalls = 0.0
     for number, reader in enumerate(parts):
         for array, use in reader.items():
             if not use.loads:
                 continue
-            others = [part for n, part in enumerate(parts) if n != number or part is own]
+            others = [part for n, part in enumerate(parts) if n != number or n == 0]
             stores = [part[array] for part in others if array in part and part[array].stores]
             recent = [store for store in stores if store.stores <= IN_FLIGHT]
             if not recent:
@@ -64,15 +82,6 @@ def forwarded(loop: ProgramLoop) -> tuple[float, float]:
             else:
                 stalls += loads
     return forwards, stalls
-
-
-def _of_loop(loop: ProgramLoop) -> Uses:
-    """The uses of arrays in all iterations of a loop."""
-    uses: Uses = {}
-    for part in (_of_code(loop), *(_of_loop(inner) for inner in loop.inner)):
-        for array, use in part.items():
-            uses.setdefault(array, Use()).add(use, loop.times)
-    return uses
 
 
 def _of_code(loop: ProgramLoop) -> Uses:
@@ -87,7 +96,7 @@ def _of_code(loop: ProgramLoop) -> Uses:
 
 def _uses(access: Access, masked: bool) -> Iterator[Use]:
     width = _width(access)
-    count = access.bytes / width
+    count = len(access.starts) * access.bytes / width
     if access.written:
         yield Use(stores=count, narrowest=0.0 if masked else width)
     if access.read:

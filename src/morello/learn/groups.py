@@ -61,7 +61,7 @@ class ProgramGroup:
 
 def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> ProgramGroup:
     """A group of programs that were not measured: without a family, and with times of nan."""
-    graphs = [featurizer.graph(impl) for impl in impls]
+    graphs = featurizer.graphs(impls)
     starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
     edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
     unknown = np.full(len(graphs), np.nan)

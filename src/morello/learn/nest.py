@@ -7,34 +7,39 @@ as C.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from morello.codegen.lower import lower
-from morello.codegen.names import Names, in_c
-from morello.codegen.statements import Block, Call, For, If, Prefetch, Statement
-from morello.codegen.views import MemoryView, RegisterView
+from morello.codegen.names import Names, NamesInC, define, in_c, stem
+from morello.codegen.statements import Block, Call, Deferred, For, If, Prefetch, Statement
+from morello.codegen.views import MemoryView
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
+from morello.learn.straight import StraightCode, StraightCodes
 from morello.targets.target import LeafKernel
 
 Dims = tuple[tuple[int, int], ...]
 """Counts and byte steps of a regular set of addresses."""
 
 
+Register = tuple[str, str]
+"""An array of registers, and the place of one of them in it."""
+
+
 @dataclass(frozen=True)
 class Access:
-    """The memory of an operand of a call.
+    """The memory of an operand, of one or more calls.
 
-    It begins at the byte `start` of an `array`, moves by `steps` bytes with each iteration of the
-    named loops, and has `size` bytes at each address that `spans` gives.
+    It begins at the bytes `starts` of an `array`, one for each call, moves by `steps` bytes with
+    each iteration of the named loops, and has `size` bytes at each address that `spans` gives.
     """
 
     array: str
     steps: tuple[tuple[str, int], ...]
     spans: Dims
     size: int
-    start: int
+    starts: tuple[int, ...]
     read: bool
     written: bool
 
@@ -61,8 +66,18 @@ class Site:
     spec: Spec
     calls: int
     instructions: int
-    sums: frozenset[str]
+    sums: frozenset[Register]
     accesses: tuple[Access, ...]
+
+    def joined(self, other: Site) -> Site:
+        """The calls of two sites of one kernel."""
+        return replace(
+            self,
+            calls=self.calls + other.calls,
+            instructions=self.instructions + other.instructions,
+            sums=self.sums | other.sums,
+            accesses=self.accesses + other.accesses,
+        )
 
 
 @dataclass(frozen=True)
@@ -89,35 +104,54 @@ class ProgramLoop:
 
 def nest(impl: Impl) -> ProgramLoop:
     """The loop nest of a complete Impl for one thread."""
-    statements = lower(impl).body
-    return _Reader(in_c(statements, Names(impl.spec.arrays))).loop("", 1, 0, statements, {})
+    return Nests().of(impl)
+
+
+class Nests:
+    """Makes loop nests of programs, and keeps what many of them share."""
+
+    def __init__(self) -> None:
+        self._codes = StraightCodes(_Code.of)
+
+    def of(self, impl: Impl) -> ProgramLoop:
+        """The loop nest of a complete Impl for one thread."""
+        statements = lower(impl, emitting=self._codes.emitter).body
+        return _Reader(Names(impl.spec.arrays)).loop("", 1, 0, statements, {})
+
+
+@dataclass(frozen=True)
+class _Code:
+    """Straight-line code as `Site`s, on arrays that are called as in `StraightCode`."""
+
+    definitions: Sequence[Statement]
+    sites: tuple[Site, ...]
+
+    @classmethod
+    def of(cls, code: StraightCode) -> _Code:
+        alike: dict[tuple[str, Spec], list[Call]] = {}
+        for call in code.calls:
+            alike.setdefault((call.kernel.name, call.spec), []).append(call)
+        return cls(code.definitions, tuple(map(_site, alike.values())))
 
 
 @dataclass
 class _Body:
-    """The statements directly in a loop."""
+    """What is directly in a loop: the sites by kernel and Spec, and the loops."""
 
-    calls: list[Call] = field(default_factory=list)
-    loops: list[For] = field(default_factory=list)
+    sites: dict[tuple[str, Spec], Site] = field(default_factory=dict)
+    inner: list[ProgramLoop] = field(default_factory=list)
     prefetched: float = 0.0
 
-    def add(self, statements: Iterable[Statement]) -> None:
-        for statement in statements:
-            if isinstance(statement, Call):
-                self.calls.append(statement)
-            elif isinstance(statement, For):
-                self.loops.append(statement)
-            elif isinstance(statement, Prefetch):
-                self.prefetched += statement.lines
-            elif isinstance(statement, Block | If):
-                self.add(statement.body)
+    def add(self, site: Site) -> None:
+        key = site.kernel.name, site.spec
+        self.sites[key] = self.sites[key].joined(site) if key in self.sites else site
 
 
 class _Reader:
     """Builds loops. Buffers that are never in use at the same time have one name, as in C."""
 
-    def __init__(self, called: Mapping[str, str]) -> None:
-        self._called = called
+    def __init__(self, names: Names) -> None:
+        self._names, self._called = names, NamesInC()
 
     def loop(
         self,
@@ -128,56 +162,92 @@ class _Reader:
         around: Mapping[str, For],
     ) -> ProgramLoop:
         body = _Body()
-        body.add(statements)
-        inner = (
-            self.loop(
-                loop.variable, loop.times, depth + 1, loop.body, {**around, loop.variable: loop}
-            )
-            for loop in body.loops
-        )
-        sites = tuple(self._sites(body.calls, around))
-        return ProgramLoop(name, times, depth, sites, tuple(inner), body.prefetched)
+        self._read(statements, body, depth, around)
+        sites, inner = tuple(body.sites.values()), tuple(body.inner)
+        return ProgramLoop(name, times, depth, sites, inner, body.prefetched)
 
-    def _sites(self, calls: Sequence[Call], around: Mapping[str, For]) -> Iterator[Site]:
-        """The calls of a loop, grouped by kernel and shapes."""
-        alike: dict[tuple[str, Spec], list[Call]] = {}
-        for call in calls:
-            alike.setdefault((call.kernel.name, call.spec), []).append(call)
-        for group in alike.values():
-            yield Site(
-                group[0].kernel,
-                group[0].spec,
-                len(group),
-                sum(call.repeats for call in group),
-                frozenset(name for call in group for name in self._sums(call)),
-                tuple(access for call in group for access in self._accesses(call, around)),
+    def _read(
+        self, statements: Iterable[Statement], body: _Body, depth: int, around: Mapping[str, For]
+    ) -> None:
+        for statement in statements:
+            define(statement, self._called, self._names)
+            with self._names.scope():
+                if isinstance(statement, Deferred):
+                    for site in self._sites(statement, around):
+                        body.add(site)
+                elif isinstance(statement, For):
+                    variable = statement.variable
+                    self._called[variable] = self._names.fresh(stem(variable))
+                    inside = {**around, variable: statement}
+                    body.inner.append(
+                        self.loop(variable, statement.times, depth + 1, statement.body, inside)
+                    )
+                elif isinstance(statement, Prefetch):
+                    body.prefetched += statement.lines
+                elif isinstance(statement, Block | If):
+                    self._read(statement.body, body, depth, around)
+
+    def _sites(self, deferred: Deferred, around: Mapping[str, For]) -> Iterator[Site]:
+        """The sites of straight-line code, where it is."""
+        code: _Code = deferred.code
+        called = in_c(code.definitions, self._names)
+        places: dict[str, tuple[Mapping[str, int], int]] = {}
+        for number, view in enumerate(deferred.views):
+            if isinstance(view, MemoryView):
+                called[str(number)] = self._called[view.pointer]
+                places[str(number)] = _steps(view, around), view.address.constant
+            else:
+                called[str(number)] = self._called[view.name]
+        for site in code.sites:
+            yield replace(
+                site,
+                sums=frozenset((called[array], number) for array, number in site.sums),
+                accesses=tuple(_placed(a, called[a.array], places) for a in site.accesses),
             )
 
-    def _sums(self, call: Call) -> Iterator[str]:
-        """The registers that a call reads and writes."""
-        operation = call.spec.operation
-        for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
-            if operand.written and operation.reads(index) and isinstance(view, RegisterView):
-                yield from view.registers(self._called)
 
-    def _accesses(self, call: Call, around: Mapping[str, For]) -> Iterator[Access]:
-        operation = call.spec.operation
-        for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
-            if not isinstance(view, MemoryView):
-                continue
-            size = call.spec.dtypes[index].bytes
-            steps: dict[str, int] = {}
-            for name, coefficient in view.address.terms.items():
-                while name in around:  # an inner loop may start from an outer loop's variable
-                    loop = around[name]
-                    steps[name] = steps.get(name, 0) + coefficient * size * loop.step
-                    name = loop.start
-            yield Access(
-                self._called[view.pointer],
-                tuple(sorted(steps.items())),
-                tuple((n, step * size) for n, step in view.spans() if n > 1),
-                size,
-                view.address.constant * size,
-                operation.reads(index),
-                operand.written,
-            )
+def _placed(
+    access: Access, array: str, places: Mapping[str, tuple[Mapping[str, int], int]]
+) -> Access:
+    """An access to an operand, where that is; to a buffer of the code itself, as it was."""
+    steps, start = places.get(access.array, ({}, 0))
+    size = access.size
+    moved = tuple(sorted((name, step * size) for name, step in steps.items()))
+    starts = tuple([first + start * size for first in access.starts])
+    return Access(array, moved, access.spans, size, starts, access.read, access.written)
+
+
+def _steps(view: MemoryView, around: Mapping[str, For]) -> dict[str, int]:
+    """By how many elements a view moves with each iteration of the loops around it."""
+    steps: dict[str, int] = {}
+    for name, coefficient in view.address.terms.items():
+        while name in around:  # an inner loop may start from an outer loop's variable
+            loop = around[name]
+            steps[name] = steps.get(name, 0) + coefficient * loop.step
+            name = loop.start
+    return steps
+
+
+def _site(calls: Sequence[Call]) -> Site:
+    """Calls of one kernel on operands of the same shapes, which begin at 0."""
+    kernel, spec = calls[0].kernel, calls[0].spec
+    operands = spec.operation.operands
+    kept = [(n, spec.operation.reads(n), operand.written) for n, operand in enumerate(operands)]
+    starts: dict[tuple[int, str, Dims], list[int]] = {}
+    sums: set[Register] = set()
+    for call in calls:
+        for (number, read, written), view in zip(kept, call.views, strict=True):
+            if isinstance(view, MemoryView):
+                spans = tuple([span for span in view.spans() if span[0] > 1])
+                here = starts.setdefault((number, view.pointer, spans), [])
+                here.append(view.address.constant)
+            elif read and written:
+                sums |= {(view.name, register) for register in view.registers({view.name: ""})}
+    accesses: list[Access] = []
+    for (number, pointer, spans), here in starts.items():
+        (_, read, written), size = kept[number], spec.dtypes[number].bytes
+        dims = tuple((count, step * size) for count, step in spans)
+        first = tuple(start * size for start in here)
+        accesses.append(Access(pointer, (), dims, size, first, read, written))
+    repeats = sum(call.repeats for call in calls)
+    return Site(kernel, spec, len(calls), repeats, frozenset(sums), tuple(accesses))
