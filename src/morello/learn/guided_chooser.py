@@ -17,7 +17,7 @@ import numpy as np
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.choosers import program, random_programs, walker_of, watch
+from morello.learn.choosers import NEAR, nearby_walker, program, random_programs, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
@@ -67,7 +67,7 @@ class ByPrediction:
         self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        others = islice(session.candidates(watch(ends, CHOICES_SHARE)), CANDIDATES)
+        others = islice(session.candidates(watch(ends, CHOICES_SHARE), NEAR), CANDIDATES)
         self._others = (program(session, decisions) for decisions in others)
         self._first: list[Impl] = []
         self._scored: dict[int, Scored] = {}
@@ -126,7 +126,7 @@ class ByPrediction:
 
     def _begin_walks(self) -> None:
         """Make the graph that random programs and mutations are taken from, and anneal."""
-        self._walker = walker_of(self._session, self._random, watch(self._ends, WALKER_SHARE))
+        self._walker = nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE))
         if self._walker is None:
             return
         self._drawn = random_programs(self._session, self._walker, self._new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -21,17 +21,20 @@ MOST = 200
 """So many programs are looked at."""
 
 
-def candidates(graphs: Graphs, cost: float, watch: Watch) -> Iterator[list[Rewrite]]:
+def candidates(
+    graphs: Graphs, cost: float, watch: Watch, slacks: Sequence[float] = SLACKS
+) -> Iterator[list[Rewrite]]:
     """Programs of different structures, as decisions in pre-order.
 
-    `cost` is the cost of the goal's cheapest program. Programs are in order of cost, except that
+    `cost` is the cost of the goal's cheapest program, and they cost at most the last of the
+    `slacks` times as much. Programs are in order of cost, except that
     those as expensive as an earlier one come last: these hardly differ in what takes time. The
     enumeration ends early when the watch's budget is used up.
     """
     alike: list[Callable[[], list[Rewrite]]] = []
     given = 0.0
     with suppress(BudgetError, MemoryError):
-        for alternatives, program in islice(in_order(graphs, cost, watch, SLACKS), MOST):
+        for alternatives, program in islice(in_order(graphs, cost, watch, slacks), MOST):
             if program.cost <= given * (1 + APART):
                 alike.append(partial(alternatives.decisions, program))
                 continue

@@ -22,6 +22,7 @@ from morello.rewrites import Rewrite
 from morello.search.alternatives import in_order
 from morello.search.best_first import BestFirst
 from morello.search.budget import BOUND, UNTIMED, Budget, BudgetError, Progress, Watch
+from morello.search.candidates import SLACKS as CANDIDATE_SLACKS
 from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import Floats, SearchGraph, of_spec, spec_and_decisions
@@ -164,12 +165,14 @@ class Session:
         for alternatives, program in in_order(self.graph, self.cost, watch):
             yield alternatives.decisions(program)
 
-    def candidates(self, watch: Watch) -> Iterator[list[Rewrite]]:
+    def candidates(
+        self, watch: Watch, slacks: Sequence[float] = CANDIDATE_SLACKS
+    ) -> Iterator[list[Rewrite]]:
         """Programs worth measuring, of different structures, as decisions; see `candidates`.
 
         The cheapest is one of them. They end early when the watch's budget is used up.
         """
-        return candidates(self.graph, self.cost, watch)
+        return candidates(self.graph, self.cost, watch, slacks)
 
     def runners_up(
         self, count: int = 3, slack: float = 1.1, progress: Progress | None = None
