@@ -37,6 +37,9 @@ SEARCHING = 0.3
 FINALISTS = 3
 """At the end, this many of the fastest are compiled alone, as they ship, and timed again."""
 
+CONFIRMATIONS = 3
+"""How often they are timed then. The median counts: one of these times may be off by a fifth."""
+
 FIRST_S = 300.0
 """The time limit for timing the first choice, in seconds."""
 
@@ -283,8 +286,9 @@ class _Run:
             new: dict[int, Trial | None] = {id(impl): None for impl in again}
             tell(phase="build")
             if alone := [x for x in compiled_apart(again, self._compiler, 1) if x is not None]:
-                timed_again = self._timed(alone, self._enough)
-                new |= zip([id(x.impl) for x in alone], timed_again, strict=True)
+                timings = [self._timed(alone, self._enough) for _ in range(CONFIRMATIONS)]
+                for program, *times in zip(alone, *timings, strict=True):
+                    new[id(program.impl)] = _median(times)
             trials = [(trial, new.get(id(trial.impl), trial)) for trial in self._trials]
             self._trials = [
                 replace(later, hardware_s=trial.hardware_s, seconds=trial.seconds)
@@ -363,3 +367,11 @@ class _Run:
         first = self._trials[0]
         cost = sum(program.impl.cost for program in programs) / first.impl.cost
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
+
+
+def _median(trials: Sequence[Trial | None]) -> Trial | None:
+    """Of trials of one program, that of the median time; None if it failed in any."""
+    known = [trial for trial in trials if trial is not None]
+    if len(known) < len(trials):
+        return None
+    return sorted(known, key=lambda trial: trial.ratio)[len(known) // 2]
