@@ -51,15 +51,15 @@ def walker_of(session: Session, random: Random, watch: Watch) -> Walker | None:
 
 
 def nearby_walker(session: Session, random: Random, watch: Watch) -> Walker | None:
-    """A random walker in the graph that the last of `NEAR` gives, if that has enough nodes.
+    """A random walker in the graph that the search's choices come from, if that has enough nodes.
 
-    It is the graph that the search's choices come from. Otherwise, as `walker_of`, which takes
-    seconds more.
+    Or in that of the last of `NEAR`. Otherwise, as `walker_of`, which takes seconds more.
     """
     with suppress(BudgetError, MemoryError):
-        graph = session.graph(NEAR[-1] * session.cost, watch)
-        if graph.node_count >= ENOUGH_NODES:
-            return Walker(graph, random)
+        for slack in (1.0, NEAR[-1]):  # the graph that there is has all of the cheapest programs
+            graph = session.graph(slack * session.cost, watch)
+            if graph.node_count >= ENOUGH_NODES:
+                return Walker(graph, random)
     return walker_of(session, random, watch)
 
 
