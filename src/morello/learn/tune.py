@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import inf, isnan
+from math import inf, isnan, nan
 from random import Random
 from time import monotonic
 
@@ -20,7 +20,7 @@ from morello.ir.spec import Spec
 from morello.learn.choosers import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.guided_chooser import ByPrediction
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
-from morello.learn.label import Labels, seconds_for
+from morello.learn.label import Floats, Labels, seconds_for
 from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.native.build import PATIENCE_S
@@ -339,10 +339,11 @@ class _Run:
         else:
             labels = self._labels(programs, patience, [self._first])
             first, times = labels.reference, labels.repeats
-        # The least of all, as its times at one moment may be noisy; fmin ignores nan.
-        reference = float(np.fmin.reduce(first, axis=None))
-        self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
-        ratios = (np.fmin.reduce(times, axis=1) / reference).tolist()
+        least = float(np.fmin.reduce(first, axis=None))  # fmin ignores nan
+        self._first_s = float(np.fmin(self._first_s, 1e-9 * least))
+        ratios = [
+            _ratio(*pair) for pair in zip(times, np.broadcast_to(first, times.shape), strict=True)
+        ]
         seconds = monotonic() - self._began
         return [
             None if isnan(ratio)
@@ -367,6 +368,16 @@ class _Run:
         first = self._trials[0]
         cost = sum(program.impl.cost for program in programs) / first.impl.cost
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
+
+
+def _ratio(times: Floats, reference: Floats) -> float:
+    """The median of a program's times, each over that of the reference at that moment.
+
+    Not the least over the least: the machine may be faster for a moment, and then a program that
+    was timed in it is not faster than others. Nan if there are no times.
+    """
+    known = ~np.isnan(times)
+    return float(np.median(times[known] / reference[known])) if known.any() else nan
 
 
 def _median(trials: Sequence[Trial | None]) -> Trial | None:
