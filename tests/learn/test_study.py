@@ -18,13 +18,14 @@ from morello.learn import shipping
 from morello.learn.affine import Affine
 from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
+from morello.learn.evaluate import judge, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup, part_of
 from morello.learn.model import read_model, write_model
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import NetworkEstimator, Recipe
 from study import __main__ as study_command
-from study import experiments, transfer
+from study import costs, experiments, transfer
 from study.compiled import Counted
 from study.experiments import Experiment, ExperimentResult, again
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
@@ -80,6 +81,18 @@ def test_halves_have_each_program_once(groups: list[ProgramGroup]) -> None:
         assert sorted(both) == sorted(group.seconds)
     assert {*splits[0].train} == {*splits[1].test} == {*range(len(groups))}
     assert not {*splits[0].train} & {*splits[0].test}
+
+
+def test_costs_are_judged_without_features(
+    corpus: Path, groups: list[ProgramGroup], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert costs.main([str(corpus)]) == 0
+    _, _, whole, *families = capsys.readouterr().out.splitlines()
+    affine = {number: Affine().predict(group) for number, group in enumerate(groups)}
+    expected = score("costs", "", judge(groups, affine, absolute=True))
+    assert f"| {expected.tau[0]:.3f} (" in whole and f"| {expected.mape[0]:.1f} |" in whole
+    assert len(families) == len({group.family for group in groups})
+    assert costs.main([str(tmp_path)]) == 2 and "no corpus" in capsys.readouterr().err
 
 
 def test_noise_is_what_measuring_again_gets_wrong(corpus: Path) -> None:

@@ -1,0 +1,79 @@
+"""How well the costs of today predict the times of corpora: needs no features and no training.
+
+python -m study.costs CORPUS...
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from morello.base.errors import MorelloError
+from morello.learn.corpus import MeasuredSpec, files, read
+from morello.learn.evaluate import Judged, Score, judge_one, score
+from study.__main__ import USAGE_ERROR
+
+HEADER = "| costs of | tau | APE % | MAPE % | top 5 % | reranked % |\n|---|---|---|---|---|---|"
+
+
+def judged(measured: MeasuredSpec) -> Judged | None:
+    """How the affine cost does on a Spec's programs that are still legal; None if none is."""
+    costs = np.array([np.nan if impl is None else impl.cost for impl in measured.impls()])
+    legal = ~np.isnan(costs)
+    if not legal.any():
+        return None
+    return judge_one(
+        measured.family,
+        measured.expression,
+        np.log(costs[legal] / float(measured.about["hertz"])),
+        measured.seconds[legal],
+        measured.noise,
+        measured.origins[legal],
+        absolute=True,
+    )
+
+
+def scores(results: Sequence[Judged], corpus: str) -> Iterator[Score]:
+    """The score of a corpus, and of each of its families."""
+    yield score("costs", f"{corpus}, {len(results)} Specs", results)
+    for family in dict.fromkeys(result.family for result in results):
+        yield score("costs", family, [result for result in results if result.family == family])
+
+
+def line(of: Score) -> str:
+    """A score as a line of a Markdown table, with intervals of tau and APE."""
+    (tau, *tau_ends), (ape, *ape_ends) = of.tau, of.ape
+    figures = (
+        f"{tau:.3f} ({tau_ends[0]:.3f}-{tau_ends[1]:.3f})",
+        f"{ape:.1f} ({ape_ends[0]:.1f}-{ape_ends[1]:.1f})",
+        f"{of.mape[0]:.1f}",
+        f"{of.regrets[5]:.1f}",
+        f"{of.reranked[0]:.1f}",
+    )
+    return f"| {of.model} | {' | '.join(figures)} |"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m study.costs", description="Judge today's costs by measured programs."
+    )
+    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    print(HEADER)
+    try:
+        for corpus in parser.parse_args(argv).corpora:
+            results = [each for each in map(judged, map(read, files(corpus))) if each is not None]
+            for each in scores(results, corpus.name):
+                print(line(each), flush=True)
+    except MorelloError as error:
+        print(f"study.costs: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
