@@ -84,10 +84,10 @@ def read_loop(
     prefetched = sum(s.lines for s in inside if isinstance(s, Prefetch))
     counts = {key: len(names) for key, names in sums.items()}
     loops.append(Plain(times, depth, prefetched, calls, counts, accesses))
-    for loop in inside:
-        if isinstance(loop, For):
-            here = {**around, loop.variable: loop}
-            read_loop(loop.variable, loop.times, depth + 1, loop.body, here, called, numbers, loops)
+    for one in inside:
+        if isinstance(one, For):
+            here = {**around, one.variable: one}
+            read_loop(one.variable, one.times, depth + 1, one.body, here, called, numbers, loops)
 
 
 def directly(statements: Iterable[Statement]) -> Iterator[Statement]:

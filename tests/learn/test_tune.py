@@ -36,7 +36,7 @@ from morello.learn.label import source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.trials import Trials, all_trials
-from morello.learn.tune import Enough, Tuning, plan, tune
+from morello.learn.tune import Enough, Tuning, plan, relative, tune
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.native.toolchain import find_compiler
@@ -212,7 +212,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     graph = sampling_graph(PrunedSpace([(spec,)], target), session.cost)
     others = list(islice(session.candidates(UNTIMED.start()), 2 * FEW))
     monkeypatch.setattr(session, "walker", lambda random, _: Walker(graph, random))
-    monkeypatch.setattr(session, "candidates", lambda _: iter(others))
+    monkeypatch.setattr(session, "candidates", lambda *_: iter(others))
 
     def chosen(seed: int, faster: int) -> list[list[Impl]]:
         chooser = ByPrediction(session, ByCost(4e9), Random(seed), inf)
@@ -232,6 +232,14 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     assert merged is not None and len(merged) >= len(first[0][0].decisions())
     every = [generate(impl).text for batch in first for impl in batch]
     assert len(set(every)) == len(every) == 3 * FEW
+
+
+def test_a_change_of_the_clock_makes_no_program_faster() -> None:
+    reference = np.array([10.0, 10.0, 8.0, 8.0, 8.0])
+    faster = np.array([8.0, 8.0, 6.4, 6.4, np.nan])
+    assert relative(reference, reference) == 1.0
+    assert relative(faster, reference) == pytest.approx(0.8)
+    assert np.isnan(relative(np.full(5, np.nan), reference))
 
 
 def test_errors_of_traits_are_corrected() -> None:

@@ -342,7 +342,7 @@ class _Run:
         least = float(np.fmin.reduce(first, axis=None))  # fmin ignores nan
         self._first_s = float(np.fmin(self._first_s, 1e-9 * least))
         ratios = [
-            _ratio(*pair) for pair in zip(times, np.broadcast_to(first, times.shape), strict=True)
+            relative(*pair) for pair in zip(times, np.broadcast_to(first, times.shape), strict=True)
         ]
         seconds = monotonic() - self._began
         return [
@@ -370,7 +370,7 @@ class _Run:
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
 
 
-def _ratio(times: Floats, reference: Floats) -> float:
+def relative(times: Floats, reference: Floats) -> float:
     """The median of a program's times, each over that of the reference at that moment.
 
     Not the least over the least: the machine may be faster for a moment, and then a program that
