@@ -15,7 +15,7 @@ from morello.graph.rewriting import simplified
 
 torch = pytest.importorskip("torch")
 
-from tests.importers.test_aten import BATCH, operators, random, traced  # noqa: E402
+from tests.importers.aten_programs import BATCH, operators, random, traced  # noqa: E402
 
 functional = torch.nn.functional
 
