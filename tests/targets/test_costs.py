@@ -10,7 +10,12 @@ import pytest
 from morello.base.errors import TargetError
 from morello.frontends.text import parse
 from morello.ir.batch import Batch
+from morello.ir.dtype import F32
+from morello.ir.layout import panels, row_major
 from morello.ir.placements import Placements
+from morello.ir.primitives import matmul
+from morello.ir.spec import Spec
+from morello.ir.tensor import Placement, aliased_at, gapless
 from morello.targets import TARGETS
 from morello.targets.costs import (
     FITTED_APART,
@@ -122,3 +127,17 @@ def test_tiles_wait_for_rows_on_more_pages_than_the_first_tlb_holds() -> None:
     assert many[0] == pytest.approx(many[1], 0.01), "tiles share lines"
     unknown = replace(AVX512, pages=0)
     assert near < per_line(f"f32[8,{few}] @ f32[{few},4096]", unknown) < apart
+
+
+def test_block_sums_pay_for_rows_that_may_begin_inside_of_lines() -> None:
+    kernel = AVX512.kernel("block_sums_ahead_f32")
+    assert kernel is not None
+
+    def cost(c: Placement) -> float:
+        rows = gapless(row_major(2))
+        goal = Spec(matmul(0, True), (8, 8, 64), (2, 1, 1), (rows, rows, c), (F32, F32, F32))
+        cycles = kernel.cycles(Batch.of([goal], Placements()))
+        return float(np.broadcast_to(cycles, 1)[0])
+
+    inside = Placement(row_major(2), 1, aliased_at(65 * F32.bytes))
+    assert cost(gapless(panels(2, 1, 16))) < cost(gapless(row_major(2))) < cost(inside)

@@ -17,7 +17,7 @@ from morello.targets.kernels.conditions import (
     rows_without_gaps,
     unit_sizes,
 )
-from morello.targets.kernels.crossing import crossing, rows_collide
+from morello.targets.kernels.crossing import crossed, crossing, rows_collide
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -39,6 +39,12 @@ MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
 SAME_SET = 5.0
 """Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
+UPDATE_ACROSS = 5.0
+"""Extra cycles to load a register of c in two cache lines from beyond the nearest, and store it."""
+UNKNOWN_ACROSS = 0.5
+"""The share of registers of c in rows that are in two lines, at least: not all arrays begin with
+lines, and a Spec does not say it.
+"""
 
 
 def multiply_add(
@@ -427,7 +433,9 @@ def block_sums(
 
     def cost(s: Batch) -> Column:
         products = (reading.rows + 1) * BOUND_LOAD + reading.rows * broadcast
-        row = products + SAME_SET * rows_collide(s, 2, "n") + crossing(s, 2, width)
+        in_rows = s.placements.in_rows_across(s.codes[2], 0)
+        across = UPDATE_ACROSS * np.maximum(crossed(s, 2, width), UNKNOWN_ACROSS * in_rows)
+        row = products + SAME_SET * rows_collide(s, 2, "n") + across
         rows_of_b = reading.rows * (BOUND_LOAD + crossing(s, 1, width))
         each = slower + s.size("m") * row + rows_of_b
         cycles: Column = 4.0 + s.size("n") / width * each
