@@ -153,6 +153,7 @@ COSTS: dict[str, tuple[object, ...]] = {
     "paneled": (),
     "paneled_along": (-1,),
     "rows_collide": (COLUMN * 4,),
+    "whole_rows_along": (-1,),
 }
 """Predicates with arguments that decide against a program wherever they could."""
 

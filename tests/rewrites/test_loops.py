@@ -41,6 +41,7 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.rewrites.rewrite import Hole, Step, apply
+from morello.rewrites.tile import RETURN
 
 
 def test_tile() -> None:
@@ -65,6 +66,32 @@ def test_tile_of_most_leaves_one_and_a_remainder() -> None:
         ((7, 1, 1), 1, "body"),
         ((3, 1, 1), 1, "remainder"),
     ]
+
+
+MANY_PAGES = replace(TARGET, pages=96)
+"""A machine whose first TLB holds so many."""
+
+
+def test_a_loop_over_columns_pays_for_returning_to_rows_on_many_pages() -> None:
+    loop = Tile("n", 48)
+    lines = 96 * 1000 * F32.bytes // 64
+    written = spec(96, 10, 1000, accumulates=False)
+    assert apply(loop, written, MANY_PAGES).cost == lines * RETURN * TARGET.levels[0].per_run
+    assert apply(loop, written, TARGET).cost == 0
+    assert apply(Tile("m", 8), written, MANY_PAGES).cost == 0
+    free = [(64, 10, 1000), (96, 512, 1000), (2000, 10, 256)]  # few rows, long sums, short rows
+    for sizes_ in free:
+        assert apply(loop, spec(*sizes_, accumulates=False), MANY_PAGES).cost == 0
+    assert apply(loop, spec(96, 10, 1000), MANY_PAGES).cost == 0  # c is read first
+
+
+def test_nested_loops_over_columns_pay_as_much_as_one() -> None:
+    written = spec(96, 10, 1000, accumulates=False)
+    once = apply(Tile("n", 50), written, MANY_PAGES)
+    outer = apply(Tile("n", 500), written, MANY_PAGES)
+    inner = apply(Tile("n", 50), outer.holes[0].spec, MANY_PAGES)
+    assert inner.holes[0].spec == once.holes[0].spec
+    assert outer.cost + outer.holes[0].times * inner.cost == once.cost
 
 
 def test_overlap() -> None:

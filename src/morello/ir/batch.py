@@ -17,7 +17,7 @@ import numpy.typing as npt
 from morello.ir.dtype import DType
 from morello.ir.joining import NO_JOINING, Joining
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools, Ints, Placements
+from morello.ir.placements import Bools, Ints, Placements, prod_columns
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 
@@ -103,7 +103,7 @@ class Batch:
         return self._lines[operand]
 
     def uses(self, operand: int) -> Ints:
-        """How many sums of products each element of an input is in."""
+        """How many sums of products each element of an input is in, or terms of an output's."""
         operation = self.operation
         uses: Ints = np.ones(len(self), np.int64)
         for dim, size in zip(operation.dims, self.sizes, strict=True):
@@ -123,6 +123,13 @@ class Batch:
         pages = np.where(count == 1, np.minimum(terms, gapless), terms)
         position, _ = self.operation.places[operand, self.operation.contracted]
         return placements.in_rows_across(codes, position) * pages
+
+    def pages_of_rows(self, operand: int, position: int) -> Any:
+        """The pages that rows of an operand without gaps begin on; they run along a dimension."""
+        shape = self.shape(operand)
+        volume = prod_columns(shape)
+        pages = -(-volume * self.dtypes[operand].bytes // PAGE_BYTES)
+        return np.minimum(volume // shape[position], pages)
 
     def touched(self, operand: int) -> Any:
         """The mean number of cache lines that an operand's elements are in.
