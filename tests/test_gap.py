@@ -329,7 +329,7 @@ def test_interrupts_outside_a_search_end_the_command(
 def test_an_interrupt_while_programs_to_measure_are_chosen_leaves_those_there_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(graph: object, cost: float, watch: Watch) -> Iterator[Any]:
+    def endless(graph: object, cost: float, watch: Watch, slacks: object) -> Iterator[Any]:
         os.kill(os.getpid(), signal.SIGINT)
         with suppress(BudgetError):
             for _ in range(100):
