@@ -170,8 +170,9 @@ def test_workers_search_and_share_the_table(
         assert impl == kernel.impl and statistics is not None and statistics.specs == 0
         inputs = [np.ones(one.shape, np.float32) for one in kernel.arguments[:-1]]
         assert kernel(*inputs).shape == kernel.arguments[-1].shape
-    of_workers = sum(k.statistics.specs for k in kernels[1:] if k.statistics is not None)
-    assert max(specs for specs, _ in counts) >= of_workers > 0
+    each = [kernel.statistics.specs for kernel in kernels if kernel.statistics is not None]
+    of_worker = sum(each) - max(each)  # at least, whichever this process searched for
+    assert max(specs for specs, _ in counts) >= of_worker > 0
 
 
 @pytest.mark.parametrize("options", [{"measure": 2}, {}], ids=str)
