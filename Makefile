@@ -6,6 +6,8 @@ SECONDS ?= 60
 LEARN  ?= corpora/zen5
 OTHERS ?= corpora/zen3 corpora/sapphirerapids
 
+unexport PYTHONDONTWRITEBYTECODE  # each of a thousand processes would compile all modules
+
 .DEFAULT_GOAL := help
 
 .PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-slow test-all test-models test-browser check pythons lint typecheck unit format lock package clean
