@@ -82,7 +82,7 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 
 test: lint typecheck unit ## lint, typecheck, and tests of every kind, in four minutes
 
-test-slow: setup-learn ## the tests that take more than 0.3 s each, which CI runs as well
+test-slow: setup-learn ## the tests that take more than 0.2 s each, which CI runs as well
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow
 
 test-all: export EVERY_CASE = 1

@@ -1,6 +1,6 @@
 """Slow tests: `slow.txt` lists them, `make test` runs all others, and `make test-slow` these.
 
-A test is slow if its cases take more than 0.3 s of CPU time each, in the mean, but for the
+A test is slow if its cases take more than 0.2 s of CPU time each, in the mean, but for the
 fastest test of its module. The list is written by `pytest --update-slow`, from what is run.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
-SLOW_S = 0.3
+SLOW_S = 0.2
 
 FILE = Path(__file__).with_name("slow.txt")
 SLOW = frozenset(FILE.read_text().split())
