@@ -56,5 +56,6 @@ def test_some_kinds_start_no_commands() -> None:
         subprocess.run(["true"], check=True)
 
 
-def test_no_test_sees_the_users_kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert default_cache().is_relative_to(tmp_path_factory.getbasetemp().parent)
+def test_no_test_sees_the_users_kernels(kernel_cache: Path) -> None:
+    assert default_cache() == kernel_cache
+    assert not kernel_cache.is_relative_to(Path.home() / ".cache")
