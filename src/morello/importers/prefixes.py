@@ -1,7 +1,7 @@
-"""What is computed of all elements up to each along an axis, other than their sum.
+"""Prefix products, maxima, minima and sums of exponentials along an axis.
 
-A product is made of those of twice as many elements each time. Others are reductions of all
-elements, of which those behind are left out.
+A prefix product is made by doubling: in each step, of the products of half as many elements. The
+others reduce, for each element, the whole axis, in which later elements are masked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def cumulated(kind: str, x: Node, axis: int) -> Node:
     """The "max", "min" or "prod" of all elements up to each; raises `GraphError` for many."""
     if kind == "prod":
         return _product(x, axis)
-    return apply(Reduce(kind, (axis + 1,)), _up_to_each(x, axis, _unreached(kind, x.dtype)))
+    return apply(Reduce(kind, (axis + 1,)), _up_to_each(x, axis, _identity(kind, x.dtype)))
 
 
 def _product(x: Node, axis: int) -> Node:
@@ -39,7 +39,7 @@ def _product(x: Node, axis: int) -> Node:
 
 def place_of_extreme(kind: str, x: Node, axis: int) -> Node:
     """Where the last "max" or "min" of all elements up to each is."""
-    pairs = backwards(_up_to_each(x, axis, _unreached(kind, x.dtype)), axis + 1)
+    pairs = backwards(_up_to_each(x, axis, _identity(kind, x.dtype)), axis + 1)
     place = apply(ArgReduce(kind, axis + 1, NUMBERS), pairs)
     return mapped("subtract", constant(x.shape[axis] - 1, NUMBERS), place)
 
@@ -64,8 +64,8 @@ def _up_to_each(x: Node, axis: int, filler: float) -> Node:
     return apply(Where(), constant(seen, np.dtype(bool)), every, constant(filler, x.dtype))
 
 
-def _unreached(kind: str, dtype: np.dtype[np.generic]) -> float:
-    """What no "max" or "min" goes beyond."""
+def _identity(kind: str, dtype: np.dtype[np.generic]) -> float:
+    """The identity of "max" or "min" in a dtype."""
     if is_float(dtype):
         return -np.inf if kind == "max" else np.inf
     limits = np.iinfo(dtype)  # type: ignore[type-var]

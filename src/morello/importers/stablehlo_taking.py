@@ -1,4 +1,4 @@
-"""What StableHLO's operations are that take elements from computed places, or put them in order."""
+"""StableHLO's gathers, dynamic slices, sorts and top-k as graphs."""
 
 from __future__ import annotations
 

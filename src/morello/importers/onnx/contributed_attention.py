@@ -133,7 +133,7 @@ def _attended(
 
 
 def _column_mask(call: OnnxCall, hidden: Node, q: Node, columns: int) -> Node:
-    """What is added to scores: of numbers that are 0 for hidden columns, or of rows' lengths."""
+    """The additive mask of scores, from a mask that is 0 for hidden columns, or rows' lengths."""
     batch = q.shape[0]
     places: Sequence[int] = (batch, 1, 1, columns)
     if hidden.dtype != INT32:

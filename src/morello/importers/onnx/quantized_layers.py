@@ -40,7 +40,7 @@ _LARGEST = 255 * 255
 
 
 def _numbers(call: OnnxCall, first: int, axis: int = 1) -> Node:
-    """What an input stands for, whose scale and zero point are the next two."""
+    """The dequantized input at `first`, whose scale and zero point are the next two inputs."""
     return dequantized(call[first], call[first + 1], call.get(first + 2), axis)
 
 
@@ -102,7 +102,7 @@ _OF_ONE: dict[str, Callable[[OnnxCall], Results]] = {
         replace(call, type="Softmax", version=call.attribute("opset", 13))
     ),
 }
-"""What layers with a single operand compute of floats."""
+"""Layers with a single operand, by operator, as functions of dequantized floats."""
 
 
 @translates(*_OF_ONE, domain=MICROSOFT)
