@@ -42,7 +42,7 @@ bench-tuning: setup ## hardware seconds that tuning needs; TUNING="EXPR --second
 bench-fusion: setup ## what fusion by prediction is worth; FUSION="--only chain" for less
 	$(BIN)/python -m benchmarks.fusion $(FUSION)
 
-bench-search: setup ## how long searches take; SEARCH="models -j 2", "random --gap 0.02" for others
+bench-search: setup ## how long searches take; SEARCH="collection", "models -j 2", "random --gap 0.02" for others
 	$(BIN)/python -m benchmarks.searches $(SEARCH)
 
 bench-models: setup-models ## race whole models against their frameworks; MODELS="minilm --threads 2" for less

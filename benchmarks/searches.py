@@ -3,11 +3,12 @@
     python -m benchmarks.searches [LIST ...] [--only TEXT] [--target NAME] [--budget S] [--gap G]
                                   [-j N] [--json PATH]
 
-LIST is "shapes" (products and compositions of awkward sizes), "models" (sixty Specs of two models,
-weights constant), or "random" (compositions of 1 to 8 operations and sizes up to 300; `--count`,
-`--seed`). No result is remembered from one run to the next; traces of rules are, in the cache
-folder. Each of N processes searches one Spec after another; those of models that have much in
-common together, as `compile_all` does, and each is said to take an equal share of the time.
+LIST is "shapes" (products and compositions of awkward sizes), "collection" (the cases of the
+races), "models" (sixty Specs of two models, weights constant), or "random" (compositions of 1 to 8
+operations and sizes up to 300; `--count`, `--seed`). No result is remembered from one run to the
+next; traces of rules are, in the cache folder. Each of N processes searches one Spec after another;
+those of models that have much in common together, as `compile_all` does, and each is said to take
+an equal share of the time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import ClassVar
 import psutil
 from rich.console import Console
 
+from benchmarks.collection import GROUPS
 from benchmarks.model_specs import resnet50, transformer
 from fuzz.grammar import Grammar
 from morello.base.errors import MorelloError
@@ -184,6 +186,8 @@ def _texts(name: str, arguments: argparse.Namespace) -> Iterable[str]:
         return (*transformer(), *resnet50())
     if name == "random":
         return random_compositions(arguments.count, arguments.seed)
+    if name == "collection":
+        return [work.expression for group in GROUPS.values() for work in group]
     return SHAPES
 
 
@@ -212,8 +216,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks.searches", description="How long searches take."
     )
     parser.add_argument(
-        "lists", nargs="*", metavar="LIST", choices=("shapes", "models", "random"),
-        help="shapes, models or random (shapes)",
+        "lists", nargs="*", metavar="LIST",
+        choices=("shapes", "collection", "models", "random"),
+        help="shapes, collection, models or random (shapes)",
     )  # fmt: skip
     parser.add_argument("--only", default="", metavar="TEXT", help="Specs with this text")
     parser.add_argument("--target", default="native", help="the machine (native)")
