@@ -18,8 +18,6 @@ GEMMA_2B: dict[str, Any] = {
 }
 """The shapes of Gemma 2B with four of its 18 layers and an eighth of its words."""
 
-PROMPT, NEW_TOKENS = 8, 16
-
 
 def _fast(call: Callable[[], Any]) -> Fast:
     """The first call is made here; the last graphs that torch.compile made are reported."""
@@ -74,8 +72,8 @@ def minilm(threads: int, batch: int = 1) -> Contest:
     )
 
 
-def gemma(threads: int) -> Contest:
-    """Text that is generated from a prompt of 8 tokens, in bfloat16, with a cache of fixed size."""
+def gemma(threads: int, prompted: int, new: int) -> Contest:
+    """So many new tokens from a prompt of some, in bfloat16, with a cache of fixed size."""
     import torch
     import transformers
 
@@ -84,8 +82,8 @@ def gemma(threads: int) -> Contest:
     _threads(threads)
     config = transformers.GemmaConfig(**GEMMA_2B, pad_token_id=0, bos_token_id=2, eos_token_id=1)
     model = transformers.GemmaForCausalLM(config).bfloat16().eval()
-    prompt = torch.randint(3, GEMMA_2B["vocab_size"], (1, PROMPT))
-    asked = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "cache_implementation": "static"}
+    prompt = torch.randint(3, GEMMA_2B["vocab_size"], (1, prompted))
+    asked = {"max_new_tokens": new, "do_sample": False, "cache_implementation": "static"}
     plain, fast = model.forward, torch.compile(model.forward, backend=morello.torch.backend)
 
     def generated(forward: Callable[..., Any]) -> Any:
@@ -94,7 +92,7 @@ def gemma(threads: int) -> Contest:
 
     def agreement(theirs: Any, ours: Any) -> str:
         assert torch.equal(theirs, ours), "the tokens differ"
-        return f"{NEW_TOKENS} same tokens"
+        return f"{new} same tokens"
 
     def inductor() -> Callable[[], Any]:
         compiled = _by_inductor(plain)
@@ -120,6 +118,10 @@ CLIENTS = (
     ),
     Client(
         "gemma", "Gemma 2B's shapes, 4 layers, bf16, 8 + 16 tokens, torch.compile",
-        "eager PyTorch", TORCH, gemma, bar=1.5,
+        "eager PyTorch", TORCH, lambda threads: gemma(threads, 8, 16), bar=1.5,
+    ),
+    Client(
+        "gemma-prompt", "The same, 128 + 1 tokens", "eager PyTorch",
+        TORCH, lambda threads: gemma(threads, 128, 1),
     ),
 )  # fmt: skip
