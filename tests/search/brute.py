@@ -155,8 +155,10 @@ class Brute:
             batch = replace(batch, joining=joining_of(spec))
         kind = Kind.of(batch)
         if kind not in self._rules:
-            blocks = TilingTraits.of(self.target, self.goal).odd_even
-            self._rules[kind] = rules(kind, self.target, self.sizes, blocks=blocks)
+            traits = TilingTraits.of(self.target, self.goal)
+            self._rules[kind] = rules(
+                kind, self.target, self.sizes, blocks=traits.odd_even, long=traits.long
+            )
         for group in self._rules[kind]:
             if not group.guard(batch)[0]:
                 continue

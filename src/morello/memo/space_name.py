@@ -29,6 +29,7 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "odd_even": tiling.odd_even,
         "vector": tiling.vector,
         "whole": tiling.whole,
+        "long": tiling.long,
     }
     return json.dumps(name)
 

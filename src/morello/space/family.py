@@ -19,13 +19,15 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
-    With `blocks`, operands of the goal may have odd-even layouts. A size may be cut to so many
-    tiles (see `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`.
+    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long` (see
+    `TilingTraits`). A size may be cut to so many tiles (see `Sizes.most_cuts`). With `many_dims`,
+    tensors may have `MANY_DIMS`.
     """
 
     target: Target
     relaxed: bool
     blocks: bool
+    long: bool
     most_cuts: int
     many_dims: bool
 
@@ -35,7 +37,7 @@ class Family:
 
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
-        groups = rules(kind, self.target, sizes, blocks=self.blocks)
+        groups = rules(kind, self.target, sizes, blocks=self.blocks, long=self.long)
         if self.relaxed:
             groups = relaxed(groups, kind.operation)
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:

@@ -27,10 +27,13 @@ SHORT_WINDOW = 0.25
 """The share of all registers that a row of a window may fill whose pixels are not tiled."""
 
 
-def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> list[Rules]:
+def rules(
+    kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False, long: bool = False
+) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands of the goal may have odd-even layouts.
+    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long` (see
+    `TilingTraits`).
     """
     operation = kind.operation
     if kind.joining != NO_JOINING:
@@ -46,7 +49,8 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     for dim in operation.dims:
         groups += _loops(kind, dim, target, sizes)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
-    if operation.components and not any(c.operation.is_product for c in operation.components):
+    products = any(c.operation.is_product for c in operation.components)
+    if operation.components and (long or not products):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):

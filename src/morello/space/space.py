@@ -42,7 +42,9 @@ class Space:
         self.placements = Placements()
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        self.family = Family(target, relaxed, tiling.odd_even, sizes.most_cuts, many_dims)
+        self.family = Family(
+            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims
+        )
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from morello.ir.dtype import F32
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.targets.target import Target
 
 VECTOR = 16
 """The elements of a long vector, of four bytes each."""
+
+MOST_PRODUCTS = 3
+"""The most sums of products in a composition that is not `long`."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,15 @@ class TilingTraits:
     Tiles may be cut to the `widths` of panels. `odd_even` operands are copied to row-major, as few
     kernels read them. A vector may have more than `VECTOR` elements where all are short integers.
     Without masks, a register of all operands is filled by no fewer than `whole` elements; with
-    masks, that is 0.
+    masks, that is 0. A `long` composition has so many products that moving each operand by itself
+    would multiply its Specs: they are brought into caches together.
     """
 
     widths: frozenset[int] = frozenset()
     odd_even: bool = False
     vector: int = VECTOR
     whole: int = 0
+    long: bool = False
 
     @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
@@ -34,7 +40,13 @@ class TilingTraits:
         odd_even = any(layout.odd_even for layout in layouts)
         register = widest_vector(target, *goals)
         whole = 0 if target.masks else register
-        return TilingTraits(widths, odd_even, max(VECTOR, register), whole)
+        long = any(map(is_long, {goal.operation for goal in goals}))
+        return TilingTraits(widths, odd_even, max(VECTOR, register), whole, long)
+
+
+def is_long(operation: Operation) -> bool:
+    """Whether an operation is a composition of more than `MOST_PRODUCTS` sums of products."""
+    return sum(each.operation.is_product for each in operation.components) > MOST_PRODUCTS
 
 
 def widest_vector(target: Target, *goals: Spec) -> int:
