@@ -29,16 +29,17 @@ from morello.search.prepacking import weights_of
 from morello.search.pruned_space import PrunedSpace
 from morello.space.space import Goal, coarse_sizes, goal_sizes
 from morello.space.steps import cut_points
+from morello.space.tiling import is_long
 from morello.targets.target import Target
 
 FUSED = 2
 """The most cuts of a piece: it is searched as a whole, too."""
 
-MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
-"""The most cuts, with and without sums of products, and the most of these, of a composition that
-is searched as a whole: its bound takes far longer where there are products."""
+MOST_CUTS, MOST_CUTS_WITHOUT = 4, 6
+"""The most cuts, with and without sums of products, of a composition that is searched as a whole:
+its bound takes far longer where there are products, unless it is `long` (see `TilingTraits`)."""
 
-LONG_S, MORE_CUTS, MORE_PRODUCTS = 2.5, 4, 2
+LONG_S, MORE_CUTS = 2.5, 4
 """The least seconds for the bound in which it may have more, and how many more."""
 
 COARSEST, COARSE = 16, 4
@@ -233,11 +234,11 @@ def _easiest(goal: Goal) -> int:
 
 def in_parts(operation: Operation, seconds: float = 0.0) -> bool:
     """Whether a composition is searched part by part, if its bound may take so many seconds."""
-    products = sum(component.operation.is_product for component in operation.components)
-    most_cuts, most_products = MOST_CUTS if products else MOST_CUTS_WITHOUT, MOST_PRODUCTS
+    few = operation.sums_products and not is_long(operation)
+    most_cuts = MOST_CUTS if few else MOST_CUTS_WITHOUT
     if seconds >= LONG_S:
-        most_cuts, most_products = most_cuts + MORE_CUTS, most_products + MORE_PRODUCTS
-    return len(cut_points(operation)) > most_cuts or products > most_products
+        most_cuts += MORE_CUTS
+    return len(cut_points(operation)) > most_cuts
 
 
 def _cuts(spec: Spec, target: Target) -> list[_Cut]:

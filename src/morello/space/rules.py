@@ -48,7 +48,7 @@ def rules(
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
         groups += _loops(kind, dim, target, sizes)
-    groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
+    groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
     products = any(c.operation.is_product for c in operation.components)
     if operation.components and (long or not products):
         caches = target.levels[1 : target.registers]

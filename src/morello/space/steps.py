@@ -27,10 +27,10 @@ from morello.space.kind import Kind
 from morello.targets.target import Target
 
 
-def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
-    """Rewrites into other operations."""
+def step_rewrites(kind: Kind, target: Target, *, long: bool = False) -> Iterator[Rewrite]:
+    """Rewrites into other operations; parts of `long` compositions are not summed in parts."""
     operation = kind.operation
-    if has_accumulating_form(operation):
+    if has_accumulating_form(operation) and not (long and operation.components):
         yield ToAccumulate()
     if operation.grouped:
         if not (target.masks and groups_share(kind, target)):  # masks serve a single group, too

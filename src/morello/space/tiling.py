@@ -23,8 +23,9 @@ class TilingTraits:
     Tiles may be cut to the `widths` of panels. `odd_even` operands are copied to row-major, as few
     kernels read them. A vector may have more than `VECTOR` elements where all are short integers.
     Without masks, a register of all operands is filled by no fewer than `whole` elements; with
-    masks, that is 0. A `long` composition has so many products that moving each operand by itself
-    would multiply its Specs: they are brought into caches together.
+    masks, that is 0. A `long` composition has so many products that its Specs would multiply with
+    the places of each operand: these are brought into caches together, and a tensor between
+    products is computed before it is used, rather than in parts whose products are summed.
     """
 
     widths: frozenset[int] = frozenset()
