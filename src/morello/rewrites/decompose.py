@@ -11,7 +11,7 @@ import numpy as np
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
-from morello.ir.layout import row_major
+from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation, Primitive
 from morello.ir.placements import Ints, prod_columns
 from morello.ir.primitives import (
@@ -30,7 +30,7 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.tensor import IDEAL, LINE_BYTES
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Column, Condition, Target
@@ -175,7 +175,7 @@ class Decompose(Rewrite):
         for offset, (name, kind) in enumerate(scheme.between.items()):
             dims[name] = rows if kind == "rows" else everything
             shape = [batch.size(d) for d in dims[name]]
-            code = buffer_codes(batch, shape, row_major(len(shape)), 0, F32)
+            code = buffer_codes(batch, shape, self._layout(len(shape)), 0, F32)
             columns[name] = (len(operation.operands) + offset, here, code, F32)
             held = held + _lines(batch, shape)
         children = []
@@ -194,6 +194,13 @@ class Decompose(Rewrite):
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), cost, allocation, tuple(children))]
 
+    def _layout(self, rank: int) -> Layout:
+        """The layout of an intermediate tensor of this rank."""
+        return row_major(rank)
+
+    def relaxed(self, operation: Operation) -> Rewrite:
+        return _Relaxed(self.scheme, self.level)
+
     def __str__(self) -> str:
         return f"decompose({self.scheme} in {self.level})"
 
@@ -201,6 +208,16 @@ class Decompose(Rewrite):
         scheme = SCHEMES[self.scheme]
         between = ", ".join(scheme.between)
         return scheme.words + (f"; {between} in {self.level}" if between else "")
+
+
+@dataclass(frozen=True)
+class _Relaxed(Decompose):
+    """The same, with intermediate tensors of the ideal layout."""
+
+    name = ""
+
+    def _layout(self, rank: int) -> Layout:
+        return IDEAL.layout
 
 
 _RANK = 2
