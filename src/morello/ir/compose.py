@@ -8,7 +8,7 @@ tensors have no memory until a rewrite buffers one, which splits the composition
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -78,6 +78,26 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     if tensor < first:
         return composition.operands[tensor].dims
     return producer(composition, tensor).result_dims
+
+
+def product_operands(operation: Operation) -> Iterator[tuple[Axis, ...]]:
+    """The axes of each operand of the sums of products in an operation."""
+    if operation.is_product:
+        yield from operation.axes
+    for component in operation.components:
+        if component.operation.is_product:
+            for operand in range(len(component.operation.operands)):
+                yield tuple(map(axis, component.operand_dims(operand)))
+
+
+@cache
+def batches_of(operation: Operation) -> tuple[str, ...]:
+    """The dimensions of batches of products: all operands of all products have them."""
+    operands = [
+        {name for operand_axis in axes for name in operand_axis.names}
+        for axes in product_operands(operation)
+    ]
+    return tuple(d for d in operation.dims if operands and all(d in names for names in operands))
 
 
 @cache

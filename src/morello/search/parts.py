@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.base.errors import RewriteError
-from morello.ir.axes import Axis, axis
-from morello.ir.compose import inputs_of, producer
+from morello.ir.compose import batches_of, inputs_of, producer
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
@@ -160,7 +159,7 @@ class Parts:
         sizes = coarse_sizes(spec, self.target, COARSEST)
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         bound = pruned.bound(watch.untimed())
-        first = watch if _has_product(spec.operation) else watch.at_least(FIRST_S)
+        first = watch if spec.operation.sums_products else watch.at_least(FIRST_S)
         (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first).run()
         if incumbent.undecided:
             incumbent = narrow(pruned.space, bound, incumbent.lower, watch)
@@ -263,13 +262,8 @@ def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
     Where neighbours in memory lie along one, kernels compute them together: it is no batch.
     """
     operation, together = spec.operation, _fastest_dims(spec)
-    products = [
-        {name for operand_axis in axes for name in operand_axis.names}
-        for axes in _product_operands(operation)
-    ]
-    for dim in operation.dims if products and not spec.parallel else ():
-        batched = all(dim in names for names in products) and dim not in together
-        if batched and spec.size(dim) > 1:
+    for dim in () if spec.parallel else batches_of(operation):
+        if dim not in together and spec.size(dim) > 1:
             rewrite = Tile(dim, 1)
             with suppress(RewriteError):  # if it is reduced, or panels lie along it
                 yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
@@ -282,16 +276,6 @@ def _fastest_dims(spec: Spec) -> set[str]:
         axes[order[-1]] for axes, order in zip(spec.operation.axes, orders, strict=True) if order
     )
     return {name for fastest in last for name in fastest.names}
-
-
-def _product_operands(operation: Operation) -> Iterator[tuple[Axis, ...]]:
-    """The axes of each operand of the products in an operation."""
-    if operation.is_product:
-        yield from operation.axes
-    for component in operation.components:
-        if component.operation.is_product:
-            for operand in range(len(component.operation.operands)):
-                yield tuple(map(axis, component.operand_dims(operand)))
 
 
 def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
@@ -311,10 +295,6 @@ def _begins(operation: Operation, component: int) -> bool:
     inputs = inputs_of(operation)
     sources = (tensor - inputs for tensor in operation.components[component].inputs)
     return component == 0 or any(_begins(operation, n) for n in sources if n >= 0)
-
-
-def _has_product(operation: Operation) -> bool:
-    return any(True for _ in _product_operands(operation))
 
 
 def _is_piece(spec: Spec) -> bool:

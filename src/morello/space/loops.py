@@ -11,7 +11,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.rewrites import Divide, SizedOverlap, SizedTile
-from morello.space.guards import Guard, Rules
+from morello.space.guards import Guard, Rules, always
 from morello.space.sizes import FACTORS, PLAIN_CUTS, Cut, Sizes
 
 
@@ -62,16 +62,24 @@ def register_rules(dim: str, sizes: Sizes) -> list[Rules]:
     return [Rules(partial(has_tile, dim, sizes.whole), (SizedOverlap(dim, sizes.whole),))]
 
 
-def one_by_one(dim: str, most: int, loops: Sequence[Rules]) -> list[Rules]:
-    """A loop over the elements of a dimension where there are at most so many, else these loops."""
+def one_by_one(
+    dim: str, most: int, loops: Sequence[Rules], where: Guard = always
+) -> list[Rules]:
+    """A loop over the elements of a dimension where there are at most so many, else these loops.
+
+    Only `where` a guard admits it.
+    """
     single = Single(most)
 
-    def longer(guard: Guard) -> Guard:
-        return lambda batch: (batch.size(dim) > most) & guard(batch)
+    def alone(batch: Batch) -> Bools:
+        return where(batch) & has_tile(dim, single, batch)
+
+    def others(guard: Guard) -> Guard:
+        return lambda batch: ((batch.size(dim) > most) | ~where(batch)) & guard(batch)
 
     return [
-        Rules(partial(has_tile, dim, single), (SizedTile(dim, single),)),
-        *(replace(group, guard=longer(group.guard)) for group in loops),
+        Rules(alone, (SizedTile(dim, single),)),
+        *(replace(group, guard=others(group.guard)) for group in loops),
     ]
 
 

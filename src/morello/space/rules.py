@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from morello.ir.batch import Batch
-from morello.ir.compose import inputs_of
+from morello.ir.compose import batches_of, inputs_of, product_operands
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools
+from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import PIXELS
+from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two
@@ -22,6 +23,10 @@ from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
 from morello.targets.target import Target
+
+LARGE_MATRIX = 1024
+"""The least elements of each matrix in a batch of products that are looped over one by one, before
+any other loop: of smaller ones, several may share cache lines."""
 
 SHORT_WINDOW = 0.25
 """The share of all registers that a row of a window may fill whose pixels are not tiled."""
@@ -91,6 +96,12 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
+    if not operation.windows and (batches := batches_of(operation)):
+        large = partial(_large_matrices, batches)
+        if dim in batches:
+            loops = one_by_one(dim, MAX_SIZE, loops, large)
+        else:
+            loops = [replace(group, guard=_unless(large, group.guard)) for group in loops]
     for group in loops:
         guard = group.guard
         if as_rows:
@@ -98,6 +109,21 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
         elif rows:
             guard = _of_single(rows, target.nearest if lowered else 0, guard)
         yield replace(group, guard=guard)
+
+
+def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
+    """Where there are several products, all matrices of which have `LARGE_MATRIX` elements."""
+    large: Bools = prod_columns([batch.size(dim) for dim in batches]) > 1
+    for axes in product_operands(batch.operation):
+        names = {name for operand_axis in axes for name in operand_axis.names}
+        matrix = [batch.size(dim) for dim in sorted(names.difference(batches))]
+        large = large & (prod_columns(matrix) >= LARGE_MATRIX)
+    return large
+
+
+def _unless(excluded: Guard, guard: Guard) -> Guard:
+    """Where a guard admits it, and another does not."""
+    return lambda batch: ~excluded(batch) & guard(batch)
 
 
 def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
