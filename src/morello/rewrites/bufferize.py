@@ -59,8 +59,7 @@ class Bufferize(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         operation, level = batch.operation, level_number(self, self.level, target)
         tensor = self._tensor(operation)
-        shape = self._shape(batch)
-        code = buffer_codes(batch, shape, self.layout, self.vector, self._dtype(operation))
+        code = self._codes(batch)
         here = np.full(len(batch), level, np.int8)
         producer = part(operation, tensor)
         consumer = part(operation, inputs_of(operation) + len(operation.components) - 1, (tensor,))
@@ -84,8 +83,9 @@ class Bufferize(Rewrite):
         return f"bufferize({self.component} in {self.level}, {self.layout}{vector})"
 
     def relaxed(self, operation: Operation) -> Rewrite:
-        kept = self.vector and not operation.sums_products
-        return self if kept else replace(self, layout=IDEAL.layout)
+        if operation.sums_products:
+            return replace(self, layout=IDEAL.layout)
+        return self if self.vector else _Along(self.component, self.level, self.layout)
 
     def words(self, applied: Application) -> str:
         producer = applied.holes[0].operation
@@ -96,6 +96,11 @@ class Bufferize(Rewrite):
     def _tensor(self, operation: Operation) -> int:
         return inputs_of(operation) + self.component
 
+    def _codes(self, batch: Batch) -> Ints:
+        """The placements of the buffers, as codes."""
+        dtype = self._dtype(batch.operation)
+        return buffer_codes(batch, self._shape(batch), self.layout, self.vector, dtype)
+
     def _shape(self, batch: Batch) -> tuple[Ints, ...]:
         dims = producer(batch.operation, self._tensor(batch.operation)).result_dims
         check_rank(self, self.layout, len(dims), "the tensor")
@@ -104,6 +109,16 @@ class Bufferize(Rewrite):
 
     def _dtype(self, operation: Operation) -> DType:
         return producer(operation, self._tensor(operation)).dtype
+
+
+@dataclass(frozen=True)
+class _Along(Bufferize):
+    """The same, with a buffer of the ideal layout but for neighbours."""
+
+    name = ""
+
+    def _codes(self, batch: Batch) -> Ints:
+        return batch.placements.relaxed_along(super()._codes(batch))
 
 
 def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:

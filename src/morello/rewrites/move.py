@@ -131,8 +131,11 @@ class Move(Rewrite):
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
     def relaxed(self, operation: Operation) -> Rewrite:
-        kept = self.layout is None or (self.vector and not operation.sums_products)
-        return self if kept else replace(self, layout=IDEAL.layout)
+        if self.layout is None or (self.vector and not operation.sums_products):
+            return self
+        if operation.sums_products:
+            return replace(self, layout=IDEAL.layout)
+        return _Along(self.operand, self.level, self.layout, dtype=self.dtype)
 
     @property
     def silent(self) -> bool:
@@ -232,6 +235,16 @@ class Move(Rewrite):
         assert self.layout is not None
         dtype = self._dtype(batch, operand)
         return buffer_codes(batch, batch.shape(operand), self.layout, self.vector, dtype)
+
+
+@dataclass(frozen=True)
+class _Along(Move):
+    """The same, to an ideal layout but for neighbours."""
+
+    name = ""
+
+    def _new_codes(self, batch: Batch, operand: int) -> Ints:
+        return batch.placements.relaxed_along(super()._new_codes(batch, operand))
 
 
 @dataclass(frozen=True)
