@@ -102,3 +102,10 @@ def test_a_tensor_times_itself() -> None:
 def test_what_is_computed_once_is_not_two_factors() -> None:
     with pytest.raises(SpecError, match="compute it as a Spec of its own"):
         parse('y = relu(f32[6,4] @ f32[4,4]); einsum("qd,kd->qk", y, y)')
+
+
+def test_a_chain_of_many_products() -> None:
+    factors = [np.random.default_rng(n).standard_normal((7, 7)) for n in range(6)]
+    kernel = morello.compile(" @ ".join(["f32[7,7]"] * 6), table="off")
+    found = kernel(*(factor.astype(np.float32) for factor in factors))
+    np.testing.assert_allclose(found, np.linalg.multi_dot(factors), rtol=1e-4, atol=1e-4)

@@ -252,15 +252,15 @@ def test_a_reason_is_not_sought_longer_than_the_budget() -> None:
     assert text == (f"{SMALL[0]}: there is no program for avx2; a larger budget may tell why.")
 
 
-def test_long_compositions_are_searched_part_by_part() -> None:
+def test_compositions_of_many_cuts_are_searched_part_by_part() -> None:
     chain = " @ ".join(["f32[48,48]"] * 6)
     sums = "layer_norm(f32[12,26] + f32[12,26] + f32[12,26], f32[26], f32[26])"
     whole = (
-        "layer_norm(f32[8,64], f32[64], f32[64])", sums, chain.removesuffix(" @ f32[48,48]"),
+        "layer_norm(f32[8,64], f32[64], f32[64])", sums, chain,
     )  # fmt: skip
     norm = "layer_norm(relu(f32[12,51] @ f32[51,26]), f32[26], f32[26])"
-    assert all(in_parts(parse(text).operation) for text in (chain, norm))
-    assert not any(in_parts(parse(text).operation, 10.0) for text in (chain, norm))
+    assert in_parts(parse(norm).operation)
+    assert not in_parts(parse(norm).operation, 10.0)
     longer = parse(f"layer_norm({norm} @ f32[26,26], f32[26], f32[26])")
     assert in_parts(longer.operation, 10.0)
     assert not any(in_parts(parse(text).operation) for text in whole)

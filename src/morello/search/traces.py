@@ -143,7 +143,9 @@ class _Tracing:
     def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
         self._kind = kind
         self._recorder = recorder_of(
-            replace(family, relaxed=False, blocks=False, long=False), replace(kind, dtypes=()), ideal
+            replace(family, relaxed=False, blocks=False, long=False),
+            replace(kind, dtypes=()),
+            ideal,
         )
         groups = family.rules(kind, self._recorder.sizes)
         self._given = [(group.guard, rewrite) for group in groups for rewrite in group.rewrites]

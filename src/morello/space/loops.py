@@ -62,9 +62,7 @@ def register_rules(dim: str, sizes: Sizes) -> list[Rules]:
     return [Rules(partial(has_tile, dim, sizes.whole), (SizedOverlap(dim, sizes.whole),))]
 
 
-def one_by_one(
-    dim: str, most: int, loops: Sequence[Rules], where: Guard = always
-) -> list[Rules]:
+def one_by_one(dim: str, most: int, loops: Sequence[Rules], where: Guard = always) -> list[Rules]:
     """A loop over the elements of a dimension where there are at most so many, else these loops.
 
     Only `where` a guard admits it.

@@ -1,0 +1,88 @@
+"""Goals whose Specs would multiply have spaces that are small, and bounds that are near."""
+
+from __future__ import annotations
+
+import pytest
+
+from morello.frontends.text import parse
+from morello.ir.operation import Operation
+from morello.rewrites import MoveAll, ToAccumulate
+from morello.search.budget import UNTIMED, Budget
+from morello.search.parts import Parts
+from morello.search.pruned_space import PrunedSpace
+from morello.search.relaxation import relax
+from morello.search.session import search
+from morello.space.space import Space, goal_sizes
+from morello.space.tiling import MOST_PRODUCTS, TilingTraits
+from morello.targets import find_target
+
+AVX512 = find_target("avx512")
+CHAIN = " @ ".join(["f32[16,16]"] * 6)
+
+
+def relaxed_space(expression: str) -> Space:
+    goal = [(parse(expression),)]
+    return Space(goal, AVX512, goal_sizes(goal, AVX512), relaxed=True)
+
+
+def test_a_long_chain_costs_no_more_than_its_parts_and_is_proven() -> None:
+    goal = parse(CHAIN)
+    found = search(goal, AVX512, budget=Budget(20.0, gap=0.02))
+    parts = Parts((goal,), AVX512).plain(UNTIMED.start())
+    assert found.statistics.gap <= 0.02
+    assert found.cost < 0.95 * parts.cost  # which write what is between them to main memory
+    assert found.statistics.bounded < 100_000
+
+
+def test_the_operands_of_long_compositions_are_moved_together() -> None:
+    short = " @ ".join(["f32[16,16]"] * (MOST_PRODUCTS + 1))
+    for expression, long in ((short, False), (CHAIN, True)):
+        goal = parse(expression)
+        assert TilingTraits.of(AVX512, goal).long == long
+        space = PrunedSpace([(goal,)], AVX512).space
+        kind = space.encoding(space.batch_of(goal)).kind
+        tried = {type(rewrite) for rewrite in space.rewrites(kind)}
+        assert (MoveAll in tried, ToAccumulate in tried) == (long, not long)
+
+
+def batches_and_rows(expression: str) -> set[tuple[int, int]]:
+    """The batches and the rows of the products that a bound comes from."""
+    relaxed = relax(relaxed_space(expression))
+    found = set()
+    for number, (keys, _) in relaxed.specs.items():
+        encoding = relaxed.space.encodings[number]
+        operation: Operation = encoding.kind.operation
+        if operation.is_product:
+            specs = encoding.batch(keys, relaxed.space.placements)
+            found |= {*zip(specs.size("b").tolist(), specs.size("m").tolist(), strict=True)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["f32[6,32,64] @ f32[6,64,48]", "relu(f32[6,32,64] @ f32[6,64,48])"],
+)
+def test_large_products_of_a_batch_are_looped_over_first(expression: str) -> None:
+    found = batches_and_rows(expression)
+    assert {batch for batch, _ in found} == {1, 6}
+    assert {rows for batch, rows in found if batch > 1} == {32}
+    assert {2, 4, 8} <= {rows for batch, rows in found if batch == 1}
+
+
+def test_small_products_of_a_batch_are_tiled_in_any_order() -> None:
+    found = batches_and_rows("f32[6,8,8] @ f32[6,8,8]")
+    assert {(6, 4), (3, 4), (2, 8)} <= found
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "softmax(minimum(bf16[48,63], bf16[48,63]{0,1}), axis=-2)",
+        "relu(broadcast(f32[48,64]{0,1}, axis=0, size=4)) + f32[4,48,64]",
+        "sign(sum(maximum(i32[24,32,16], i32[32,16]), axis=[2,0]))",
+    ],
+)
+def test_orders_that_differ_are_not_reconciled_for_nothing(expression: str) -> None:
+    """The bound knows that a buffer which suits one operand does not suit the other."""
+    space = PrunedSpace([(parse(expression),)], AVX512)
+    assert space.lower_bound() > 0.8 * search(parse(expression), AVX512).cost
