@@ -206,14 +206,12 @@ def _reductions() -> dict[str, tuple[Spec, Target]]:
 
 def _compositions() -> dict[str, tuple[Spec, Target]]:
     hidden = product(tensor(1, 2), tensor(2, 2))
-    long = product(product(product(tensor(1, 2), tensor(2, 1)), tensor(1, 1)), tensor(1, 1))
     narrow = mapped("relu", product(tensor(1, 1), tensor(1, 2)))
     x = tensor(2, 5)
     centred = mapped("subtract", tensor(2, 2), reduced("Sum", tensor(2, 2)))
     return {
         "relu-of-matmul": (goal_of(mapped("relu", product(tensor(1, 2), tensor(2, 4)))), PLAIN),
         "matmul-chain": (goal_of(product(hidden, tensor(2, 1))), PLAIN),
-        "matmul-long-chain": (goal_of(product(long, tensor(1, 2))), PLAIN),
         "mlp": (goal_of(product(narrow, tensor(2, 1))), PLAIN),
         "softmax-of-product": (goal_of(row_softmax(product(tensor(1, 1), tensor(1, 2)))), PLAIN),
         "map-of-map": (goal_of(mapped("relu", mapped("exp", x))), PLAIN),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.search.brute import Brute, small_target
 
 from morello.frontends.text import parse
 from morello.ir.operation import Operation
@@ -43,6 +44,18 @@ def test_the_operands_of_long_compositions_are_moved_together() -> None:
         kind = space.encoding(space.batch_of(goal)).kind
         tried = {type(rewrite) for rewrite in space.rewrites(kind)}
         assert (MoveAll in tried, ToAccumulate in tried) == (long, not long)
+
+
+def test_of_a_long_chain_no_program_is_cheaper_than_what_is_found() -> None:
+    goal, target = (
+        parse("f32[2,1] @ f32[1,2] @ f32[2,1] @ f32[1,1] @ f32[1,2]"),
+        small_target(masks=False),
+    )
+    assert TilingTraits.of(target, goal).long
+    cheapest = Brute(goal, target).cheapest(target.limits)
+    found = search(goal, target)
+    assert found.cost == pytest.approx(cheapest)
+    assert PrunedSpace([(goal,)], target).lower_bound() <= cheapest * (1 + 1e-9)
 
 
 def batches_and_rows(expression: str) -> set[tuple[int, int]]:
