@@ -6,6 +6,7 @@ integers, as C does not define the overflow of signed ones, to which it converts
 
 from __future__ import annotations
 
+from morello.targets.helpers.scans import place_runs
 from morello.targets.helpers.vectors import scalar, vector_types
 
 INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
@@ -43,12 +44,31 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
             f"return max_{kind}(x, neg_{kind}(x));" if signed else "return x;",
         ),
     }
-    helpers = {} if single else vector_types(dtype, width)
-    if not single:
+    if single:
+        helpers = _runs(dtype, element, scalar(unsigned))
+    else:
+        helpers = vector_types(dtype, width)
         helpers |= vector_types(unsigned, width) | vector_types(f"i{dtype[1:]}", width)
     for name, (parameters, body) in texts.items():
         helpers[name] = f"static inline {type_} {name}({', '.join(parameters)}) {{ {body} }}"
     return helpers
+
+
+def _runs(dtype: str, element: str, unsigned: str) -> dict[str, str]:
+    """The sum and the extrema of a run of numbers beside each other, and the places of extrema.
+
+    They are loops that compilers turn into vectors, as integers may be added in any order.
+    """
+    head = f"static inline {element} {{}}_run_{dtype}(const {element} *x, long n, {element} start)"
+    steps = {
+        "sum": f"{unsigned} total = start; for (long i = 0; i < n; ++i) total += ({unsigned})x[i]; "
+        f"return ({element})total;",
+        "max": "for (long i = 0; i < n; ++i) start = x[i] > start ? x[i] : start; return start;",
+        "min": "for (long i = 0; i < n; ++i) start = x[i] < start ? x[i] : start; return start;",
+    }
+    texts = {name: f"{head.format(name)} {{ {step} }}" for name, step in steps.items()}
+    runs = {f"{name}_run": text for name, text in texts.items()} | place_runs(element, dtype)
+    return {f"{name}_{dtype}": text.strip() for name, text in runs.items()}
 
 
 def _sign(kind: str, type_: str, signed: bool) -> str:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 
 from morello.targets.helpers.math import expand, math_helpers
+from morello.targets.helpers.scans import place_runs
 
 
 def run_helpers(width: int) -> dict[str, str]:
@@ -171,6 +172,7 @@ static inline float max_run_$K(const float *x, long n, float m) {
 _RUNS = {
     "max_run": _MAX_RUN,
     "min_run": _MAX_RUN.replace("max_run", "min_run").replace("larg", "small"),
+    **place_runs("float", "$K"),
     "sum_run": """
 static inline float sum_run_$K(const float *x, long n) {
   $F s[8] = {0};

@@ -18,6 +18,30 @@ static inline int {name}_{dtype}(const {c} *x, int64_t n, int64_t step) {{
 }}
 """
 
+_PLACE_RUN = """
+// the place of the first {extremum} in a run, which is looked for in one block only
+static inline int {name}(const {c} *x, long n) {{
+  {c} best = x[0];
+  long begin = 0;
+  for (long i = 0; i < n; i += 256) {{
+    {c} found = {search}(x + i, n - i < 256 ? n - i : 256, x[i]);
+    if (!(found {no_better} best)) {{
+      best = found;
+      begin = i;
+      if (found != found) break;
+    }}
+  }}
+  const {c} *block = x + begin;
+  int size = n - begin < 256 ? (int)(n - begin) : 256, place = size;
+  for (int i = 0; i < size; ++i) {{  // without a branch, so that it becomes vectors
+    int here = ((block[i] == best) | (block[i] != block[i])) ? i : size;
+    place = here < place ? here : place;
+  }}
+  return (int)begin + place;
+}}
+"""
+"""The place of an extremum that the function `search` finds, or of the first NaN."""
+
 _SUMS = """
 // the sums of all elements up to each
 static inline void cumsum_{dtype}({c} *out, const {c} *x, int64_t n, int64_t to, int64_t step) {{
@@ -28,6 +52,18 @@ static inline void cumsum_{dtype}({c} *out, const {c} *x, int64_t n, int64_t to,
   }}
 }}
 """
+
+
+def place_runs(c: str, kind: str) -> dict[str, str]:
+    """C for the places of extrema of a run, by `max_run_{kind}` and `min_run_{kind}`."""
+    return {
+        f"arg{short}_run": _PLACE_RUN.format(
+            name=f"arg{short}_run_{kind}", c=c, search=f"{short}_run_{kind}",
+            extremum=f"{short}imum", no_better=no_better,
+        )
+        for short, no_better in (("max", "<="), ("min", ">="))
+    }  # fmt: skip
+
 
 SCANS = {
     f"{name}_{dtype}": text.format(

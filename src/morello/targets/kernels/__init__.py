@@ -43,7 +43,14 @@ from morello.targets.kernels.products import (
     shared_groups,
 )
 from morello.targets.kernels.quantized import quantized_product
-from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
+from morello.targets.kernels.reductions import (
+    complete_lanes,
+    integer_runs,
+    lanes,
+    pools,
+    pools_by_two,
+    runs,
+)
 from morello.targets.kernels.scans import scans
 from morello.targets.kernels.scattering import scatters
 from morello.targets.kernels.shuffles import (
@@ -139,11 +146,13 @@ def standard_kernels(
     kernels += odd_even(widest // 2)
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
         wide = widest // dtype.bytes
+        if not dtype.is_float:
+            kernels += integer_runs(dtype, wide)
         kernels += [repeat(dtype, wide, times) for times in REPETITIONS if 2 * times <= wide]
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
-    kernels += scans()
+    kernels += scans(width)
     kernels += scatters()
     kernels += winograd_steps(width)
     kernels += _packed(widest, features, bf16_product)

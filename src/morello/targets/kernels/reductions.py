@@ -16,6 +16,8 @@ from morello.targets.target import Column, Condition, Group, InRegisters, LeafKe
 
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
+INTEGERS = 1.0
+"""The cycles of each register of integers of a run."""
 
 
 def runs(width: int) -> tuple[LeafKernel, ...]:
@@ -91,6 +93,31 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
             9.0, _merge,
         ),
     )  # fmt: skip
+
+
+def integer_runs(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
+    """Kernels along a contiguous run of integers in the nearest cache."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        yield flat(s, 0)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = START + INTEGERS * -(-s.size(scan(s)) // width)
+        return cycles
+
+    def run(name: str, semantics: Semantics) -> LeafKernel:
+        return LeafKernel(
+            f"{name}_run_{dtype}", f"{name.capitalize()}Accum", (dtype,) * 2, (None,) * 2,
+            f"{{out}} = {name}_run_{dtype}(&{{x}}, {{length}}, {{out}});", semantics, applies, cost,
+            registers=8, group="reductions",
+        )  # fmt: skip
+
+    return (
+        run("sum", lambda x, out: out + x.sum(dtype=dtype.np)),
+        run("max", lambda x, out: np.maximum(out, x.max())),
+        run("min", lambda x, out: np.minimum(out, x.min())),
+    )
 
 
 def _along(s: Batch) -> str:

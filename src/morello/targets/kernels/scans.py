@@ -1,4 +1,4 @@
-"""Kernels that scan a whole row, element by element, wherever in memory it lies."""
+"""Kernels that scan a whole row, wherever in memory it lies."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, DType
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import scan, unit_sizes
+from morello.targets.kernels.conditions import flat, scan, unit_sizes
+from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, LeafKernel
 
 EACH, LINE = 3.0, 2.0
 """The cycles of an element, as each waits for the one before, and of each cache line."""
+START, REGISTER = 60.0, 2.0
+"""Those of a search by registers, which ends within a single block, and of each register."""
 
 
-def scans() -> tuple[LeafKernel, ...]:
+def scans(width: int) -> tuple[LeafKernel, ...]:
     """Places of extrema and sums up to each element, of f32 and i32."""
     kernels = []
     for dtype in (F32, I32):
         for name, search in (("argmax", np.argmax), ("argmin", np.argmin)):
             line = f"{{out}} = {name}_{dtype}(&{{x}}, {{length}}, {_step('x')});"
             kernels.append(_kernel(name, (dtype, I32), line, _along(search, I32)))
+            kernels.append(_place_run(name, dtype, width, _along(search, I32)))
         line = f"cumsum_{dtype}(&{{out}}, &{{x}}, {{length}}, {_step('out')}, {_step('x')});"
         kernels.append(_kernel("cumsum", (dtype, dtype), line, _along(np.cumsum, dtype)))
     return tuple(kernels)
@@ -54,12 +58,34 @@ def _kernel(
             yield Condition(even, "a row must lie at one stride")
 
     def cost(s: Batch) -> Column:
-        length = s.size(scan(s))
-        cycles: Column = EACH * length + LINE * -(-length * dtypes[0].bytes // LINE_BYTES)
-        return cycles
+        return EACH * s.size(scan(s)) + _lines(s)
 
     anywhere = (0, 1) if name == "cumsum" else (0,)
     return LeafKernel(
         f"{name}_{dtypes[0]}", name.capitalize(), dtypes, (None, None), line, semantics, applies,
         cost, anywhere=anywhere, group="reductions",
     )  # fmt: skip
+
+
+def _place_run(name: str, dtype: DType, width: int, semantics: Callable[[Any], Any]) -> LeafKernel:
+    """The place of an extremum of elements that lie next to each other."""
+    kind = kind_of(dtype, width) if dtype is F32 else str(dtype)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        yield flat(s, 0)
+
+    def cost(s: Batch) -> Column:
+        return START + REGISTER * -(-s.size(scan(s)) // width) + _lines(s)
+
+    return LeafKernel(
+        f"{name}_run_{kind}", name.capitalize(), (dtype, I32), (None, None),
+        f"{{out}} = {name}_run_{kind}(&{{x}}, {{length}});", semantics, applies, cost,
+        registers=8, anywhere=(0,), group="reductions",
+    )  # fmt: skip
+
+
+def _lines(s: Batch) -> Column:
+    """The cycles of the lines of a row, wherever they are."""
+    cycles: Column = LINE * -(-s.size(scan(s)) * s.dtypes[0].bytes // LINE_BYTES)
+    return cycles
