@@ -41,7 +41,6 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.rewrites.rewrite import Hole, Step, apply
-from morello.rewrites.tile import RETURN
 
 
 def test_tile() -> None:
@@ -68,15 +67,16 @@ def test_tile_of_most_leaves_one_and_a_remainder() -> None:
     ]
 
 
-MANY_PAGES = replace(TARGET, pages=96)
-"""A machine whose first TLB holds so many."""
+MANY_PAGES = replace(TARGET, pages=96, returning=0.25)
+"""A machine whose first TLB holds so many, and on which it takes a while to return to more."""
 
 
 def test_a_loop_over_columns_pays_for_returning_to_rows_on_many_pages() -> None:
     loop = Tile("n", 48)
     lines = 96 * 1000 * F32.bytes // 64
     written = spec(96, 10, 1000, accumulates=False)
-    assert apply(loop, written, MANY_PAGES).cost == lines * RETURN * TARGET.levels[0].per_run
+    assert apply(loop, written, MANY_PAGES).cost == lines * 0.25 * TARGET.levels[0].per_run
+    assert apply(loop, written, replace(MANY_PAGES, returning=0.0)).cost == 0
     assert apply(loop, written, TARGET).cost == 0
     assert apply(Tile("m", 8), written, MANY_PAGES).cost == 0
     free = [(64, 10, 1000), (96, 512, 1000), (2000, 10, 256)]  # few rows, long sums, short rows

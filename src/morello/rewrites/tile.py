@@ -18,8 +18,6 @@ from morello.targets.target import Column, Condition, Target
 
 TLB_SHARE = 0.75
 """The share of the pages of the first TLB that rows of an output may be on, beside inputs."""
-RETURN = 0.25
-"""The cycles of each line of rows that a loop returns to, over those to begin with a row."""
 LONG = 512
 """The steps of a reduction in which the lines of its sums are prefetched."""
 
@@ -352,12 +350,12 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
     each iteration waits for the addresses and the first lines of all rows anew. By a loop in C, on
     a Sapphire Rapids, rows of 3 to 8 KB: about 1 cycle a line more for 64 rows than for 8, and for
     96 or more 15 cycles in pieces of three lines, 10 of twelve and 3 of 24; nothing for rows of
-    1 KB. Only the outermost loop pays, however narrow its columns are, so that nested loops cost
-    as much as one.
+    1 KB. On a Zen 5, none of these takes longer. Only the outermost loop pays, however narrow its
+    columns are, so that nested loops cost as much as one.
     """
     operation = batch.operation
     cycles: Column = 0.0
-    if operation.copies or not target.pages:
+    if operation.copies or not target.pages or not target.returning:
         return cycles
     for operand in operation.outputs:
         if operation.reads(operand) or (operand, dim) not in operation.places:
@@ -368,7 +366,7 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
         pays &= (batch.levels[operand] < target.registers) & (2 * row >= PAGE_BYTES)
         pays &= batch.pages_of_rows(operand, position) > TLB_SHARE * target.pages
         pays &= batch.uses(operand) < LONG
-        cycles = cycles + pays * batch.lines(operand) * RETURN * target.levels[0].per_run
+        cycles = cycles + pays * batch.lines(operand) * target.returning * target.levels[0].per_run
     return cycles
 
 

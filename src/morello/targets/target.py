@@ -152,7 +152,8 @@ class Target:
     takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
     reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
     them takes `accumulator_start` cycles, however long the reduction is. The first TLB holds
-    `pages`, if that is known.
+    `pages`, if that is known; each line of rows on more pages that a loop returns to costs the
+    share `returning` of the start of a run.
     `rows` are those of the register tile that fills the registers, with two accumulators in each
     row; 0 if none but powers of two and three times them are to be tried. `machine` names the
     microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
@@ -181,6 +182,7 @@ class Target:
     accumulator_stall: float = 0.0
     accumulator_start: float = 0.0
     pages: int = 0
+    returning: float = 0.0
     rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""

@@ -198,8 +198,10 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     """
     widest = target.vector_bytes[0]
     costs = published(machine, widest)
-    flight = in_flight(machine, widest)
-    own = replace(target, machine=machine.name, in_flight=flight, pages=machine.pages)
+    own = replace(
+        target, machine=machine.name, in_flight=in_flight(machine, widest),
+        pages=machine.pages, returning=machine.returning,
+    )  # fmt: skip
     if machine.target == target.name:
         costs |= machine.measured
         own = replace(own, streaming=machine.streaming)

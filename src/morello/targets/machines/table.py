@@ -135,7 +135,7 @@ ZEN4 = Machine(
 ZEN5 = Machine(
     "Zen 5", "zen5", AMD, {0x1A: (*range(0x20), *range(0x30, 0x60), *range(0x70, 0x100))}, V4,
     Cache(48, 12, 4), Cache(1024, 16, 14),  48,   64,  2, 4,  2, 1,  64, 25.6,   7,
-    pages=96, source="measured",
+    pages=96, returning=0.0, source="measured",
     # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.6, "kernels.shuffles": 0.42},
     streaming={"kernels.row_sums_ahead": 1 / 0.6},
