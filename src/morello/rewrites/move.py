@@ -168,7 +168,8 @@ class Move(Rewrite):
 
         It waits for each at its start and end, and in every step if they are too few to hide the
         add latency. The last steps of products of floats do not stall: the scheduler has begun the
-        next sums. Those of other reductions do, by measurements on all machines.
+        next sums, unless these are added to what was stored before, and so may be the same ones.
+        Those of other reductions do, by measurements on all machines.
         """
         operation = batch.operation
         sums = operation.reduced and operand == operation.output
@@ -177,7 +178,8 @@ class Move(Rewrite):
         fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
         steps: Column = reduce(mul, map(batch.size, operation.reduced), 1.0)
-        if operation.contracted and batch.dtypes[operand].is_float:
+        fresh = not operation.reads(operand)
+        if fresh and operation.contracted and batch.dtypes[operand].is_float:
             steps = np.maximum(0.0, batch.size(operation.contracted) - SCHEDULED / fewest)
         start = target.accumulator_start * batch.registers(operand)
         cycles: Column = start + target.accumulator_stall * missing * steps
