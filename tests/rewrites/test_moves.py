@@ -76,12 +76,15 @@ def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) 
     """8 registers would do; at the end of a reduction, other sums have begun."""
     target = replace(UNMASKED, in_flight=8.0, accumulator_stall=0.5)
     order = row_major(2)
-    near = spec(m, 1000, n, (L1, L1, L1))
+    near = spec(m, 1000, n, (L1, L1, L1), accumulates=False)
     step = apply(Move("c", "registers", order, 8), near, target)
     registers = m * n // 8
     assert step.cost == pytest.approx(0.5 * waits * (1000 - SCHEDULED / registers))
-    few_steps = spec(m, SCHEDULED // registers, n, (L1, L1, L1))
+    few_steps = spec(m, SCHEDULED // registers, n, (L1, L1, L1), accumulates=False)
     assert apply(Move("c", "registers", order, 8), few_steps, target).cost == 0
+    continued = spec(m, 1000, n, (L1, L1, L1))  # the next sums may be the same ones
+    step_of_more = apply(Move("c", "registers", order, 8), continued, target)
+    assert step_of_more.cost >= 0.5 * waits * 1000
     whole = apply(
         Move("c", "registers", Layout(()), 8),
         replace(near, placements=(IDEAL, IDEAL, IDEAL)),

@@ -49,6 +49,7 @@ from morello.ir.primitives.winograd import points, winograd_input, winograd_outp
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
+from morello.targets.helpers.columns import MOST_COLUMNS
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import WEIGHTS
 from morello.targets.helpers.tiles import SIDE
@@ -408,6 +409,10 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         dims, side = ("pq", tile + 2) if kernel.operation == "WinogradInput" else ("ij", tile)
         whole = dict.fromkeys(dims, side) | {"t": points(tile)}
         return {dim: range(size, size + 1) for dim, size in whole.items()}
+    if kernel.name.startswith("few_columns"):
+        width = int(kernel.name.rpartition("x")[2])
+        lengths = range(width, 70) if width == 16 else range(width, 70, width)
+        return {"m": range(4, 12), "k": lengths, "n": range(2, MOST_COLUMNS + 1)}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

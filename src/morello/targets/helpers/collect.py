@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from morello.targets.helpers.columns import column_helpers
 from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
@@ -53,7 +54,7 @@ def helpers_for(
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
-    helpers |= shuffle_helpers(isa) | product_helpers(isa, features)
+    helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 

@@ -27,14 +27,13 @@ static inline int {name}(const {c} *x, long n) {{
     {c} found = {search}(x + i, n - i < 256 ? n - i : 256, x[i]);
     if (!(found {no_better} best)) {{
       best = found;
-      begin = i;
-      if (found != found) break;
+      begin = i;{stop}
     }}
   }}
   const {c} *block = x + begin;
   int size = n - begin < 256 ? (int)(n - begin) : 256, place = size;
   for (int i = 0; i < size; ++i) {{  // without a branch, so that it becomes vectors
-    int here = ((block[i] == best) | (block[i] != block[i])) ? i : size;
+    int here = {here} ? i : size;
     place = here < place ? here : place;
   }}
   return (int)begin + place;
@@ -56,10 +55,14 @@ static inline void cumsum_{dtype}({c} *out, const {c} *x, int64_t n, int64_t to,
 
 def place_runs(c: str, kind: str) -> dict[str, str]:
     """C for the places of extrema of a run, by `max_run_{kind}` and `min_run_{kind}`."""
+    stop, here = "", "(block[i] == best)"
+    if c == "float":
+        stop = "\n      if (found != found) break;"
+        here = "((block[i] == best) | (block[i] != block[i]))"
     return {
         f"arg{short}_run": _PLACE_RUN.format(
             name=f"arg{short}_run_{kind}", c=c, search=f"{short}_run_{kind}",
-            extremum=f"{short}imum", no_better=no_better,
+            extremum=f"{short}imum", no_better=no_better, stop=stop, here=here,
         )
         for short, no_better in (("max", "<="), ("min", ">="))
     }  # fmt: skip

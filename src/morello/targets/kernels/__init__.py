@@ -24,6 +24,7 @@ from morello.ir.dtype import (
 )  # fmt: skip
 from morello.ir.primitives.convolutions import SHARING
 from morello.ir.tensor import LINE_BYTES
+from morello.targets.helpers.columns import rows_at_once
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
@@ -36,6 +37,7 @@ from morello.targets.kernels.products import (
     conv_by_two,
     depthwise,
     depthwise_by_two,
+    few_columns,
     inner_product,
     multiply_add,
     packed_multiply_add,
@@ -136,6 +138,8 @@ def standard_kernels(
         if scalar is F32:
             dtypes = (scalar, row, total)
             kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
+    rows = rows_at_once(32 if masks or widest < 32 else 16)
+    kernels.append(few_columns(width, rows, masks, l2_bytes))
     kernels += _streamed_dots(widest // 2, features, bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]

@@ -10,6 +10,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, F32, DType
 from morello.ir.primitives.convolutions import channels_of
+from morello.targets.helpers.columns import BUFFER, COLUMNS, MOST_COLUMNS
 from morello.targets.helpers.products import RowReading
 from morello.targets.kernels.conditions import (
     every_second,
@@ -44,6 +45,10 @@ UPDATE_ACROSS = 5.0
 UNKNOWN_ACROSS = 0.5
 """The share of registers of c in rows that are in two lines, at least: not all arrays begin with
 lines, and a Spec does not say it.
+"""
+TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.5, 3.5, 3.0, 1.7
+"""Cycles of products with few columns: to bring an element of b to its column, to end up to four
+sums of a row, of a step of a single row, and of a register of a from L2 that gives one a cycle.
 """
 
 
@@ -456,6 +461,45 @@ def block_sums(
         streams=(1, 2),
         group=_BLOCK_SUMS[reading.fetched],
     )
+
+
+def few_columns(width: int, rows: int, masks: bool, l2_bytes: float) -> LeafKernel:
+    """Rows of a, which are streamed, times few columns of b, added to c in the nearest cache.
+
+    Columns are first made of b, whatever its layout. Blocks of a few rows and up to four columns
+    are inner products, whose sums share their last steps. What `rows` do not divide, are single
+    rows, whose few sums wait for each other.
+    """
+
+    def applies(s: Batch) -> Iterable[Condition]:
+        yield from unit_sizes(s, but=("m", "k", "n"))
+        k, n = s.size("k"), s.size("n")
+        yield Condition((n > 1) & (n <= MOST_COLUMNS), f"n must be from 2 to {MOST_COLUMNS}")
+        yield Condition(s.size("m") >= rows, f"m must be at least {rows}")
+        long = (k >= width) if masks else (k % width == 0)
+        yield Condition(long, f"k must be {'at least' if masks else 'a multiple of'} {width}")
+        yield Condition(k * n <= BUFFER, f"b must have at most {BUFFER} elements")
+        yield rows_without_gaps(s, 0, "a", "k")
+        for operand, name in ((1, "b"), (2, "c")):
+            even = ~s.placements.paneled(s.codes[operand])
+            yield Condition(even, f"{name} must not be in panels")
+
+    def cost(s: Batch) -> Column:
+        m, k, n = (s.size(dim) for dim in ("m", "k", "n"))
+        steps, blocks = -(-k // width), -(-n // COLUMNS)
+        streamed = STREAMED_ROW * width * F32.bytes / l2_bytes + crossing(s, 0, width)
+        register = np.maximum(n * MULTIPLY_ADD, streamed)
+        block = rows * (steps * register + TOTAL * blocks)
+        single = blocks * (SINGLE_ROW * steps + TOTAL)
+        cycles: Column = 20.0 + TRANSPOSED * k * n + m // rows * block + m % rows * single
+        return cycles
+
+    places = "&{a}, {a_m}, &{b}, {b_k}, {b_n}, &{c}, {c_m}, {c_n}, {m}, {n}, {k}"
+    return LeafKernel(
+        f"few_columns_{kind_of(F32, width)}", "MatmulAccum", (F32,) * 3, (None,) * 3,
+        f"few_columns({places});", lambda a, b, c: c + a @ b, applies, cost,
+        registers=4 * rows + 5, streams=(0,), group="products",
+    )  # fmt: skip
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:

@@ -1,0 +1,126 @@
+"""Products with few columns: inner products of several rows and columns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from morello.targets.helpers.vectors import full_width, vector_helpers, vector_types
+
+COLUMNS = 4
+"""The columns of a block, whose sums end in one register of four lanes."""
+MOST_COLUMNS = 16
+BUFFER = 4096
+"""The most elements of b, of which columns are made beside each other in the nearest cache."""
+
+
+def rows_at_once(registers: int) -> int:
+    """The rows of a block: with 16 registers, two times four sums leave some for b."""
+    return 4 if registers >= 32 else 2
+
+
+def column_helpers(isa: str) -> dict[str, str]:
+    """`few_columns`: c += a @ b for rows of a without gaps and up to `MOST_COLUMNS` columns."""
+    w = full_width(isa, "f32")
+    rows = rows_at_once(16 if isa == "avx2" else 32)
+    kind = f"f32x{w}"
+    helpers = vector_helpers(isa, "f32", w) | vector_types("f32", 4) | _totals(w)
+    arguments = "const float *a, long a_m, const float *b, long b_n, float *c, long c_m, long c_n"
+    helpers["columns_block"] = f"""
+// rows of a times columns of b, where elements of both lie next to each other
+static inline __attribute__((always_inline)) void columns_block({arguments}, long k,
+    const int rows, const int columns) {{
+  {kind} s[{rows}][{COLUMNS}], y[{COLUMNS}];
+  for (int r = 0; r < {rows}; ++r)
+    for (int j = 0; j < {COLUMNS}; ++j) s[r][j] = ({kind}){{0}};
+  long i = 0;
+#pragma GCC unroll 1
+  for (; i + {w} <= k; i += {w}) {{
+{_step(kind, "load", "")}
+  }}
+{_rest(kind, w)}
+  for (int r = 0; r < rows; ++r) {{
+    f32x4 t = totals_{kind}(s[r][0], s[r][1], s[r][2], s[r][3]);
+    for (int j = 0; j < columns; ++j) c[r * c_m + j * c_n] += t[j];
+  }}
+}}"""
+    helpers["few_columns"] = f"""
+// c += a @ b: first, columns of b are made of it; then, rows of a stay in L1 for all columns
+static inline __attribute__((always_inline)) void few_columns(const float *a, long a_m,
+    const float *b, long b_k, long b_n, float *c, long c_m, long c_n, long m, const int n,
+    const long k) {{
+  const int blocks = (n + {COLUMNS - 1}) / {COLUMNS}, wide = (n + blocks - 1) / blocks;
+  float columns[n * k];
+  for (long i = 0; i < k; ++i)
+    for (int j = 0; j < n; ++j) columns[j * k + i] = b[i * b_k + j * b_n];
+  long i = 0;
+#pragma GCC unroll 1
+  for (; i + {rows} <= m; i += {rows})
+    for (int j = 0; j < n; j += wide)
+      columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+          {rows}, n - j < wide ? n - j : wide);
+#pragma GCC unroll 1
+  for (; i < m; ++i)
+    for (int j = 0; j < n; j += wide)
+      columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+          1, n - j < wide ? n - j : wide);
+}}"""
+    return {name: text.strip() for name, text in helpers.items()}
+
+
+def _step(kind: str, load: str, part: str) -> str:
+    """Products of one register of each row and each column."""
+    return f"""\
+    for (int j = 0; j < columns; ++j) y[j] = {load}_{kind}(b + j * b_n + i{part});
+    for (int r = 0; r < rows; ++r) {{
+      {kind} x = {load}_{kind}(a + r * a_m + i{part});
+      for (int j = 0; j < columns; ++j) s[r][j] += x * y[j];
+    }}"""
+
+
+def _rest(kind: str, w: int) -> str:
+    """What fills no register: loaded in part, or summed in the first lane."""
+    if w == 16:
+        return f"  if (i < k) {{\n{_step(kind, 'load_part', ', k - i')}\n  }}"
+    return """\
+  for (; i < k; ++i)
+    for (int r = 0; r < rows; ++r)
+      for (int j = 0; j < columns; ++j) s[r][j][0] += a[r * a_m + i] * b[j * b_n + i];"""
+
+
+def _totals(w: int) -> dict[str, str]:
+    """The sums of all elements of each of four registers, which end in the lanes of one."""
+    kind = f"f32x{w}"
+
+    def pairs(a: str, b: str, first: int, lanes: tuple[int, ...]) -> str:
+        """Of each four lanes of a and b, some of both in turns; those of b count from `w`."""
+        chosen = (
+            start + first + lane % 4 + (w if lane >= 4 else 0)
+            for start in range(0, w, 4)
+            for lane in lanes
+        )
+        return _shuffled(a, b, chosen)
+
+    def added(a: str, b: str, lanes: tuple[int, ...]) -> str:
+        return f"{pairs(a, b, 0, lanes)} + {pairs(a, b, 2, lanes)}"
+
+    lines = [
+        f"{kind} ab = {added('a', 'b', (0, 4, 1, 5))};",
+        f"{kind} cd = {added('c', 'd', (0, 4, 1, 5))};",
+        f"{kind} v{w} = {added('ab', 'cd', (0, 1, 4, 5))};",
+    ]
+    types = vector_types("f32", w)
+    half = w // 2
+    while half >= 4:
+        types |= vector_types("f32", half)
+        low, high = (
+            _shuffled(f"v{2 * half}", f"v{2 * half}", range(i, i + half)) for i in (0, half)
+        )
+        lines.append(f"f32x{half} v{half} = {low} + {high};")
+        half //= 2
+    body = "\n  ".join([*lines, "return v4;"])
+    head = f"static inline f32x4 totals_{kind}({kind} a, {kind} b, {kind} c, {kind} d)"
+    return types | {f"totals_{kind}": f"{head} {{\n  {body}\n}}"}
+
+
+def _shuffled(a: str, b: str, lanes: Iterable[int]) -> str:
+    return f"__builtin_shufflevector({a}, {b}, {', '.join(map(str, lanes))})"
