@@ -13,6 +13,7 @@ from morello.base.errors import SpecError
 from morello.frontends import parse
 from morello.frontends.products import contract
 from morello.frontends.syntax import read_type
+from morello.frontends.text import call_sequence
 from morello.frontends.values import Value, input_of, value_of
 from morello.ir.computation import computation
 from morello.search.session import search
@@ -109,3 +110,24 @@ def test_a_chain_of_many_products() -> None:
     kernel = morello.compile(" @ ".join(["f32[7,7]"] * 6), table="off")
     found = kernel(*(factor.astype(np.float32) for factor in factors))
     np.testing.assert_allclose(found, np.linalg.multi_dot(factors), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", some(["f32[37,65] @ f32[65,3]", "f32[40,64] @ f32[64,13]"], 2))
+def test_products_with_few_columns_are_inner_products_of_several(text: str) -> None:
+    kernel = morello.compile(text, target="native", table="off")
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(x.shape, np.float32) for x in call_sequence(text).inputs)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-5, atol=1e-5)
+    chosen, _ = morello.implement(text, target="avx512", table="off")
+    assert any("few_columns" in str(rewrite) for rewrite in chosen.decisions())
+
+
+def test_rows_of_integers_are_reduced_by_registers() -> None:
+    for text, name in (
+        ("sum(i32[8,500], axis=1)", "sum_run_i32"),
+        ("max(i8[8,500], axis=1)", "max_run_i8"),
+        ("argmin(f32[8,500], axis=1)", "argmin_run_f32x16"),
+    ):
+        chosen, _ = morello.implement(text, target="avx512", table="off")
+        assert any(name in str(rewrite) for rewrite in chosen.decisions()), text

@@ -114,6 +114,8 @@ RUNS = (
     ("float", "sum_run", "const float *x, long n"),
     ("float", "max_run", "const float *x, long n, float m"),
     ("float", "min_run", "const float *x, long n, float m"),
+    ("int", "argmax_run", "const float *x, long n"),
+    ("int", "argmin_run", "const float *x, long n"),
     ("float", "exp_sum_run", "const float *x, float m, long n"),
     ("float", "exp_store_run", "const float *x, float m, float *out, long n"),
     ("void", "online_run", "const float *x, long n, float *m, float *d"),
@@ -158,7 +160,7 @@ class Library:
         """A loop; it gives 0 if it is void in C."""
         result, parameters = self._types[name]
         function = getattr(self._library, f"c_{name}")
-        function.restype = ctypes.c_float if result == "float" else None
+        function.restype = {"float": ctypes.c_float, "int": ctypes.c_int}.get(result)
         values: list[object] = []
         for parameter, argument in zip(parameters.split(", "), arguments, strict=True):
             if isinstance(argument, np.ndarray):

@@ -132,6 +132,30 @@ def test_minima_are_maxima_of_the_opposite(library: Library, first: Fenced) -> N
             assert math.isnan(library.run("min_run", x, n, INF))
 
 
+def test_places_of_extrema(library: Library, first: Fenced) -> None:
+    for n in LENGTHS:
+        for at_end in (True, False):
+            x = first.hold(values(n), at_end)
+            assert library.run("argmax_run", x, n) == x.argmax()
+            assert library.run("argmin_run", x, n) == x.argmin()
+            x[:] = np.round(x)  # many are equal, 0 and -0 among them
+            assert library.run("argmax_run", x, n) == x.argmax()
+            assert library.run("argmin_run", x, n) == x.argmin()
+
+
+def test_places_of_specials(library: Library, first: Fenced) -> None:
+    for n in [1, 16, 31, 255, 257, 700]:
+        for special in (*NANS, INF, -INF):
+            for place in range(0, n, 1 + n // 30):
+                x = first.hold(values(n))
+                x[place] = special
+                x[n // 2] = special
+                assert library.run("argmax_run", x, n) == x.argmax()
+                assert library.run("argmin_run", x, n) == x.argmin()
+        x[:] = -INF
+        assert library.run("argmax_run", x, n) == 0
+
+
 def softmax(library: Library, x: Floats) -> Floats:
     """A row's softmax in three passes."""
     out = np.empty_like(x)
