@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void few_columns(const float *a, lo
     const float *b, long b_k, long b_n, float *c, long c_m, long c_n, long m, const int n,
     const long k) {{
   const int blocks = (n + {COLUMNS - 1}) / {COLUMNS}, wide = (n + blocks - 1) / blocks;
-  float columns[n * k];
+  float columns[{BUFFER}] __attribute__((aligned(64)));
   for (long i = 0; i < k; ++i)
     for (int j = 0; j < n; ++j) columns[j * k + i] = b[i * b_k + j * b_n];
   long i = 0;
