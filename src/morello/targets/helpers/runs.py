@@ -172,7 +172,6 @@ static inline float max_run_$K(const float *x, long n, float m) {
 _RUNS = {
     "max_run": _MAX_RUN,
     "min_run": _MAX_RUN.replace("max_run", "min_run").replace("larg", "small"),
-    **place_runs("float", "$K"),
     "sum_run": """
 static inline float sum_run_$K(const float *x, long n) {
   $F s[8] = {0};
@@ -269,4 +268,5 @@ static inline void online_run_$K(const float *x, long n, float *m, float *d) {
   }
 }
 """,
+    **place_runs("float", "$K"),
 }
