@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
 from torch.export.graph_signature import InputKind, OutputKind
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Graph, Node, apply
+from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
+from morello.graph.patterns.matching import is_float
 from morello.importers.aten_calls import (
     AtenCall,
     Handler,
+    Result,
     array_of,
     places_within,
     tensor_of,
@@ -32,6 +35,7 @@ from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
+from morello.importers.aten_numbers import is_number, number_type, takes_numbers
 from morello.importers.aten_recurrent import RECURRENT
 from morello.importers.aten_resizing import RESIZING
 from morello.importers.aten_trace import (
@@ -68,7 +72,7 @@ _WITHOUT_RESULT = {
 
 @dataclass(frozen=True)
 class ImportedAten:
-    """A graph, and what it has of the program that it was.
+    """A graph, the names of its inputs, and what it has of the program that it was.
 
     `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
     constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign
@@ -77,6 +81,7 @@ class ImportedAten:
     """
 
     graph: Graph
+    inputs: tuple[str, ...]
     results: tuple[Node | bool | int | float | None, ...]
     tensors: Mapping[Node, torch.Tensor]
     left: Mapping[str, str]
@@ -132,6 +137,7 @@ class _Importer:
         self._values: dict[fx.Node, Any] = {}
         self._tensors: dict[Node, torch.Tensor] = {}
         self._inputs: list[Node] = []
+        self._names: list[str] = []
         self._left: dict[str, str] = {}
         self._memory: dict[Node, int] = {}
         self._lies: tuple[int, ...] = ()
@@ -153,7 +159,9 @@ class _Importer:
                 self._values[node] = self._value(node)
         outputs = tuple(each for each in results if isinstance(each, Node))
         graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
-        return ImportedAten(graph, results, self._tensors, self._left, self._memory, self._lies)
+        return ImportedAten(
+            graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies
+        )
 
     def _value(self, node: fx.Node) -> Any:
         """What a node of the trace is: a node of the graph, several, or nothing."""
@@ -180,12 +188,25 @@ class _Importer:
 
     def _input(self, node: fx.Node) -> Any:
         value = node.meta.get("val")
+        if is_number(value):
+            return self._number(node)
         if not isinstance(value, torch.Tensor):
             return value
-        given = apply(Input(type_of(value), node.name))
-        self._inputs.append(given)
+        given = self._new_input(node, type_of(value))
         self._memory[given] = memory_of(node)
         return self._readable(node, given)
+
+    def _number(self, node: fx.Node) -> Node | None:
+        """A number that is not known, as an input if operations on tensors take it."""
+        if not any(isinstance(user.target, torch._ops.OpOverload) for user in node.users):
+            return None
+        return self._new_input(node, number_type(node.meta["val"]))
+
+    def _new_input(self, node: fx.Node, kind: TensorType) -> Node:
+        given = apply(Input(kind, node.name))
+        self._inputs.append(given)
+        self._names.append(node.name)
+        return given
 
     def _readable(self, outer: fx.Node, current: Node) -> Node:
         """The node that later calls read for an input: a copy if they read it before a change."""
@@ -227,7 +248,11 @@ class _Importer:
         if name in _WITHOUT_RESULT:
             return None
         if not isinstance(target, torch._ops.OpOverload):
+            if is_number(node.meta.get("val")):
+                return self._number(node)
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
+        if name in ("_local_scalar_dense", "item"):
+            return self._item(node)
         written = written_by(node)
         if torch.Tag.nondeterministic_seeded in target.tags and not draws_nothing(node):
             return self._drawn(node, written, name)
@@ -248,6 +273,16 @@ class _Importer:
         if written is not None:
             self._overwrite(node, written, result)
         return result
+
+    def _item(self, node: fx.Node) -> Node:
+        """The element of a tensor as a number; raises `GraphError` if not all read it as such."""
+        numbers = {node}
+        if not is_number(node.meta.get("val")) or not all(
+            takes_numbers(user, numbers) for user in node.users
+        ):
+            raise GraphError("the number of an element is more than an operand.")
+        element = self._build.reshape(self._values[node.args[0]], ())
+        return self._build.cast(element, number_type(node.meta["val"]).dtype)
 
     def _drawn(self, node: fx.Node, written: fx.Node | None, name: str) -> Any:
         """The results of a call that draws random numbers, after all calls before that do."""
@@ -294,7 +329,7 @@ class _Importer:
         try:
             if handler is None:
                 raise GraphError("graphs have no such operation.")
-            result = handler(call)
+            result = _computed(handler, call, any(map(_reads_number, node.all_input_nodes)))
         except GraphError as error:
             return self._foreign(TorchCall(node, written_by(node) is not None), call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
@@ -454,3 +489,22 @@ class _Importer:
 def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
     """The results of a call as torch gives them: one tensor, or several."""
     return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
+
+
+def _reads_number(node: fx.Node) -> bool:
+    return is_number(node.meta.get("val"))
+
+
+def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
+    """The nodes of a call; one of numbers, which have 32 bits, is rounded once."""
+    if not of_numbers or not is_float(call.type.dtype) or call.type.dtype.itemsize == 4:
+        return handler(call)
+    f32 = np.dtype(np.float32)
+    wide = {
+        name: call.build.cast(each, f32)
+        if isinstance(each, Node) and each.dtype == call.type.dtype
+        else each
+        for name, each in call.arguments.items()
+    }
+    types = tuple(replace(each, dtype=f32) for each in call.types)
+    return handler(replace(call, arguments=wide, types=types))

@@ -186,8 +186,8 @@ def sum_or_difference(call: AtenCall) -> Node:
     if call.name == "rsub":
         a, b = b, a
     if alpha not in (None, 1):
-        scaled = b * alpha if not isinstance(b, Node) else call.map("multiply", call.cast(b), alpha)
-        b = scaled
+        known = not isinstance(b, Node) and not isinstance(alpha, Node)
+        b = b * alpha if known else call.map("multiply", call.operand(b), call.operand(alpha))
     return _combined(call, "add" if call.name == "add" else "subtract", a, b)
 
 
@@ -375,8 +375,8 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), dropout),
     **dict.fromkeys(("tril", "triu"), triangle),
     **dict.fromkeys(
-        ("empty_like", "fill", "full_like", "new_empty", "new_full", "new_ones", "new_zeros",
-         "ones_like", "zero", "zeros_like"),
+        ("empty_like", "fill", "full", "full_like", "new_empty", "new_full", "new_ones",
+         "new_zeros", "ones_like", "zero", "zeros_like"),
         filled,
     ),
     "copy": copy,

@@ -12,6 +12,7 @@ from torch import fx
 from morello.base.errors import GraphError
 from morello.graph.graph import TensorType
 from morello.importers.aten_calls import type_of
+from morello.importers.aten_numbers import is_number
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class TorchCall:
         if self.copies:
             given[self.node.args[0]] = given[self.node.args[0]].clone()
 
-        def tensor(node: fx.Node) -> torch.Tensor:
-            return given[node if node in given else origin(node)]
+        def tensor(node: fx.Node) -> Any:
+            value = given[node if node in given else origin(node)]
+            return value.item() if is_number(node.meta.get("val")) else value
 
         args = fx.node.map_arg(self.node.args, tensor)
         kwargs = fx.node.map_arg(self.node.kwargs, tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, cast
@@ -22,6 +22,14 @@ from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
+from morello.torch.numbers import (
+    Numbers,
+    as_number,
+    numbers_of,
+    plain_numbers,
+    sizes_of_tensors,
+    unfit,
+)
 from morello.torch.parts import cut
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
@@ -42,15 +50,18 @@ _COMPARED_BYTES = 1 << 16
 
 
 torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
-torch._dynamo.config.specialize_float = True  # else an epsilon may be a tensor that nobody knows
+
+
+Key = tuple[int | float, ...]
+"""The numbers among the arguments that a program is for."""
 
 
 @dataclass
 class GraphReport:
     """How one graph of torch.compile was compiled, for each shape."""
 
-    programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
-    """By the sizes that change from call to call."""
+    programs: dict[Key, ProgramReport] = field(default_factory=dict)
+    """By the sizes that change from call to call, and other numbers that are no inputs."""
     parts: tuple[GraphReport, ...] = ()
     """The reports of its compiled parts, which run for all shapes but those of the programs."""
     by_torch: str = ""
@@ -139,10 +150,12 @@ class _Weight:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A program, the numbers of the arguments that it takes, and the weights it was made with."""
+    """A program, which of the arguments it takes, and the weights it was made with."""
 
     program: TorchProgram
     inputs: tuple[int, ...]
+    numbers: Numbers
+    """What it takes after them."""
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
     weights: tuple[_Weight, ...]
@@ -158,6 +171,10 @@ class _Compiled:
             for other in self.inputs
         )
 
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        inputs = [arguments[number] for number in self.inputs]
+        return self.program(inputs + self.numbers(arguments) if self.numbers.given else inputs)
+
 
 class _Graph:
     """A graph, called as torch calls it, with its programs by the sizes that change."""
@@ -165,35 +182,58 @@ class _Graph:
     def __init__(self, module: fx.GraphModule, options: GraphOptions) -> None:
         self.report = GraphReport()
         self._module, self._options = module, options
-        self._programs: dict[tuple[int, ...], _Compiled] = {}
+        self._plain, self._numbers = plain_numbers(module)
+        self._free: frozenset[int] = frozenset()
+        """The numbers among the arguments that are inputs of programs."""
+        self._keyed: tuple[int, ...] | None = None
+        """The others, once it was called."""
+        self._programs: dict[Key, _Compiled] = {}
         self._changes = 0
         self._rest: Callable[..., Any] = module
         """Runs calls for which there is no program: torch's module, or one with compiled parts."""
         self._lock = Lock()
 
     def __call__(self, *arguments: Any) -> Any:
-        sizes = tuple(each for each in arguments if isinstance(each, int))
-        compiled = self._current(sizes, arguments)
-        if compiled is None and (sizes in self._programs or not self.report.by_torch):
+        key = self._key(arguments)
+        compiled = self._current(key, arguments)
+        if compiled is None and (key in self._programs or not self.report.by_torch):
             with self._lock:
-                compiled = self._current(sizes, arguments) or self._compile(sizes, arguments)
+                key = self._key(arguments)
+                compiled = self._current(key, arguments) or self._compile(arguments)
         if compiled is None or not compiled.takes(arguments):
             return self._rest(*arguments)
-        return compiled.program([arguments[number] for number in compiled.inputs])
+        return compiled(arguments)
 
-    def _current(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
-        """The program for these sizes, if there is one and its weights are as they were."""
-        compiled = self._programs.get(sizes)
+    def _key(self, arguments: Sequence[Any]) -> Key:
+        if self._keyed is None:
+            self._keyed = self._every_number(arguments)
+        return tuple([as_number(arguments[n]) for n in self._keyed])
+
+    def _every_number(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(
+            n
+            for n, each in enumerate(arguments)
+            if isinstance(each, int | float) or n in self._numbers
+        )
+
+    def _current(self, key: Key, arguments: Sequence[Any]) -> _Compiled | None:
+        """The program for these numbers, if there is one and its weights are as they were."""
+        compiled = self._programs.get(key)
         if compiled and all(weight.unchanged(arguments) for weight in compiled.weights):
             return compiled
         return None
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch is untyped here
-    def _compile(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
+    def _compile(self, arguments: Sequence[Any]) -> _Compiled | None:
         """A program for these arguments; None, with the reason in the report, if torch runs it."""
-        if sizes in self._programs:
+        if not self._programs and not self.report.by_torch:
+            every = self._every_number(arguments)
+            self._free = self._independent(every, arguments) if every else frozenset()
+            self._keyed = tuple(n for n in every if n not in self._free)
+        key = self._key(arguments)
+        if key in self._programs:
             self._changes += 1
-        elif self.report.by_torch or (sizes and self._divided(arguments)):
+        elif self.report.by_torch or (_has_sizes(key) and self._divided(arguments)):
             return None
         elif len(self._programs) == MOST_SHAPES:
             self.report.by_torch = f"it is compiled for {MOST_SHAPES} shapes already"
@@ -206,9 +246,25 @@ class _Graph:
         except Exception as error:  # a mistake of this package is no reason for a model to fail
             self.report.by_torch = f"the compiler failed with {error!r}"
             return None
-        self._programs[sizes] = compiled
-        self.report.programs[sizes] = compiled.program.report
+        self._programs[key] = compiled
+        self.report.programs[key] = compiled.program.report
         return compiled
+
+    def _independent(self, every: Sequence[int], arguments: Sequence[Any]) -> frozenset[int]:
+        """Those of the numbers that only take part in arithmetic."""
+        free = {*every} - sizes_of_tensors(self._module)
+        while free:
+            try:
+                trace = self._trace(arguments, free)
+            except MorelloError:  # as what is traced depends on one of them
+                return frozenset()
+            places = [node for node in trace.graph.nodes if node.op == "placeholder"]
+            names = dict(zip(places[-len(free) :], sorted(free), strict=True))
+            bad = unfit(trace)
+            if not bad:
+                break
+            free -= {names[node] for node in bad}
+        return frozenset(free)
 
     def _divided(self, arguments: Sequence[Any]) -> bool:
         """Whether its parts are compiled instead from now on, as far as they read weights.
@@ -233,21 +289,30 @@ class _Graph:
         self.report.by_torch = f"what depends on sizes that change: {', '.join(parts.by_torch)}"
         return True
 
-    def _trace(self, arguments: Sequence[Any]) -> fx.GraphModule:
+    def _trace(
+        self, arguments: Sequence[Any], free: Collection[int] = frozenset()
+    ) -> fx.GraphModule:
+        """The operations for these arguments; its last placeholders are numbers that are free."""
+        numbers = {n: as_number(arguments[n]) for n in self._numbers}
+        plain = [numbers.get(n, each) for n, each in enumerate(arguments)]
         try:
-            return traced(self._module, arguments)
+            return traced(self._plain, plain, free)
         except MorelloError:
             raise
         except Exception as error:  # whatever the operations of the graph raise
             raise GraphError(f"it cannot be traced: {error}") from error
 
     def _new(self, arguments: Sequence[Any], stable: bool) -> _Compiled:
-        tensors = [n for n, each in enumerate(arguments) if isinstance(each, torch.Tensor)]
+        tensors = [
+            n
+            for n, each in enumerate(arguments)
+            if isinstance(each, torch.Tensor) and n not in self._numbers
+        ]
         for number in tensors:
             type_of(arguments[number])
-        trace = self._trace(arguments)
+        trace = self._trace(arguments, self._free)
         places = [node.name for node in trace.graph.nodes if node.op == "placeholder"]
-        names = dict(zip(tensors, places, strict=True))
+        names = dict(zip((*tensors, *sorted(self._free)), places, strict=True))
         changed = changed_inputs(trace)
         written = [arguments[n] for n in tensors if names[n] in changed]
         fixed = {
@@ -258,6 +323,8 @@ class _Graph:
             and not any(_overlap(arguments[n], each) for each in written)
         }
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
+        free = {names[n]: n for n in self._free}
+        numbers = numbers_of(trace, free, aten.inputs)
         if any(node.type.size == 0 for node in aten.graph.nodes):
             raise GraphError("a tensor has no elements")
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
@@ -268,9 +335,12 @@ class _Graph:
         if program.report.note:
             raise GraphError(program.report.note)
         inputs = tuple(n for n in tensors if n not in fixed)
-        return _Compiled(
-            program, inputs, tuple(n for n in inputs if names[n] in changed), tuple(weights)
-        )
+        written_inputs = tuple(n for n in inputs if names[n] in changed)
+        return _Compiled(program, inputs, numbers, written_inputs, tuple(weights))
+
+
+def _has_sizes(key: Key) -> bool:
+    return any(isinstance(each, int) for each in key)
 
 
 def _is_weight(argument: Any) -> bool:

@@ -54,17 +54,19 @@ def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> GraphP
     operation depends on other sizes, or none within those parts reads a weight.
     """
     graph = _without_unused_sizes(module.graph)
+    _numbers_first(graph)
     nodes = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
     sizes = {node: _sizes(node) for node in nodes}
     reading = {node for node in nodes if any(n.name in weights for n in node.all_input_nodes)}
     known = set() if fixed else set().union(*(sizes[node] for node in reading))
-    others = [node for node in nodes if not sizes[node] <= known]
+    others = [node for node in nodes if not sizes[node] <= known or _is_float(node)]
     compiled: set[fx.Node] = set()
     for other, run in groupby(nodes, {*others}.__contains__):
         several = {*run}
         if several & reading and not other:
             compiled |= several
-    if not compiled or not others:
+    varying = [node for node in others if not _is_float(node)]
+    if not compiled or not varying:
         return None
     numbers: dict[fx.Node, int] = {}
     names = []
@@ -75,7 +77,7 @@ def cut(module: fx.GraphModule, weights: Collection[str], fixed: bool) -> GraphP
     copied = fx.GraphModule(module, graph)
     whole = split_module(copied, module, numbers.__getitem__, keep_original_order=True)
     parts: Any = tuple(whole.get_submodule(name) for name in names)
-    operations = (str(getattr(node.target, "__name__", node.target)) for node in others)
+    operations = (str(getattr(node.target, "__name__", node.target)) for node in varying)
     return GraphParts(whole, parts, tuple(dict.fromkeys(operations)))
 
 
@@ -154,12 +156,31 @@ def _results(part: fx.GraphModule) -> list[Any]:
 
 def _sizes(node: fx.Node) -> set[Any]:
     """The sizes that change, by their symbols, of what a node reads and makes."""
-    return _symbols([each.meta.get("example_value") for each in (node, *node.all_input_nodes)])
+    every = (node, *node.all_input_nodes)
+    return _symbols([each.meta.get("example_value") for each in every if not _is_float(each)])
+
+
+def _is_float(node: fx.Node) -> bool:
+    """Whether a node is a number that may change, and no size."""
+    return isinstance(node.meta.get("example_value"), torch.SymFloat)
+
+
+def _numbers_first(graph: fx.Graph) -> None:
+    """Let what is computed of such numbers alone come before all else, so that it cuts no part."""
+    first = {*graph.find_nodes(op="placeholder")}
+    place = next(node for node in graph.nodes if node not in first)
+    for node in [each for each in graph.nodes if _is_float(each) and each.op != "placeholder"]:
+        if first.issuperset(node.all_input_nodes):
+            first.add(node)
+            if node is place:
+                place = node.next
+            else:
+                place.prepend(node)
 
 
 def _symbols(values: Any) -> set[Any]:
     """The symbols in the sizes of tensors, and in numbers, among any values."""
-    symbolic = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+    symbolic = (torch.Tensor, torch.SymInt, torch.SymBool)
     given = [each for each in tree_leaves(values) if isinstance(each, symbolic)]
     return {symbol for each in given for symbol in free_symbols(each)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _APART = (
     "addcdiv", "addcmul", "addr", "affine_grid_generator", "aminmax", "arccos", "arccosh",
@@ -52,25 +53,45 @@ _TABLE = {
 }
 
 
-def traced(module: fx.GraphModule, arguments: Sequence[Any]) -> fx.GraphModule:
+def traced(
+    module: fx.GraphModule, arguments: Sequence[Any], free: Collection[int] = frozenset()
+) -> fx.GraphModule:
     """The ATen operations that a graph does for arguments of these shapes.
 
-    Its placeholders are the tensors among the arguments, in order. Composed operations, such as
-    attention, stay whole: what is traced is before torch's dispatcher takes them apart; after it if
-    the graph uses torch.vmap. Nothing is computed: the tensors have no elements.
+    Its placeholders are the tensors among the arguments, in order, and then the numbers among them
+    that are free, whose values are not known. Composed operations, such as attention, stay whole:
+    what is traced is before torch's dispatcher takes them apart; after it if the graph uses
+    torch.vmap. Nothing is computed: the tensors have no elements.
     """
-    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    nodes = module.graph.nodes if isinstance(module, fx.GraphModule) else ()
+    items = any(node.target == "item" for node in nodes)
+    symbols = ShapeEnv(allow_dynamic_output_shape_ops=False) if free or items else None
+    fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols, static_shapes=True)
 
-    def run(*tensors: Any) -> Any:
-        given = iter(tensors)
-        return module(*(next(given) if isinstance(a, torch.Tensor) else a for a in arguments))
+    def run(*given: Any) -> Any:
+        tensors, numbers = iter(given[: len(given) - len(free)]), iter(given[-len(free) :])
+        return module(
+            *(
+                next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
+                for n, a in enumerate(arguments)
+            )
+        )
 
     with torch._guards.tracing(None), torch.no_grad(), fake:
-        fresh = [
+        fresh: list[Any] = [
             torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
             for a in arguments
             if isinstance(a, torch.Tensor)
         ]
+        if symbols is not None:
+            for n in sorted(free):
+                is_float = isinstance(arguments[n], float)
+                fresh.append(
+                    symbols.create_unbacked_symfloat()
+                    if is_float
+                    else symbols.create_unbacked_symint()
+                )
+            symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
         if any(map(_is_batched, trace.graph.nodes)):
