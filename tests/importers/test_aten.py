@@ -188,6 +188,16 @@ def test_a_number_is_not_rounded_to_bf16() -> None:
     np.testing.assert_allclose(value, x.double().numpy() * 0.3, 1e-7)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_number_is_compared_as_the_dtype_rounds_it(dtype: Any) -> None:
+    """Of these, 0.1 and 0.3 are rounded to other numbers, to which they are then equal."""
+    x = torch.tensor([0.1, 0.3, 0.5]).to(dtype)
+    program = lambda x: (x > 0.1, x == 0.3, x <= 0.3, x < 0.1)  # noqa: E731
+    values = evaluate(imported(program, x).graph, [aten.array_of(x)])
+    for value, expected in zip(values, program(x), strict=True):
+        assert np.array_equal(value, expected.numpy())
+
+
 PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
     "matmul": lambda x, y: x @ y,
     "linear": lambda x, y: functional.linear(x, y),

@@ -167,15 +167,20 @@ Handler: TypeAlias = Callable[[AtenCall], Result]
 
 
 def promoted(call: AtenCall, *operands: Any) -> list[Node | float]:
-    """Operands in the dtype that torch compares or combines them in."""
+    """Operands in the dtype that torch compares or combines them in; it rounds numbers to it."""
     given = [each if isinstance(each, Node) else None for each in operands]
     kinds = [
         each if node is None else torch.empty((1,) * min(node.type.rank, 1), dtype=_torch(node))
         for each, node in zip(operands, given, strict=True)
     ]
     dtype = DTYPES[torch.result_type(*kinds)]
+    narrow = dtype.kind not in "iub" and dtype.itemsize < 4
     return [
-        each if node is None else call.build.cast(node, dtype)
+        call.build.cast(node, dtype)
+        if node is not None
+        else float(np.array(each, dtype))
+        if narrow
+        else each
         for each, node in zip(operands, given, strict=True)
     ]
 
