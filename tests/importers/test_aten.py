@@ -191,8 +191,11 @@ def test_a_number_is_not_rounded_to_bf16() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_number_is_compared_as_the_dtype_rounds_it(dtype: Any) -> None:
     """Of these, 0.1 and 0.3 are rounded to other numbers, to which they are then equal."""
+
+    def program(x: Any) -> Any:
+        return x > 0.1, x == 0.3, x <= 0.3, x < 0.1
+
     x = torch.tensor([0.1, 0.3, 0.5]).to(dtype)
-    program = lambda x: (x > 0.1, x == 0.3, x <= 0.3, x < 0.1)  # noqa: E731
     values = evaluate(imported(program, x).graph, [aten.array_of(x)])
     for value, expected in zip(values, program(x), strict=True):
         assert np.array_equal(value, expected.numpy())

@@ -46,7 +46,7 @@ from morello.search.sample import Walker, sampling_graph
 from morello.search.session import Session
 from morello.search.structure import Structure
 
-EXPRESSION = "f32[4,8] @ f32[8,16]"
+EXPRESSION = "f32[4,8] @ f32[8,32]"
 FEW = 4
 """Programs in a batch of the tests."""
 
@@ -395,7 +395,7 @@ def test_an_interrupt_keeps_what_was_found(
 ) -> None:  # fmt: skip
     stand_in(monkeypatch, faster, interrupted=True)
     path = tmp_path / "tuned.db"
-    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--db", str(path), "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,32]", "m=4,5", "--db", str(path), "--json"]) == 130
     (goal,) = json.loads(capsys.readouterr().out)["goals"]
     assert goal["interrupted"] and goal["programs"] == 2
     assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
@@ -412,10 +412,10 @@ def test_an_interrupt_keeps_what_was_found_of_other_members(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tune_command, "tune", steps)
-    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,32]", "m=4,5", "--json"]) == 130
     (goal,) = json.loads(capsys.readouterr().out)["goals"]
     assert not goal["interrupted"] and goal["programs"] == 2
-    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,32]", "m=4,5", "--json"]) == 130
     assert capsys.readouterr().out == ""
 
 
