@@ -74,7 +74,7 @@ def models(page: str) -> str:
     table = figures(page, "Whole models")
     ratios = {_DOOR.sub("", name): row["times as fast"] for name, row in table.items()}
     rows = {name: [Bar(ratio, f"{ratio:.2f}")] for name, ratio in ratios.items()}
-    title = "Time of the fastest other program over that of Morello: one thread of a Xeon with AMX"
+    title = "Time of the fastest other program over that of Morello: one thread of a Zen 5"
     return bars(title, rows, max(ratios.values()), limit=(1.0, ""))
 
 
