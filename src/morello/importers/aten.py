@@ -35,7 +35,7 @@ from morello.importers.aten_fused import FUSED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
-from morello.importers.aten_numbers import is_number, number_type, takes_numbers
+from morello.importers.aten_numbers import gives_number, number_type, takes_numbers
 from morello.importers.aten_recurrent import RECURRENT
 from morello.importers.aten_resizing import RESIZING
 from morello.importers.aten_trace import (
@@ -187,9 +187,9 @@ class _Importer:
         return self._called(node)
 
     def _input(self, node: fx.Node) -> Any:
-        value = node.meta.get("val")
-        if is_number(value):
+        if gives_number(node):
             return self._number(node)
+        value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return value
         given = self._new_input(node, type_of(value))
@@ -248,7 +248,7 @@ class _Importer:
         if name in _WITHOUT_RESULT:
             return None
         if not isinstance(target, torch._ops.OpOverload):
-            if is_number(node.meta.get("val")):
+            if gives_number(node):
                 return self._number(node)
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
         if name in ("_local_scalar_dense", "item"):
@@ -277,9 +277,7 @@ class _Importer:
     def _item(self, node: fx.Node) -> Node:
         """The element of a tensor as a number; raises `GraphError` if not all read it as such."""
         numbers = {node}
-        if not is_number(node.meta.get("val")) or not all(
-            takes_numbers(user, numbers) for user in node.users
-        ):
+        if not gives_number(node) or not all(takes_numbers(user, numbers) for user in node.users):
             raise GraphError("the number of an element is more than an operand.")
         element = self._build.reshape(self._values[node.args[0]], ())
         return self._build.cast(element, number_type(node.meta["val"]).dtype)
@@ -329,7 +327,7 @@ class _Importer:
         try:
             if handler is None:
                 raise GraphError("graphs have no such operation.")
-            result = _computed(handler, call, any(map(_reads_number, node.all_input_nodes)))
+            result = _computed(handler, call, any(map(gives_number, node.all_input_nodes)))
         except GraphError as error:
             return self._foreign(TorchCall(node, written_by(node) is not None), call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
@@ -489,10 +487,6 @@ class _Importer:
 def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
     """The results of a call as torch gives them: one tensor, or several."""
     return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
-
-
-def _reads_number(node: fx.Node) -> bool:
-    return is_number(node.meta.get("val"))
 
 
 def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:

@@ -174,15 +174,16 @@ def promoted(call: AtenCall, *operands: Any) -> list[Node | float]:
         for each, node in zip(operands, given, strict=True)
     ]
     dtype = DTYPES[torch.result_type(*kinds)]
-    narrow = dtype.kind not in "iub" and dtype.itemsize < 4
     return [
-        call.build.cast(node, dtype)
-        if node is not None
-        else float(np.array(each, dtype))
-        if narrow
-        else each
+        _rounded(each, dtype) if node is None else call.build.cast(node, dtype)
         for each, node in zip(operands, given, strict=True)
     ]
+
+
+def _rounded(number: float, dtype: np.dtype[Any]) -> float:
+    """A number as floats of 16 bits have it; as it is for other dtypes."""
+    narrow = dtype.kind not in "iub" and dtype.itemsize < 4
+    return float(np.array(number, dtype)) if narrow else number
 
 
 def _torch(node: Node) -> torch.dtype:

@@ -32,8 +32,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def gives_number(node: fx.Node) -> bool:
+    """Whether a node of a trace has such a number as its value."""
+    return is_number(node.meta.get("val"))
+
+
 def number_type(value: Any) -> TensorType:
-    """What a number is as an input of a graph."""
+    """The type of a number as an input of a graph: f32 or i64, without dimensions."""
     return TensorType((), np.dtype(np.float32 if isinstance(value, torch.SymFloat) else np.int64))
 
 

@@ -12,7 +12,7 @@ from torch import fx
 from morello.base.errors import GraphError
 from morello.graph.graph import TensorType
 from morello.importers.aten_calls import type_of
-from morello.importers.aten_numbers import is_number
+from morello.importers.aten_numbers import gives_number
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TorchCall:
 
         def tensor(node: fx.Node) -> Any:
             value = given[node if node in given else origin(node)]
-            return value.item() if is_number(node.meta.get("val")) else value
+            return value.item() if gives_number(node) else value
 
         args = fx.node.map_arg(self.node.args, tensor)
         kwargs = fx.node.map_arg(self.node.kwargs, tensor)

@@ -155,7 +155,7 @@ class _Compiled:
     program: TorchProgram
     inputs: tuple[int, ...]
     numbers: Numbers
-    """What it takes after them."""
+    """Its scalar operands, which follow these arguments."""
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
     weights: tuple[_Weight, ...]

@@ -16,7 +16,7 @@ from torch.fx.experimental.symbolic_shapes import free_symbols
 
 from morello.base.errors import GraphError
 from morello.importers.aten_calls import TORCH_DTYPES
-from morello.importers.aten_numbers import is_number, number_type, takes_numbers
+from morello.importers.aten_numbers import gives_number, is_number, number_type, takes_numbers
 
 
 def plain_numbers(module: fx.GraphModule) -> tuple[fx.GraphModule, frozenset[int]]:
@@ -63,11 +63,10 @@ def unfit(trace: fx.GraphModule) -> set[fx.Node]:
     sources: dict[fx.Node, set[fx.Node]] = {}
     bad: set[fx.Node] = set()
     for node in trace.graph.nodes:
-        value = node.meta.get("val")
         read = set().union(*(sources.get(each, ()) for each in node.all_input_nodes))
-        if node.op == "placeholder" and is_number(value):
+        if node.op == "placeholder" and gives_number(node):
             sources[node] = {node}
-        elif is_number(value) and not isinstance(node.target, torch._ops.OpOverload):
+        elif gives_number(node) and not isinstance(node.target, torch._ops.OpOverload):
             sources[node] = read
         elif read and not takes_numbers(node, sources):
             bad |= read
@@ -103,7 +102,7 @@ def numbers_of(trace: fx.GraphModule, places: Mapping[str, int], given: Collecti
     computed: list[fx.Node] = []
     for node in trace.graph.nodes:
         calls = node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload)
-        if calls and is_number(node.meta.get("val")):
+        if calls and gives_number(node):
             if not all(each in known or each in computed for each in node.all_input_nodes):
                 raise GraphError(f"{node.target} is of a number that the graph computes.")
             computed.append(node)

@@ -69,7 +69,8 @@ def traced(
     fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols, static_shapes=True)
 
     def run(*given: Any) -> Any:
-        tensors, numbers = iter(given[: len(given) - len(free)]), iter(given[-len(free) :])
+        count = len(given) - len(free)
+        tensors, numbers = iter(given[:count]), iter(given[count:])
         return module(
             *(
                 next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
@@ -85,12 +86,9 @@ def traced(
         ]
         if symbols is not None:
             for n in sorted(free):
-                is_float = isinstance(arguments[n], float)
-                fresh.append(
-                    symbols.create_unbacked_symfloat()
-                    if is_float
-                    else symbols.create_unbacked_symint()
-                )
+                real = isinstance(arguments[n], float)
+                make = symbols.create_unbacked_symfloat if real else symbols.create_unbacked_symint
+                fresh.append(make())
             symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
