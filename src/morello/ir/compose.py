@@ -80,23 +80,20 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     return producer(composition, tensor).result_dims
 
 
-def product_operands(operation: Operation) -> Iterator[tuple[Axis, ...]]:
-    """The axes of each operand of the sums of products in an operation."""
-    if operation.is_product:
-        yield from operation.axes
+def product_operands(operation: Operation) -> Iterator[frozenset[str]]:
+    """The dimensions of each operand of the sums of products in an operation."""
+    axes: list[tuple[Axis, ...]] = [*operation.axes] if operation.is_product else []
     for component in operation.components:
         if component.operation.is_product:
             for operand in range(len(component.operation.operands)):
-                yield tuple(map(axis, component.operand_dims(operand)))
+                axes.append(tuple(map(axis, component.operand_dims(operand))))
+    return (frozenset(name for each in several for name in each.names) for several in axes)
 
 
 @cache
 def batches_of(operation: Operation) -> tuple[str, ...]:
     """The dimensions of batches of products: all operands of all products have them."""
-    operands = [
-        {name for operand_axis in axes for name in operand_axis.names}
-        for axes in product_operands(operation)
-    ]
+    operands = [*product_operands(operation)]
     return tuple(d for d in operation.dims if operands and all(d in names for names in operands))
 
 

@@ -54,8 +54,7 @@ def rules(
     for dim in operation.dims:
         groups += _loops(kind, dim, target, sizes)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
-    products = any(c.operation.is_product for c in operation.components)
-    if operation.components and (long or not products):
+    if operation.components and (long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
@@ -114,9 +113,8 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
 def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
     """Where there are several products, all matrices of which have `LARGE_MATRIX` elements."""
     large: Bools = prod_columns([batch.size(dim) for dim in batches]) > 1
-    for axes in product_operands(batch.operation):
-        names = {name for operand_axis in axes for name in operand_axis.names}
-        matrix = [batch.size(dim) for dim in sorted(names.difference(batches))]
+    for dims in product_operands(batch.operation):
+        matrix = [batch.size(dim) for dim in sorted(dims.difference(batches))]
         large = large & (prod_columns(matrix) >= LARGE_MATRIX)
     return large
 

@@ -13,15 +13,18 @@ BUFFER = 4096
 """The most elements of b, of which columns are made beside each other in the nearest cache."""
 
 
-def rows_at_once(registers: int) -> int:
-    """The rows of a block: with 16 registers, two times four sums leave some for b."""
-    return 4 if registers >= 32 else 2
+def rows_at_once(width: int) -> int:
+    """The rows of a block, by the floats of a register.
+
+    Those of AVX2, with 8, are 16 registers: two times four sums leave some for b.
+    """
+    return 2 if width == 8 else 4
 
 
 def column_helpers(isa: str) -> dict[str, str]:
     """`few_columns`: c += a @ b for rows of a without gaps and up to `MOST_COLUMNS` columns."""
     w = full_width(isa, "f32")
-    rows = rows_at_once(16 if isa == "avx2" else 32)
+    rows = rows_at_once(w)
     kind = f"f32x{w}"
     helpers = vector_helpers(isa, "f32", w) | vector_types("f32", 4) | _totals(w)
     arguments = "const float *a, long a_m, const float *b, long b_n, float *c, long c_m, long c_n"
@@ -78,7 +81,7 @@ def _step(kind: str, load: str, part: str) -> str:
 
 
 def _rest(kind: str, w: int) -> str:
-    """What fills no register: loaded in part, or summed in the first lane."""
+    """C for the remainder of k: a masked load, or scalar multiply-adds in the first lane."""
     if w == 16:
         return f"  if (i < k) {{\n{_step(kind, 'load_part', ', k - i')}\n  }}"
     return """\

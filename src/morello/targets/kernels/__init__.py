@@ -138,8 +138,7 @@ def standard_kernels(
         if scalar is F32:
             dtypes = (scalar, row, total)
             kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
-    rows = rows_at_once(32 if masks or widest < 32 else 16)
-    kernels.append(few_columns(width, rows, masks, l2_bytes))
+    kernels.append(few_columns(width, rows_at_once(width), masks, l2_bytes))
     kernels += _streamed_dots(widest // 2, features, bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
