@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from morello.base.errors import TargetError, quoted
@@ -20,6 +21,12 @@ from morello.targets.target import GROUPS, TRANSFERS, Group, LeafKernel, Level, 
 FORK = "fork"
 START = "start"
 WAIT = "wait"
+
+FEW_OPERATIONS = 50
+"""With so many operations for each element, or fewer, a goal waits for memory.
+
+A core computes as many vectors in the time in which memory sends one.
+"""
 
 FOLLOWS: Mapping[str, Group] = {
     "row_sums_ahead": "row_sums",
@@ -66,12 +73,16 @@ def on_cores(goal: Spec, machine: Target, cores: int = 1) -> tuple[Spec, Target]
 
 
 def with_streaming_costs(target: Target, goal: Spec) -> Target:
-    """The target with its `streaming` costs, if the goal's operands may exceed the last cache.
+    """The target with its `streaming` costs, if the goal takes as long as memory does.
 
-    Half of that cache is not counted on, as others evict data from it between calls.
+    Its operands may exceed the last cache, half of which is not counted on, as others evict data
+    from it between calls, and it does little with each element.
     """
     lines = goal.bytes // LINE_BYTES
     if not (target.streaming and target.last_cache) or lines <= target.last_cache // 2:
+        return target
+    elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
+    if goal.flops > FEW_OPERATIONS * elements:
         return target
     own = coefficients(target)
     changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}

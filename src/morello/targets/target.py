@@ -27,11 +27,6 @@ Group = Literal[
 
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-HIDDEN = 0.5
-"""The part of a transfer from memory that a tile of sums hides.
-
-It may hide nearly all of it; but a second transfer is no cheaper than one without a tile.
-"""
 TILE_WIDTH = 2
 """The registers in each row of a tile of sums."""
 
@@ -152,8 +147,9 @@ class Target:
     takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
     reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
     them takes `accumulator_start` cycles, however long the reduction is. The first TLB holds
-    `pages`, if that is known; each line of rows on more pages that a loop returns to costs the
-    share `returning` of the start of a run.
+    `pages`, if that is known. A single tile of sums hides the share `hidden` of each transfer from
+    memory whose rows are on few of them; each line of rows on more pages that a loop returns to
+    costs the share `returning` of the start of a run.
     `rows` are those of the register tile that fills the registers, with two accumulators in each
     row; 0 if none but powers of two and three times them are to be tried. `machine` names the
     microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
@@ -182,6 +178,7 @@ class Target:
     accumulator_stall: float = 0.0
     accumulator_start: float = 0.0
     pages: int = 0
+    hidden: float = 0.5
     returning: float = 0.0
     rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)
@@ -301,15 +298,15 @@ class Target:
     def _waited_for(self, batch: Batch, operand: int) -> Column:
         """The factor on transfers from memory of an input of a sum of products, by row.
 
-        It is 1 unless each line is used by a single tile of sums: code prefetches for those. But if
-        the rows of one sum are on more pages than the first TLB keeps beside those of others, a
-        tile waits for the address of each line as long as for the line.
+        It is 1 unless each line is used by a single tile of sums: code prefetches for those, which
+        hides a part of it. But if the rows of one sum are on more pages than the first TLB keeps
+        beside those of others, a tile waits for the address of each line as long as for the line.
         """
         uses = batch.uses(operand)
         in_one_tile = TILE_WIDTH * uses > self.in_flight
         in_one_tile &= uses < self.levels[self.registers].capacity
         apart = 2 * batch.pages_of_terms(operand) > self.pages
-        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -HIDDEN)
+        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -self.hidden)
         return factor
 
     @cached_property

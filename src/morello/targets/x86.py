@@ -200,7 +200,7 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     costs = published(machine, widest)
     own = replace(
         target, machine=machine.name, in_flight=in_flight(machine, widest),
-        pages=machine.pages, returning=machine.returning,
+        pages=machine.pages, hidden=machine.hidden, returning=machine.returning,
     )  # fmt: skip
     if machine.target == target.name:
         costs |= machine.measured

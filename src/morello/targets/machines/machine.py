@@ -25,8 +25,11 @@ class Machine:
     `l2_bytes` a cycle from L2, and `l3_bytes` from behind L2 with a latency of `l3_latency`
     cycles. The division of a register of that width takes `division` cycles, and sums of products
     of packed bf16, where there are any, `bf16_product` times as long as a multiply-add. Its
-    first TLB holds `pages` of 4 KiB, and one core can fill `l3_kib` of the last cache. To return
-    to rows of an output on more pages takes the share `returning` of the start of a run a line.
+    first TLB holds `pages` of 4 KiB, and one core can fill `l3_kib` of the last cache. A tile of
+    sums hides the share `hidden` of the transfer of its rows from memory, if these are on few
+    pages: nearly all of it where prefetches reach lines on other pages in time, but a second
+    transfer is no cheaper than one without a tile. To return to rows of an output on more pages
+    takes the share `returning` of the start of a run a line.
 
     `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
     the last machine of its vendor whose `features` it has.
@@ -55,6 +58,7 @@ class Machine:
     division: float
     bf16_product: float = 1.0
     pages: int = 64
+    hidden: float = 0.5
     returning: float = 0.25
     l3_kib: int = 32 << 10
     source: Literal["measured", "published"] = "published"
