@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
 from morello.learn.collect import name_of
 from morello.learn.corpus import MeasuredSpec, write
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
@@ -51,8 +52,9 @@ class Recording:
 
     @property
     def target(self) -> Target:
-        """The target of the machine, with the current costs of its kind."""
-        return recorded(self.machine.name, self.caches)
+        """The target of the machine, with the current costs of its kind, and its last cache."""
+        last = self.machine.l3_kib * 1024 // LINE_BYTES
+        return replace(recorded(self.machine.name, self.caches), last_cache=last)
 
 
 @dataclass(frozen=True)

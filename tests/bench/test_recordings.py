@@ -20,8 +20,9 @@ STRIDE = 2
 
 MOST = {
     "sapphire-rapids": (0.043, 0.0109, 2, 1),
-    "zen3": (0.043, 0.0063, 2, 104),
-    "zen5": (0.044, 0.0073, 3, 57),
+    "zen3": (0.041, 0.0063, 2, 104),
+    "zen4": (0.049, 0.0063, 4, 1),
+    "zen5": (0.049, 0.0073, 3, 57),
 }
 """By recording: how much slower than the fastest the first choices are in the mean, and the
 fastest of the first five, at most; of how many Specs the first is slower by 12 %; and how many
