@@ -22,7 +22,7 @@ MOST = {
     "sapphire-rapids": (0.043, 0.0109, 2, 1),
     "zen3": (0.041, 0.0063, 2, 104),
     "zen4": (0.049, 0.0063, 4, 1),
-    "zen5": (0.049, 0.0073, 3, 57),
+    "zen5": (0.049, 0.0074, 3, 57),
 }
 """By recording: how much slower than the fastest the first choices are in the mean, and the
 fastest of the first five, at most; of how many Specs the first is slower by 12 %; and how many
@@ -62,7 +62,7 @@ def test_costs_that_are_wrong_choose_badly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, recording = recorded
-    few = [one for one in recording.specs if one.expression.startswith(("f32[128,1", "f32[256,2"))]
+    few = [one for one in recording.specs if one.expression.startswith(("f32[128,", "f32[256,2"))]
     honest = sum(choices[one.expression].first for one in few)
     known = costs.coefficients(recording.target)
     inverse = {name: 1 / cost if cost else 0.0 for name, cost in known.items()}
