@@ -367,6 +367,7 @@ OPERATORS = {
     "rms norm": (RmsNorm(1e-3), X, given(5)),
     "attention": (Attention(0.5), *HEADS),
     "causal": (Attention(0.5, True), *HEADS, given(6, 6)),
+    "capped": (Attention(0.5, cap=0.3), *HEADS),
 }
 
 

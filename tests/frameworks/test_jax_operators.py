@@ -54,6 +54,7 @@ NODES: list[tuple[Operator, tuple[Node, ...]]] = [
     (ArgReduce("min", 0, I32, True), (X,)),
     (Attention(0.25), HEADS),
     (Attention(0.25, causal=True), HEADS[:3]),
+    (Attention(0.25, cap=0.5), HEADS),
     (Broadcast((3, 4, 6)), (X,)),
     (Cast(I32), (X,)),
     (Concat(1), (X, Y)),

@@ -220,7 +220,8 @@ def _attention(draw: st.DrawFn, x: Node, y: Node) -> Node:
         raise GraphError("no matrix")
     x = _floats(x)
     if draw(st.booleans()):
-        return apply(Attention(0.5, draw(st.booleans())), x, x, x)
+        cap = draw(st.sampled_from([None, 0.3]))
+        return apply(Attention(0.5, draw(st.booleans()), cap), x, x, x)
     # as its parts, so that the pattern is there
     last = x.type.rank - 1
     batch = tuple((d, d) for d in range(last - 1))

@@ -76,6 +76,26 @@ def test_the_scale_may_be_anywhere(place: str) -> None:
     assert (result.operator, result.inputs) == (Attention(0.25), (q, k, v))
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_may_have_a_cap(masked: bool) -> None:
+    q, k, v = qkv()
+    inside = f("divide", f("multiply", scores(q, k), 0.25), 50.0)
+    capped = f("multiply", f("tanh", inside), 50.0)
+    mask = [given(2, 1, 1, 7)] if masked else []
+    for each in mask:
+        capped = f("add", capped, apply(Broadcast((2, 3, 5, 7)), each))
+    result = after(weighted(softmax(capped, 3), v))
+    assert (result.operator, result.inputs) == (Attention(0.25, cap=50.0), (q, k, v, *mask))
+
+
+def test_what_is_capped_twice_or_after_the_mask_is_left() -> None:
+    q, k, v = qkv()
+    twice = f("tanh", f("tanh", scores(q, k)))
+    late = f("tanh", f("add", scores(q, k), given(5, 7)))
+    for each in twice, late:
+        assert "attention" not in names(after(weighted(softmax(each, 3), v)))
+
+
 def test_a_mask_is_added() -> None:
     q, k, v = qkv()
     mask = given(2, 1, 1, 7)

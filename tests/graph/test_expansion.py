@@ -28,15 +28,15 @@ from morello.graph.rewriting import rewritten
 F32 = np.dtype(np.float32)
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal, cap", [(False, None), (True, None), (True, 0.25)])
 @pytest.mark.parametrize("mask", [None, (5, 9), (1, 1, 5, 9), (2, 1, 5, 9), (1, 6, 5, 9)])
 @pytest.mark.parametrize("shared", [6, 3, 1])
 def test_attention_keeps_its_values(
-    causal: bool, mask: tuple[int, ...] | None, shared: int
+    causal: bool, cap: float | None, mask: tuple[int, ...] | None, shared: int
 ) -> None:
     shapes = [(2, 6, 5, 4), (2, shared, 9, 4), (2, shared, 9, 3), *([mask] if mask else [])]
     inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
-    graph = Graph(inputs, (apply(Attention(0.5, causal), *inputs),))
+    graph = Graph(inputs, (apply(Attention(0.5, causal, cap), *inputs),))
     expanded = rewritten(graph, EXPANSIONS)
     assert not any(
         isinstance(node.operator, Attention)

@@ -199,6 +199,8 @@ def _attention(operator: Attention, node: Node, q: Any, k: Any, v: Any, *masks: 
         times = q.shape[-3] // k.shape[-3]
         k, v = jnp.repeat(k, times, -3), jnp.repeat(v, times, -3)
     scores = _wide(q) @ jnp.swapaxes(_wide(k), -1, -2) * operator.scale
+    if operator.cap:
+        scores = operator.cap * jnp.tanh(scores / operator.cap)
     for mask in masks:
         scores = scores + mask
     if operator.causal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,21 @@ def masked_score(dtype: np.dtype[Any]) -> float:
 
 
 def attended(
-    build: GraphBuilder, q: Node, k: Node, v: Node, mask: Node | None, scale: float
+    build: GraphBuilder,
+    q: Node,
+    k: Node,
+    v: Node,
+    mask: Node | None,
+    scale: float,
+    cap: float | None = None,
 ) -> Node:
     """softmax(q k^T * scale + mask) v, as `Attention` has it; a row that sees nothing is 0.
 
     A mask of bool says what is seen, and one of numbers is added.
     """
+    plain = Attention(scale, cap=cap)
     if mask is None:
-        return build.apply(Attention(scale), q, k, v)
+        return build.apply(plain, q, k, v)
     m, n = q.shape[-2], k.shape[-2]
     lowest = masked_score(q.dtype)
     if mask.dtype == bool:
@@ -36,12 +44,12 @@ def attended(
         shown = mask.operator.array > lowest
         if not mask.operator.array[shown].any():
             if shown.all():
-                return build.apply(Attention(scale), q, k, v)
+                return build.apply(plain, q, k, v)
             if m <= n == shown.shape[-1] and (shown == np.tri(m, n, n - m, dtype=bool)).all():
-                return build.apply(Attention(scale, causal=True), q, k, v)
+                return build.apply(replace(plain, causal=True), q, k, v)
         if shown.any(-1).all():
-            return build.apply(Attention(scale), q, k, v, mask)
-    result = build.apply(Attention(scale), q, k, v, mask)
+            return build.apply(plain, q, k, v, mask)
+    result = build.apply(plain, q, k, v, mask)
     highest = build.apply(Reduce("max", (mask.type.rank - 1,), True), mask)
     seen = build.cast(build.map("greater", highest, lowest), q.dtype)
     return build.apply(Map("multiply"), result, seen)

@@ -334,7 +334,10 @@ class NodeWriter:
             raise GraphError(f"ONNX has no operator for {operator} of heads that are shared.")
         turned = self._turned(inputs[1], [*range(rank - 2), rank - 1, rank - 2])
         scores = self.add("MatMul", inputs[0], turned)
-        scores = self.add("Mul", scores, self._number(operator.scale, q))
+        cap = operator.cap
+        scores = self.add("Mul", scores, self._number(operator.scale / (cap or 1), q))
+        if cap:
+            scores = self.add("Mul", self.add("Tanh", scores), self._number(cap, q))
         for name in inputs[3:]:
             scores = self.add("Add", scores, name)
         if operator.causal:

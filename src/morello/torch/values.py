@@ -90,7 +90,7 @@ def computing(node: Node) -> Callable[..., torch.Tensor]:
             return _dot(operator, node)
         case Conv() if operator.before == operator.after and len(operator.strides) < 4:
             return _conv(operator)
-        case Attention():
+        case Attention() if operator.cap is None:
             return _attention(operator)
     return _by_numpy(node)
 

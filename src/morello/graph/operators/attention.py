@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
+from morello.frontends.functions import FUNCTIONS
 from morello.frontends.maps import add, multiply
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
@@ -20,11 +21,13 @@ class Attention(Operator):
 
     The mask, which is added, is the fourth input, if there is one. A `causal` one lets row i see
     the columns up to i + n - m. If q has a multiple of the heads (dimension -3) of k and v, then
-    each of these serves as many neighbouring heads of q.
+    each of these serves as many neighbouring heads of q. Scores x with a `cap` c are
+    c * tanh(x / c) before the mask is added.
     """
 
     scale: float
     causal: bool = False
+    cap: float | None = None
 
     heavy = True
     is_product = True
@@ -42,6 +45,8 @@ class Attention(Operator):
             times = q.shape[-3] // k.shape[-3]
             k, v = np.repeat(k, times, -3), np.repeat(v, times, -3)
         scores = q @ np.swapaxes(k, -1, -2) * self.scale
+        if self.cap:
+            scores = self.cap * np.tanh(scores / self.cap)
         for mask in masks:
             scores = scores + mask
         if self.causal:
@@ -59,7 +64,10 @@ class Attention(Operator):
             raise SpecError("the heads of q are not those of k and v", "compute it elsewhere")
         batch = tuple((d, d) for d in range(q.rank - 2))
         last = q.rank - 1
-        scores = multiply(Dot(batch, ((last, last),)).value(q, k), self.scale)
+        product = Dot(batch, ((last, last),)).value(q, k)
+        scores = multiply(product, self.scale / (self.cap or 1))
+        if self.cap:
+            scores = multiply(FUNCTIONS["tanh"](scores), self.cap)
         for mask in masks:
             scores = add(scores, mask)
         weights = Softmax(last).value(scores)

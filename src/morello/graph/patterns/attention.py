@@ -38,11 +38,12 @@ _HIDDEN = -1e9
 
 @dataclass(frozen=True)
 class _Scores:
-    """dot(q, k) * scale + mask, and which dimension of the scores each of the product's is."""
+    """dot(q, k) * scale, with a cap, + mask, and which dimension each of the product's is."""
 
     product: Node
     labels: tuple[int, ...]
     scale: float = 1.0
+    cap: float | None = None
     mask: Node | None = None
     causal: tuple[int, int] | None = None
 
@@ -57,8 +58,8 @@ class _Scores:
 def attention(node: Node) -> Node | None:
     """dot(softmax(dot(q, k) * scale + mask), v) -> attention(q, k, v, mask).
 
-    The dimensions may be in any order, and q may have several rows' dimensions, as those of its
-    heads that share one of k and v.
+    So too with c * tanh(dot(q, k) * scale / c) as scores. The dimensions may be in any order, and
+    q may have several rows' dimensions, as those of its heads that share one of k and v.
     """
     for side in range(2):
         weights = before_casts(node.inputs[side])
@@ -73,13 +74,14 @@ def _scores(node: Node) -> _Scores | None:
     """The product, scale and mask that a node is computed from; None if it is something else."""
     labels = tuple(range(node.type.rank))
     scale, mask = 1.0, None
+    cap: float | None = None
     causal: tuple[int, int] | None = None
     while True:
         operator = node.operator
         if isinstance(operator, Dot):
             if len(operator.contracted) != 1:
                 return None
-            return _Scores(node, labels, scale, mask, causal)
+            return _Scores(node, labels, scale * (cap or 1), cap, mask, causal)
         if isinstance(operator, Cast) and is_float(node.inputs[0].dtype):
             (node,) = node.inputs
         elif isinstance(operator, Transpose):
@@ -89,7 +91,10 @@ def _scores(node: Node) -> _Scores | None:
         elif is_map(node, "multiply", "divide") and (factor := number(node.inputs[1])):
             scale = scale * factor if is_map(node, "multiply") else scale / factor
             (node, _) = node.inputs
-        elif scale == 1 and mask is None and causal is None and labels == tuple(sorted(labels)):
+        elif is_map(node, "tanh") and cap is None:
+            cap, scale = scale, 1.0
+            (node,) = node.inputs
+        elif (scale, cap, mask, causal, labels) == (1, None, None, None, tuple(sorted(labels))):
             scored, hidden = _unmasked(node)
             if scored is None or scored.shape != node.shape:
                 return None
@@ -136,9 +141,11 @@ def _hidden(dtype: np.dtype[np.generic]) -> float:
 
 
 def _is_scaled_dot(node: Node) -> bool:
-    """Whether a node is a product, whatever the scale, casts and order of dimensions."""
-    while isinstance(node.operator, Cast | Transpose) or (
-        is_map(node, "multiply", "divide") and number(node.inputs[1]) is not None
+    """Whether a node is a product, whatever the scale, cap, casts and order of dimensions."""
+    while (
+        isinstance(node.operator, Cast | Transpose)
+        or is_map(node, "tanh")
+        or (is_map(node, "multiply", "divide") and number(node.inputs[1]) is not None)
     ):
         node = node.inputs[0]
     return isinstance(node.operator, Dot)
@@ -212,7 +219,8 @@ def _attention(node: Node, side: int, axis: int, scores: _Scores) -> Node | None
     inputs = [in_dtype(each, dtype) for each in (q, k, v)]
     if mask is not None:
         inputs.append(mask)
-    seen = apply(Attention(scores.scale, scores.causal is not None), *inputs)
+    operator = Attention(scores.scale, scores.causal is not None, scores.cap)
+    seen = apply(operator, *inputs)
     seen = reshaped(in_dtype(seen, node.dtype), tuple(sizes[label] for label in (*ordered, -2)))
     return _ordered(seen, [*ordered, -2], result)
 

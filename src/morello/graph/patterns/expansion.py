@@ -53,7 +53,7 @@ def causal_mask(node: Node) -> Node | None:
     # half of the lowest number, so that scores can be added to it
     triangle = constant(np.where(seen, 0, lowest(q.dtype) / 2), q.dtype)
     mask = mapped("add", masks[0], triangle) if masks else triangle
-    return apply(Attention(attention.scale), q, k, v, mask)
+    return apply(replace(attention, causal=False), q, k, v, mask)
 
 
 def grouped_heads(node: Node) -> Node | None:
@@ -69,7 +69,10 @@ def grouped_heads(node: Node) -> Node | None:
     batch = tuple((d, d) for d in range(len(outer) + 1))
     last = grouped.type.rank - 1
     scores = apply(Dot(batch, ((last, k.type.rank - 1),)), grouped, k)
-    scores = mapped("multiply", scores, constant(attention.scale, q.dtype))
+    cap = attention.cap
+    scores = mapped("multiply", scores, constant(attention.scale / (cap or 1), q.dtype))
+    if cap:
+        scores = mapped("multiply", mapped("tanh", scores), constant(cap, q.dtype))
     for mask in masks:
         scores = mapped("add", scores, _for_groups(mask, shared))
     weights = apply(Softmax(last), scores)
