@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial, reduce
 
 import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Pad, Transpose, Where
+from morello.graph.operators import Concat, Constant, Pad, Transpose, Where
 from morello.importers.attending import attended, masked_score
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.call import (
     BOOL,
     FLOAT32,
+    INT32,
     LeftError,
     OnnxCall,
+    along,
+    cast,
     constant,
+    function,
     known_dtype,
     number,
     one_type,
@@ -32,8 +37,6 @@ def attention(call: OnnxCall) -> list[Node]:
     """The heads' results, and all keys and values: those before, and those of this call."""
     call.floating()
     call.only(0, 1, 2)
-    if call.get(6) is not None or call.attribute("softcap", 0.0):
-        raise LeftError("its sequences have lengths of their own, or its scores are capped")
     if known_dtype(call.attribute("softmax_precision", 1)) not in (FLOAT32, call[0].dtype):
         raise LeftError("its softmax has a dtype of its own")
     names = "q_num_heads", "kv_num_heads", "kv_num_heads"
@@ -48,8 +51,9 @@ def attention(call: OnnxCall) -> list[Node]:
     if 0 in (*q.shape, *k.shape, *v.shape):
         raise LeftError("it has no elements")
     scale = call.attribute("scale", 1 / math.sqrt(q.shape[3]))
-    mask = _mask(call, q, q.shape[2], k.shape[2], before)
-    result = attended(GraphBuilder(), q, k, v, mask, scale)
+    cap = call.attribute("softcap", 0.0) or None
+    mask = _mask(call, q, k.shape[2], before)
+    result = attended(GraphBuilder(), q, k, v, mask, scale, cap)
     return [together(result) if call[0].type.rank == 3 else result, k, v]
 
 
@@ -73,33 +77,56 @@ def together(x: Node) -> Node:
     return reshaped(op(Transpose((0, 2, 1, 3)), x), (batch, length, heads * size))
 
 
-def _mask(call: OnnxCall, q: Node, rows: int, columns: int, before: int) -> Node | None:
-    """The attention mask, added or of bool: the one given, within the band that attributes leave.
+def _mask(call: OnnxCall, q: Node, columns: int, before: int) -> Node | None:
+    """The attention mask, added or of bool: the one given, within what its attributes leave.
 
-    Row i is the token `before` + i. Columns that a mask is too short for are hidden.
+    Columns that a mask is too short for are hidden.
     """
-    seen = _band(call, rows, columns, before)
+    seen = _seen(call, q.shape[2], columns, before)
     mask = call.get(3)
     if mask is None:
-        return None if seen.all() else constant(seen)
+        return seen
     if mask.dtype not in (BOOL, q.dtype) or not mask.type.rank:
         raise LeftError(f"its mask is {mask.type}")
     hidden = number(0 if mask.dtype == BOOL else masked_score(q.dtype), mask)
     if 1 < mask.shape[-1] < columns:
         more: Sequence[int] = (*(0,) * (mask.type.rank - 1), columns - mask.shape[-1])
         mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, hidden)
-    return mask if seen.all() else op(Where(), constant(seen), mask, hidden)
+    return mask if seen is None else op(Where(), seen, mask, hidden)
 
 
-def _band(call: OnnxCall, rows: int, columns: int, before: int) -> np.ndarray:
-    """Which columns each row may see, by the attributes: [rows, columns]."""
-    ahead = np.arange(columns) - (np.arange(rows)[:, None] + before)
+def _seen(call: OnnxCall, rows: int, columns: int, before: int) -> Node | None:
+    """Which columns each row may see by the attributes, and by the lengths of the sequences.
+
+    Row i is the token `before` + i, or the last rows are the last tokens of each sequence.
+    """
     left, right = (call.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
-    seen = np.full((rows, columns), True)
     if call.attribute("is_causal", 0):
-        seen &= ahead <= 0
-    if left >= 0:
-        seen &= ahead >= -left
-    if right >= 0:
-        seen &= ahead <= right
-    return seen
+        right = 0
+    lengths = call.get(6)
+    if lengths is None:
+        return band(constant(np.arange(rows)[:, None] + before, INT32), columns, left, right)
+    lengths = along(cast(lengths, INT32), 0, 4)
+    places = function("add", lengths, constant(np.arange(rows)[:, None] - rows, INT32))
+    within = function("less", constant(np.arange(columns), INT32), lengths)
+    near = band(places, columns, left, right)
+    return within if near is None else function("logical_and", within, near)
+
+
+def band(places: Node, columns: int, left: int, right: int) -> Node | None:
+    """Which columns lie from `left` before the places of rows [..., rows, 1] to `right` after them.
+
+    A number below 0 is no limit; None if all columns are known to lie there.
+    """
+    every = constant(np.arange(columns), INT32)
+    sides = ("greater_equal", left, -left), ("less_equal", right, right)
+    limits = [
+        function(comparison, every, function("add", places, number(shift, places)))
+        for comparison, width, shift in sides
+        if width >= 0
+    ]
+    if not limits:
+        return None
+    seen = reduce(partial(function, "logical_and"), limits)
+    known = seen.operator
+    return None if isinstance(known, Constant) and known.array.all() else seen
