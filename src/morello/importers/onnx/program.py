@@ -23,6 +23,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     contributed,
     contributed_attention,
     elementwise,
+    grouped_query,
     movement,
     products,
     quantized,

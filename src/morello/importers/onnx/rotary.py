@@ -61,11 +61,18 @@ def _rotated(call: OnnxCall, x: Node, cos: Node, sin: Node) -> Node:
     turning = call.attribute("rotary_embedding_dim", 0) or size
     if turning != 2 * pairs or turning > size:
         raise GraphError(f"{call.type} of {turning} of {size} numbers with {cos.type}.")
+    interleaved = bool(call.attribute("interleaved", 0))
+    return reshaped(rotated(heads, cos, sin, axis, interleaved), x.shape)
+
+
+def rotated(heads: Node, cos: Node, sin: Node, axis: int, interleaved: bool) -> Node:
+    """Tensors of four dimensions whose heads lie along an axis, with their first pairs rotated."""
+    turning, size = 2 * cos.shape[-1], heads.shape[3]
     cos, sin = (_among(cache, axis) for cache in (cos, sin))
-    parts = _rotated_pairs(heads, cos, sin, bool(call.attribute("interleaved", 0)))
+    parts = _rotated_pairs(heads, cos, sin, interleaved)
     if turning < size:
         parts.append(between(heads, {3: (turning, size, 1)}))
-    return reshaped(parts[0] if len(parts) == 1 else op(Concat(3), *parts), x.shape)
+    return parts[0] if len(parts) == 1 else op(Concat(3), *parts)
 
 
 def _among(cache: Node, axis: int) -> Node:
