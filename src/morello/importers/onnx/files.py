@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import onnx
@@ -30,8 +30,8 @@ def read_model(path: str | os.PathLike[str]) -> ModelProto:
     for tensor in outside:
         _load(tensor, file.parent)
     try:
-        untyped = any(map(_is_untyped, _infos(model)))
-        onnx.checker.check_model(_typed(model) if untyped else model if outside else content)
+        odd = any(map(_is_untyped, _infos(model))) or any(map(_is_own, _nodes(model.graph)))
+        onnx.checker.check_model(_checkable(model) if odd else model if outside else content)
     except (onnx.checker.ValidationError, ValueError, RuntimeError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise GraphError(f"{file} is no valid ONNX model: {reason}.") from None
@@ -54,15 +54,35 @@ def _is_untyped(info: ValueInfoProto) -> bool:
     return not (kind.elem_type and kind.HasField("shape"))
 
 
-def _typed(model: ModelProto) -> ModelProto:
-    """A copy of a model for the checker, in which values without a type are some number."""
+def _is_own(node: NodeProto) -> bool:
+    """Whether a node is of an operator that only ONNX Runtime has, in the domain of ONNX's own."""
+    return node.op_type == "SimplifiedLayerNormalization" and not node.domain
+
+
+def _checkable(model: ModelProto) -> ModelProto:
+    """A copy of a model for the checker.
+
+    In it, values without a type are some number, and nodes that only ONNX Runtime has are in its
+    domain, of which the checker knows nothing.
+    """
     copy = ModelProto()
     copy.CopyFrom(model)
     for info in filter(_is_untyped, _infos(copy)):
         kind = info.type.tensor_type
         kind.elem_type = kind.elem_type or TensorProto.FLOAT
         kind.shape.SetInParent()
+    for node in filter(_is_own, _nodes(copy.graph)):
+        node.domain = "com.microsoft"
+    if all(each.domain != "com.microsoft" for each in copy.opset_import):
+        copy.opset_import.add(domain="com.microsoft", version=1)
     return copy
+
+
+def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph, and those of the graphs inside."""
+    yield from graph.node
+    for inner in inner_graphs(graph.node):
+        yield from _nodes(inner)
 
 
 def tensors(graph: GraphProto) -> Iterator[TensorProto]:
@@ -77,7 +97,7 @@ def tensors(graph: GraphProto) -> Iterator[TensorProto]:
         yield from tensors(inner)
 
 
-def inner_graphs(nodes: Iterator[NodeProto] | list[NodeProto]) -> Iterator[GraphProto]:
+def inner_graphs(nodes: Iterable[NodeProto]) -> Iterator[GraphProto]:
     """The graphs that are attributes of nodes: branches, and bodies of loops."""
     for node in nodes:
         for attribute in node.attribute:
