@@ -419,3 +419,40 @@ def test_models_that_onnx_runtime_optimized_are_whole_graphs(tmp_path: Path) -> 
     assert {"BiasGelu", "SkipLayerNormalization"} & kinds
     assert not import_model(optimized).left
     agrees(optimized)
+
+
+def test_norms_that_only_onnx_runtime_has_are_read_from_files(tmp_path: Path) -> None:
+    """Its builders of models write them into the domain of ONNX's own operators."""
+    model = parsed(
+        """agraph (float[2, 4, 8] x) => (float[2, 4, 8] y) {
+            y = SimplifiedLayerNormalization <axis = -1, epsilon = 0.001> (x, g)
+        }"""
+    )
+    gamma = np.random.default_rng(1).uniform(-1, 1, 8).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(gamma, "g"))
+    onnx.save(model, tmp_path / "model.onnx")
+    read = read_model(tmp_path / "model.onnx")
+    assert read == model
+    agrees(read)
+
+
+MIXTURE = """agraph (float[n, 8] x, float[4, 3] router) => (float[n, 8] z) <{value_info}> {{
+    y = com.microsoft.{kind} <k = 1> (x, router, first, , second)
+    z = Relu (y)
+}}"""
+
+
+@pytest.mark.parametrize(
+    "kind, value_info, known",
+    [("MoE", "", True), ("Unheard", "", False), ("Unheard", "float[n, 8] y", True)],
+)
+def test_what_follows_an_unknown_operator_is_ours(kind: str, value_info: str, known: bool) -> None:
+    """Its shape is what ONNX Runtime infers, or what the model says."""
+    body = MIXTURE.format(kind=kind, value_info=value_info)
+    model = parsed(body, extra=', "com.microsoft": 1')
+    for name, shape in {"first": (3, 8, 16), "second": (3, 16, 8)}.items():
+        array = np.ones(shape, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    program = import_model(model, {"x": (4, 8)})
+    assert [kind for kind, _ in program.left] == [kind] if known else [kind, "Relu"]
+    assert [node.op_type for node in program.rest] == ([] if known else [kind, "Relu"])

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
-from onnx.numpy_helper import from_array
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from morello.base.errors import GraphError, quoted
-from morello.graph.graph import Array, Graph, Node, TensorType, apply
-from morello.graph.operators import Constant, Foreign, Input
+from morello.graph.graph import Array, Graph, Node, apply
+from morello.graph.operators import Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
     attention,
     choosing,
@@ -36,7 +35,6 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
 )
 from morello.importers.onnx.call import (
     KNOWN,
-    MOST_BYTES,
     TRANSLATIONS,
     LeftError,
     OnnxCall,
@@ -44,9 +42,7 @@ from morello.importers.onnx.call import (
     contents,
 )
 from morello.importers.onnx.files import inner_graphs
-
-_SHOWN = 2**10
-"""The most elements of a constant that the inference of shapes is given."""
+from morello.importers.onnx.inferring import inferred, stated, type_of
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
@@ -141,7 +137,7 @@ class _Importing:
             node = self.inputs.get(info.name)
             self.values[info.name] = node
         self.versions = {each.domain: each.version for each in self.model.opset_import}
-        self.stated = {i.name: _stated(i) for i in (*graph.value_info, *graph.output)}
+        self.stated = {i.name: stated(i, sizes) for i in (*graph.value_info, *graph.output)}
 
     def _input(self, info: ValueInfoProto, sizes: dict[str, int]) -> Node | None:
         """An input; the sizes of named dimensions are those that other inputs gave them."""
@@ -166,7 +162,7 @@ class _Importing:
             if dim.dim_param:
                 sizes[dim.dim_param] = size
             shape.append(size)
-        kind = _type(info.type.tensor_type.elem_type, shape if ranked else given or ())
+        kind = type_of(info.type.tensor_type.elem_type, shape if ranked else given or ())
         return None if kind is None else apply(Input(kind, info.name))
 
     def add(self, proto: NodeProto) -> None:
@@ -227,7 +223,7 @@ class _Importing:
     def _foreign(self, proto: NodeProto, outer: tuple[str, ...]) -> list[Node | None] | None:
         """A node for each output; None if the shape of one is not known."""
         named = {each: self.values[each] for each in (*proto.input, *outer) if each}
-        types = _inferred(proto, named, self.model)
+        types = inferred(proto, named, self.model)
         kinds = [
             None if not name else kind or self.stated.get(name)
             for name, kind in zip(proto.output, types, strict=True)
@@ -292,52 +288,3 @@ def _constant_of(proto: NodeProto) -> Node:
             if key in values:
                 return constant(np.array(values[key], dtype))
     raise LeftError("it is sparse, or of texts")
-
-
-def _type(code: int, shape: Sequence[int]) -> TensorType | None:
-    """The type of tensors; None if NumPy has none such."""
-    try:
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
-    except (KeyError, ValueError, TypeError):
-        return None
-    kind = TensorType(tuple(map(int, shape)), dtype)
-    if kind.bytes > MOST_BYTES:
-        raise GraphError(f"a tensor of {kind} is too large.")
-    return kind
-
-
-def _stated(info: ValueInfoProto) -> TensorType | None:
-    """The type that a model says that a value has; None if a size is not known."""
-    kind = info.type.tensor_type
-    if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
-        return None
-    if any(not dim.HasField("dim_value") or dim.dim_value < 0 for dim in kind.shape.dim):
-        return None
-    return _type(kind.elem_type, [dim.dim_value for dim in kind.shape.dim])
-
-
-def _inferred(
-    proto: NodeProto, inputs: Mapping[str, Node | None], model: ModelProto
-) -> list[TensorType | None]:
-    """The types of the outputs of a node, as ONNX infers them; None where it does not."""
-    infos, shown = [], []
-    for name, node in inputs.items():
-        assert node is not None
-        if node.dtype == object or node.dtype.kind in "US":
-            code = TensorProto.STRING
-        else:
-            code = helper.np_dtype_to_tensor_dtype(node.dtype)
-        infos.append(helper.make_tensor_value_info(name, code, node.shape))
-        if isinstance(node.operator, Constant) and node.type.size <= _SHOWN:
-            shown.append(
-                from_array(np.ascontiguousarray(node.operator.array).reshape(node.shape), name)
-            )
-    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in proto.output if name]
-    graph = helper.make_graph([proto], "node", infos, outputs, shown)
-    alone = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
-    try:
-        alone = onnx.shape_inference.infer_shapes(alone, data_prop=True)
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
-        return [None] * len(proto.output)
-    types = {info.name: _stated(info) for info in alone.graph.output}
-    return [types.get(name) for name in proto.output]
