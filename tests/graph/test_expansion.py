@@ -201,3 +201,36 @@ def test_volumes_are_images(operator: Conv | Pooling) -> None:
     arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-6, 1e-9)
+
+
+DOT = ((0, 1), (2, 0)), ((3, 2),)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 2)])
+def test_factors_that_a_batch_shares_are_read_once(side: int, shape: tuple[int, int]) -> None:
+    """Products of a batch of 3 and 2, in other places of the second factor."""
+    shapes = [(3, 5, 2, 4), (2, 3, 4, 6)]
+    small = [(shape[0], 5, shape[1], 4), (shape[1], shape[0], 4, 6)][side]
+    inputs = [apply(Input(TensorType(each, F32))) for each in (small, shapes[1 - side])]
+    factors = [apply(Broadcast(shapes[side]), inputs[0]), inputs[1]]
+    graph = Graph((*inputs,), (apply(Dot(*DOT), *(factors if side == 0 else factors[::-1])),))
+    expanded = rewritten(graph, EXPANSIONS)
+    (dot,) = (node.operator for node in expanded.nodes if isinstance(node.operator, Dot))
+    assert len(dot.batch) == 2 - shape.count(1)
+    _same_values(graph, expanded)
+
+
+def test_products_that_sum_one_term_are_no_sums() -> None:
+    a, b = (apply(Input(TensorType(s, F32))) for s in ((3, 5, 2, 1), (2, 3, 1, 6)))
+    graph = Graph((a, b), (apply(Dot(*DOT), a, b),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(isinstance(node.operator, Dot) for node in expanded.nodes)
+    _same_values(graph, expanded)
+
+
+def _same_values(graph: Graph, expanded: Graph) -> None:
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(-1, 1, node.shape) for node in graph.inputs]
+    expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
+    np.testing.assert_allclose(values, expected, 1e-9, 1e-12)

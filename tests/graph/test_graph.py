@@ -9,7 +9,7 @@ from morello.base.errors import GraphError, SpecError
 from morello.frontends.products import Pairs
 from morello.graph.graph import Graph, Node, TensorType, apply, check
 from morello.graph.interpreter import evaluate
-from morello.graph.lowering import copied, lowered
+from morello.graph.lowering import copied, lowered, obstacle
 from morello.graph.operators import (
     Attention,
     Broadcast,
@@ -233,8 +233,17 @@ def test_what_is_computed_of_single_numbers_is_a_group() -> None:
     assert not partition.left and len(partition.groups) == 2
 
 
+def test_a_view_of_a_number_is_no_kernel() -> None:
+    one = apply(Constant(np.ones((), np.float32)))
+    assert "computes nothing" in obstacle(apply(Reshape((1, 1)), one))
+
+
 def test_casts_that_no_kernel_has_are_in_no_group() -> None:
-    for source, target in ((np.int32, np.int8), (np.float32, np.int64), (np.uint32, np.float32)):
+    for source, target in (
+        (np.float32, np.uint32),
+        (np.float32, np.int64),
+        (np.uint32, np.float32),
+    ):
         x = apply(Input(TensorType((4, 8), np.dtype(source))))
         partition = by_rule(Graph((x,), (apply(Cast(np.dtype(target)), x),)))
         assert len(partition.left) == 1 and not partition.groups

@@ -14,7 +14,7 @@ from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Broadcast, Cast, Constant, Map, Transpose, Where
 from morello.graph.operators.elementwise import converted
-from morello.graph.views import View, view_of
+from morello.graph.views import VIEWS, View, view_of
 from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import U8, U16, U32, DType
 from morello.ir.layout import Layout
@@ -144,7 +144,8 @@ class _Lowering:
             for source, given in zip(node.inputs[:count], inputs[:count], strict=True):
                 if isinstance(given, Value) and given.shape != source.shape:
                     raise SpecError(f"{node.operator} reads a broadcast", "make it two kernels")
-        value = node.operator.value(*inputs)  # type: ignore[arg-type]
+        is_number = isinstance(node.operator, VIEWS) and isinstance(inputs[0], float)
+        value = inputs[0] if is_number else node.operator.value(*inputs)  # type: ignore[arg-type]
         if not isinstance(value, Value):
             raise SpecError(f"{node.operator} of a number computes nothing", "write the number")
         units = (NEW_AXIS,) * (node.type.rank - value.rank)

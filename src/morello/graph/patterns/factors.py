@@ -1,0 +1,66 @@
+"""Products whose factors are broadcast, which kernels do not read, or that sum one term."""
+
+from __future__ import annotations
+
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Broadcast, Dot
+from morello.graph.patterns.matching import in_shape, mapped, reshaped, transposed
+
+
+def shared_factor(node: Node) -> Node | None:
+    """dot[batch](broadcast(a), b) -> dot(a, b), if all matrices of a batch have the same a."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    for side, whole in enumerate(node.inputs):
+        if not isinstance(whole.operator, Broadcast):
+            continue
+        (source,) = whole.inputs
+        shape = (1,) * (whole.type.rank - source.type.rank) + source.shape
+        gone = {pair for pair in dot.batch if shape[pair[side]] < whole.shape[pair[side]]}
+        if gone:
+            kept = [d for d in range(whole.type.rank) if d not in {pair[side] for pair in gone}]
+            once = reshaped(source, tuple(shape[d] for d in kept))
+            once = in_shape(once, tuple(whole.shape[d] for d in kept))
+            return _without_batch(node, side, once, kept)
+    return None
+
+
+def _without_batch(node: Node, side: int, once: Node, kept: list[int]) -> Node:
+    """The product with a factor that has only the kept dimensions, in the order of the product."""
+    dot, other = node.operator, 1 - side
+    assert isinstance(dot, Dot)
+
+    def moved(pair: tuple[int, int]) -> tuple[int, int]:
+        place = kept.index(pair[side])
+        return (place, pair[1]) if side == 0 else (pair[0], place)
+
+    batch = tuple(pair for pair in dot.batch if pair[side] in kept)
+    fewer = Dot(tuple(map(moved, batch)), tuple(map(moved, dot.contracted)), dot.dtype)
+    inputs = (once, node.inputs[1]) if side == 0 else (node.inputs[0], once)
+    product = apply(fewer, *inputs)
+    before, after = ([(other, pair[other]) for pair in pairs] for pairs in (dot.batch, batch))
+    for n in range(2):
+        before += [(n, d) for d in dot.free(n, node.inputs[n].type.rank)]
+        free = fewer.free(n, inputs[n].type.rank)
+        after += [(n, kept[d] if n == side else d) for d in free]
+    return transposed(product, tuple(after.index(each) for each in before))
+
+
+def outer_product(node: Node) -> Node | None:
+    """dot(a, b) that sums one term -> a * b."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    a, b = node.inputs
+    if dot.dtype not in (None, a.dtype) or any(a.shape[d] > 1 for d, _ in dot.contracted):
+        return None
+    count = len(dot.batch)
+    free = [dot.free(side, x.type.rank) for side, x in enumerate((a, b))]
+    parts = []
+    for side, x in enumerate((a, b)):
+        order = [pair[side] for pair in dot.batch] + [*free[side]]
+        order += [pair[side] for pair in dot.contracted]
+        sizes = [x.shape[d] for d in order[: len(order) - len(dot.contracted)]]
+        units = [1] * len(free[1 - side])
+        shape = (*sizes, *units) if side == 0 else (*sizes[:count], *units, *sizes[count:])
+        parts.append(reshaped(transposed(x, tuple(order)), shape))
+    return in_shape(mapped("multiply", *parts), node.shape)
