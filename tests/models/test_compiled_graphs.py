@@ -284,3 +284,28 @@ def test_places_of_maxima_and_sums_up_to_each_element() -> None:
     short = apply(Input(TensorType((2, 2, 8), F32)))
     graph = Graph((short,), (apply(ArgReduce("max", 2, i64), short),))
     assert compile_graph(graph, gap=1.0)(special)[0].tolist() == [[1, 1]] * 2
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ("i4", "i1"),
+        ("i8", "i1"),
+        ("u4", "i4"),
+        ("i4", "u4"),
+        ("u4", "u1"),
+        ("?", "u4"),
+        ("u4", "?"),
+    ],
+)
+def test_casts_of_integers_wrap_around(source: str, target: str) -> None:
+    dtypes = [np.dtype(each) for each in (source, target)]
+    x = apply(Input(TensorType((7, 37), dtypes[0])))
+    graph = Graph((x,), (apply(Cast(dtypes[1]), x),))
+    bits = np.random.default_rng(0).integers(-(2**62), 2**62, (7, 37))
+    array = bits.astype(dtypes[0])
+    model = compile_graph(graph, budget=0.1, gap=1.0)
+    assert not model.left
+    (result,) = model(array)
+    assert result.dtype == dtypes[1]
+    np.testing.assert_array_equal(result, array.astype(dtypes[1]))

@@ -15,7 +15,7 @@ from morello.frontends.copies import cast_in_place
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, I64, DType
+from morello.ir.dtype import F32, I64, U32, DType
 from morello.ir.functions import BINARY, UNARY
 from morello.targets.kernels import CASTS
 
@@ -170,6 +170,9 @@ def _way(source: DType, target: DType) -> tuple[DType, ...]:
     """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
     if target is I64 and source.is_float:
         raise SpecError(f"{source} may be larger than what a kernel casts to i64", "cast to i32")
+    larger = source is U32 and (target is I64 or target.is_float)
+    if larger or (target is U32 and source.is_float):  # as the way leads by i32
+        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
     ways: dict[DType, tuple[DType, ...]] = {source: ()}
     for dtype in (todo := [source]):
         for before, after in CASTS:

@@ -43,6 +43,9 @@ CONVERSIONS = (
     ("i32", "i16"),
     ("i32", "u16"),
     ("i32", "u8"),
+    ("i32", "i8"),
+    ("i32", "u32"),
+    ("u32", "i32"),
 )
 
 
@@ -178,7 +181,7 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
     if target == "bf16":
         result |= rounding_helpers(width)
         narrowed = f"__builtin_convertvector(round_bf16_{wide}(v) >> 16, {narrow})"
-    elif target in ("i16", "u16", "u8"):
+    elif target in ("i16", "u16", "u8", "i8"):
         narrowed = f"__builtin_convertvector(v, {narrow})"  # wraps
     elif isa != "neon":
         narrowed = f"{_intrinsic(width * 4)}_cvtps_ph((__m{max(width * 32, 128)})v, 0)"
