@@ -11,7 +11,15 @@ from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.composed import COMPOSED, has_rest, rest
-from morello.importers.ranges import all_narrowed, divided, in_32_bits, known_range, rounded
+from morello.importers.integers import (
+    divided,
+    divided_toward_zero,
+    inverted,
+    masked,
+    shifted_left,
+    shifted_right,
+)
+from morello.importers.ranges import all_narrowed, in_32_bits, known_range, rounded
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -42,6 +50,10 @@ LOGICAL = {
     "bitwise_not": "logical_not", "logical_and": "logical_and", "logical_not": "logical_not",
     "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
+
+
+_LEFT = ("__lshift__", "__ilshift", "bitwise_left_shift")
+_RIGHT = ("__rshift__", "__irshift", "bitwise_right_shift")
 
 
 def unary(call: AtenCall) -> Node:
@@ -130,6 +142,10 @@ def outer(call: AtenCall) -> Node:
 def binary(call: AtenCall) -> Node:
     if call["rounding_mode"] == "floor":
         return floor_division(call)
+    truncated = call["rounding_mode"] == "trunc" or call.name == "fmod"
+    if truncated and call.type.dtype.kind in "iu":
+        quotient, left = divided_toward_zero(*_by_number(call))
+        return call.broadcast(left if call.name == "fmod" else quotient, call.type.shape)
     if call["rounding_mode"]:
         return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
     if call.name == "fmod" and _has_rest(call):
@@ -153,7 +169,7 @@ def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | 
 
 
 def floor_division(call: AtenCall) -> Node:
-    """floor_divide and remainder of integers that are known to be small, by a known number.
+    """floor_divide and remainder of integers by a known number.
 
     Remainders of floats by powers of two are those of fmod, or so much above 0.
     """
@@ -161,14 +177,29 @@ def floor_division(call: AtenCall) -> Node:
         result = rest(call.map, call.x, call["other"])
         above = call.map("add", result, call["other"])
         return call.apply(Where(), call.map("less", result, 0), above, result)
-    x, by = call["self"], call["other"]
-    divisor = known_range(by) if isinstance(by, Node) else (by, by)
-    if not isinstance(x, Node) or call.type.dtype != x.dtype or divisor is None:
-        raise call.refuse("of floats")
-    if divisor[0] != divisor[1] or not isinstance(divisor[0], int):
-        raise call.refuse("by numbers that are not known")
-    quotient, left = divided(x, divisor[0])
+    quotient, left = divided(*_by_number(call))
     return call.broadcast(left if call.name == "remainder" else quotient, call.type.shape)
+
+
+def _by_number(call: AtenCall) -> tuple[Node, int]:
+    """The first operand, integers in the dtype of the result, and the second: a known integer."""
+    x, by = call["self"], call["other"]
+    number = known_range(by) if isinstance(by, Node) else (by, by)
+    if not isinstance(x, Node) or call.type.dtype.kind not in "iu" or number is None:
+        raise call.refuse("of floats")
+    if number[0] != number[1] or not isinstance(number[0], int):
+        raise call.refuse("by numbers that are not known")
+    return call.cast(x), int(number[0])
+
+
+def shift(call: AtenCall) -> Node:
+    """By a number of bits that is known and less than the integers have."""
+    x, by = _by_number(call)
+    if by >= 8 * x.dtype.itemsize:
+        raise call.refuse(f"by {by} bits")
+    if call.name in _LEFT:
+        return call.broadcast(in_few_bits(call, lambda x: shifted_left(x, by), x), call.type.shape)
+    return call.broadcast(shifted_right(x, by), call.type.shape)
 
 
 def _has_rest(call: AtenCall) -> bool:
@@ -204,9 +235,9 @@ def compared(call: AtenCall, name: str, left: object, right: object) -> Node:
 
 
 def logical(call: AtenCall) -> Node:
-    """On bool; a bitwise operation of integers is another one."""
+    """On bool; of integers, whose bits are meant, the complement and those of a mask."""
     if call.type.dtype != bool:
-        raise call.refuse("of integers")
+        return _of_bits(call)
     operands = [each for each in (call["self"], call["other"]) if each is not None]
     truths = [
         (each if each.dtype == bool else call.map("not_equal", each, 0))
@@ -215,6 +246,14 @@ def logical(call: AtenCall) -> Node:
         for each in operands
     ]
     return call.map(LOGICAL[call.name], *truths)
+
+
+def _of_bits(call: AtenCall) -> Node:
+    if LOGICAL[call.name] == "logical_not":
+        return inverted(call.x)
+    if LOGICAL[call.name] != "logical_and":
+        raise call.refuse("of integers")
+    return call.broadcast(masked(*_by_number(call)), call.type.shape)
 
 
 def gelu(call: AtenCall) -> Node:
@@ -364,6 +403,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(COMPARISONS, comparison),
     **dict.fromkeys(COMPOSED, composed),
     **dict.fromkeys(LOGICAL, logical),
+    **dict.fromkeys((*_LEFT, *_RIGHT), shift),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
     **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),
     **dict.fromkeys(("isfinite", "isinf", "isnan"), classified),

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import (
     ArgReduce,
@@ -27,7 +26,7 @@ from morello.graph.operators import (
     Scatter,
     Where,
 )
-from morello.graph.patterns.matching import constant, in_dtype, mapped
+from morello.graph.patterns.matching import constant, in_dtype
 from morello.graph.views import VIEWS
 from morello.importers.taking import NUMBERS
 
@@ -36,9 +35,6 @@ Range = tuple[int, int]
 
 MOST_IN_FLOATS = 1 << 24
 """The integer up to which f32 has all of them."""
-
-MOST_DIVIDED = 1 << 20
-"""The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
 
 _DEEPEST = 8
 """How many operations are looked through."""
@@ -148,24 +144,6 @@ def rounded(
         return [*operands]
     f32 = np.dtype(np.float32)
     return [cast(each, f32) if isinstance(each, Node) else each for each in operands]
-
-
-def divided(x: Node, by: int) -> tuple[Node, Node]:
-    """Integers divided by a number and rounded down, and the rests.
-
-    Half of 1 is added in f32, which keeps the quotient from an integer that it must not reach.
-    Raises `GraphError` unless the integers are known to be small, and the number is above 0.
-    """
-    within, narrow, f32 = known_range(x), narrowed(x), np.dtype(np.float32)
-    if within is None or narrow is None or max(map(abs, within)) > MOST_DIVIDED:
-        raise GraphError("integers that are not known to be small are not divided.")
-    if not 0 < by <= MOST_DIVIDED:
-        raise GraphError(f"integers are not divided by {by}.")
-    half = mapped("add", in_dtype(narrow, f32), constant(0.5, f32))
-    floor = mapped("floor", mapped("divide", half, constant(by, f32)))
-    quotient = in_dtype(floor, narrow.dtype)
-    product = mapped("multiply", quotient, constant(by, narrow.dtype))
-    return quotient, mapped("subtract", narrow, product)
 
 
 def narrowed(node: Node) -> Node | None:

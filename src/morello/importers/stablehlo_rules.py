@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
+from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, apply, in_order
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
@@ -32,10 +33,19 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.patterns.matching import constant, in_dtype, mapped, sliced
+from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, has_rest, rest
+from morello.importers.integers import (
+    divided_toward_zero,
+    inverted,
+    masked,
+    shifted_left,
+    shifted_right,
+)
 from morello.importers.mlir import array_of, number, numbers, type_of
-from morello.importers.ranges import divided, known_range
+from morello.importers.ranges import in_32_bits
+from morello.importers.taking import NUMBERS
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -139,28 +149,79 @@ def known(node: Node, most: int = 64) -> Array | None:
 
 
 def _map(operation: Any, *inputs: Node) -> Results:
-    name = map_name(operation.name, inputs[0].dtype)
+    """Narrow unsigned integers, which wrap around, are computed in 32 bits."""
+    x = inputs[0]
+    if x.dtype.kind == "u" and x.dtype.itemsize < 4 and operation.name in _SIGNED_MAPS:
+        wide = (in_dtype(each, NUMBERS) for each in inputs)
+        return (in_dtype(mapped(_SIGNED_MAPS[operation.name], *wide), x.dtype),)
+    name = map_name(operation.name, x.dtype)
     return None if name is None else (apply(Map(name), *inputs),)
 
 
 def _divide(operation: Any, x: Node, divisor: Node) -> Results:
-    """Of integers, those that are known to be small and not below 0, by a number."""
+    """Of integers, by a known number."""
     if x.dtype.kind not in "iu":
         return _map(operation, x, divisor)
-    by, within = known(divisor), known_range(x)
-    if by is None or by.min() != by.max() or within is None or within[0] < 0:
+    quotient, left = divided_toward_zero(x, _number(divisor))
+    return _integers(quotient if operation.name == "stablehlo.divide" else left, x)
+
+
+def _number(node: Node) -> int:
+    """The integer that all elements of a node are; raises `GraphError` if they are not known."""
+    value = _uniform(node)
+    if value is None:
+        raise GraphError("a number is not known.")
+    return int(value)
+
+
+def _uniform(node: Node) -> float | None:
+    """The number that all elements of a node are; None if they are not known, or several."""
+    while isinstance(node.operator, VIEWS):
+        (node,) = node.inputs
+    value = known(node)
+    if value is None or not value.size or value.min() != value.max():
         return None
-    quotient, left = divided(x, int(by.min()))
-    result = quotient if operation.name == "stablehlo.divide" else left
+    number: float = value.min().item()
+    return number
+
+
+def _integers(result: Node, x: Node) -> Results:
+    """Integers of 32 bits in the dtype and shape of an operand."""
     return (broadcast(in_dtype(result, x.dtype), x.shape),)
+
+
+def _of_bits(operation: Any, x: Node, *others: Node) -> Results:
+    """On truth values; of integers, the complement and the bits of a known mask."""
+    if x.dtype.kind not in "iu":
+        return _map(operation, x, *others)
+    if operation.name == "stablehlo.not":
+        return _integers(inverted(x), x)
+    if operation.name != "stablehlo.and":
+        return None
+    x, mask = (others[0], x) if _uniform(x) is not None else (x, others[0])
+    return _integers(masked(x, _number(mask)), x)
+
+
+def _shift(operation: Any, x: Node, bits: Node) -> Results:
+    """By a known number of bits."""
+    by, size = _number(bits), 8 * x.dtype.itemsize
+    if not 0 <= by < size:
+        return None
+    if operation.name == "stablehlo.shift_left":
+        small = in_32_bits(lambda x: shifted_left(x, by), x) if size == 64 else shifted_left(x, by)
+        return None if small is None else _integers(small, x)
+    signed = x.dtype.kind == "i"
+    if signed == (operation.name == "stablehlo.shift_right_arithmetic"):
+        return _integers(shifted_right(x, by), x)
+    return None
 
 
 def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
     """Of f32 by a power of two it is composed of functions that kernels have."""
-    by = known(divisor) if x.dtype == np.float32 else None
-    if by is None or by.min() != by.max() or not has_rest(float(by.min())):
+    by = _uniform(divisor) if x.dtype == np.float32 else None
+    if by is None or not has_rest(by):
         return _divide(operation, x, divisor)
-    return (rest(GraphBuilder().map, x, float(by.min())),)
+    return (rest(GraphBuilder().map, x, by),)
 
 
 def _round_away(operation: Any, x: Node) -> Results:
@@ -317,6 +378,8 @@ def _dot(operation: Any, left: Node, right: Node) -> Results:
     return (apply(Dot((), pair, None if dtype == left.dtype else dtype), left, right),)
 
 
+_SHIFTS = "left", "right_arithmetic", "right_logical"
+
 RULES: Mapping[str, Rule] = {
     "sdy.sharding_constraint": _same,
     **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
@@ -327,6 +390,11 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
+    **dict.fromkeys((f"stablehlo.{name}" for name in ("and", "not", "or", "xor")), _of_bits),
+    **dict.fromkeys(
+        (f"stablehlo.shift_{name}" for name in ("left", "right_arithmetic", "right_logical")),
+        _shift,
+    ),
     "stablehlo.divide": _divide,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
