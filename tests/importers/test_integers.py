@@ -11,7 +11,7 @@ import pytest
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Input
+from morello.graph.operators import Constant, Input
 from morello.importers.integers import (
     divided,
     divided_toward_zero,
@@ -155,6 +155,32 @@ def test_integers_of_torch(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(value.astype(node.dtype), expected)
 
 
+def test_what_64_bits_hold_is_left_to_torch() -> None:
+    torch = pytest.importorskip("torch")
+    from tests.importers.aten_programs import traced
+
+    x = torch.arange(3, dtype=torch.int32) * 2**30
+    for program in (
+        lambda x: x.long() << 1,
+        lambda x: (x.long() * 4) >> 1,
+        lambda x: x.long() & -1 >> 1,
+    ):
+        result = traced(program, x)
+        values = evaluate(result.graph, [x.numpy()]) if not result.left else [program(x).numpy()]
+        np.testing.assert_array_equal(values[0], program(x).numpy())
+    assert [*traced(lambda x: x.long() << 1, x).left] == ["__lshift__"]
+
+
+def test_numbers_of_elements_that_are_computed_of_constants_are_known() -> None:
+    torch = pytest.importorskip("torch")
+    from tests.importers.aten_programs import traced
+
+    result = traced(lambda x: x[(torch.arange(6) >> 1) % 2], torch.ones(2, 3))
+    assert not any(str(node.operator) == "gather" for node in result.graph.nodes)
+    numbers = [n for n in result.graph.nodes if n.dtype.kind == "i"]
+    assert all(isinstance(node.operator, Constant) for node in numbers)
+
+
 JAX: dict[str, Callable[[Any], Any]] = {
     "//": lambda x: x // 7,
     "%": lambda x: x % 7,
@@ -183,3 +209,35 @@ def test_integers_of_jax(name: str, dtype: str) -> None:
         expected = JAX[name](x)
     assert node.dtype == expected.dtype
     np.testing.assert_array_equal(value.astype(node.dtype), expected)
+
+
+ONNX = {
+    "Div (x, n)": lambda x: np.sign(x) * (abs(x) // 7),
+    "Mod (x, n)": lambda x: np.mod(x, 7),
+    "Mod <fmod = 1> (x, n)": lambda x: np.fmod(x, 7),
+    "BitwiseAnd (x, n)": lambda x: x & 7,
+    "BitwiseNot (x)": lambda x: ~x,
+    'BitShift <direction = "RIGHT"> (x, n)': lambda x: x >> 7,
+    'BitShift <direction = "LEFT"> (x, n)': lambda x: x << 7,
+}
+
+
+@pytest.mark.parametrize("node", ONNX)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_integers_of_onnx(node: str, dtype: str) -> None:
+    onnx = pytest.importorskip("onnx")
+    from morello.importers.onnx import import_model
+
+    if "Shift" in node and dtype != "uint8":
+        pytest.skip("it is for unsigned integers")
+    x = numbers(7, np.dtype(dtype))
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 18]>'
+        f"agraph ({dtype}[{x.size}] x) => ({dtype}[{x.size}] y) {{ y = {node} }}"
+    )
+    seven = np.array(7, dtype)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(seven, "n"))
+    program = import_model(model)
+    assert not program.left and "remainder" not in {str(n.operator) for n in program.graph.nodes}
+    (value,) = evaluate(program.graph, [x])
+    np.testing.assert_array_equal(value.astype(dtype), ONNX[node](x.astype(np.int64)).astype(dtype))

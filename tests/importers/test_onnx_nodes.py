@@ -23,7 +23,7 @@ from morello.importers.onnx.call import TRANSLATIONS  # noqa: E402
 TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
-    "Attention", "AveragePool", "BatchNormalization", "Cast", "CastLike",
+    "Attention", "AveragePool", "BatchNormalization", "BitShift", "BitwiseAnd", "Cast", "CastLike",
     "ConvTranspose", "DequantizeLinear", "Dropout", "GRU",
     "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
     "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "TopK",

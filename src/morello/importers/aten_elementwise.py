@@ -10,6 +10,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest
 from morello.importers.aten_calls import AtenCall, Handler, promoted
+from morello.importers.building import settled
 from morello.importers.composed import COMPOSED, has_rest, rest
 from morello.importers.integers import (
     divided,
@@ -145,7 +146,7 @@ def binary(call: AtenCall) -> Node:
     truncated = call["rounding_mode"] == "trunc" or call.name == "fmod"
     if truncated and call.type.dtype.kind in "iu":
         quotient, left = divided_toward_zero(*_by_number(call))
-        return call.broadcast(left if call.name == "fmod" else quotient, call.type.shape)
+        return _integers(call, left if call.name == "fmod" else quotient)
     if call["rounding_mode"]:
         return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
     if call.name == "fmod" and _has_rest(call):
@@ -178,7 +179,7 @@ def floor_division(call: AtenCall) -> Node:
         above = call.map("add", result, call["other"])
         return call.apply(Where(), call.map("less", result, 0), above, result)
     quotient, left = divided(*_by_number(call))
-    return call.broadcast(left if call.name == "remainder" else quotient, call.type.shape)
+    return _integers(call, left if call.name == "remainder" else quotient)
 
 
 def _by_number(call: AtenCall) -> tuple[Node, int]:
@@ -197,9 +198,18 @@ def shift(call: AtenCall) -> Node:
     x, by = _by_number(call)
     if by >= 8 * x.dtype.itemsize:
         raise call.refuse(f"by {by} bits")
-    if call.name in _LEFT:
-        return call.broadcast(in_few_bits(call, lambda x: shifted_left(x, by), x), call.type.shape)
-    return call.broadcast(shifted_right(x, by), call.type.shape)
+    if call.name in _RIGHT:
+        return _integers(call, shifted_right(x, by))
+    wide = x.dtype.itemsize > 4
+    result = in_32_bits(lambda x: shifted_left(x, by), x) if wide else shifted_left(x, by)
+    if result is None:
+        raise call.refuse("of integers that may need more than 32 bits")
+    return _integers(call, result)
+
+
+def _integers(call: AtenCall, result: Node) -> Node:
+    """Integers of 32 bits in the shape of a result; what constants decide is one."""
+    return call.broadcast(settled(call.cast(result)), call.type.shape)
 
 
 def _has_rest(call: AtenCall) -> bool:
@@ -250,10 +260,10 @@ def logical(call: AtenCall) -> Node:
 
 def _of_bits(call: AtenCall) -> Node:
     if LOGICAL[call.name] == "logical_not":
-        return inverted(call.x)
+        return _integers(call, inverted(call.x))
     if LOGICAL[call.name] != "logical_and":
         raise call.refuse("of integers")
-    return call.broadcast(masked(*_by_number(call)), call.type.shape)
+    return _integers(call, masked(*_by_number(call)))
 
 
 def gelu(call: AtenCall) -> Node:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Array, Graph, Node, Operator, apply
+from morello.graph.graph import Array, Graph, Node, Operator, apply, in_order
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Map, Reshape
+from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Input, Map, Reshape
 from morello.graph.views import VIEWS
 
 MOST_FOLDED = 1 << 22
@@ -90,6 +90,15 @@ class GraphBuilder:
             return node
         (value,) = evaluate(Graph((), (node,)), [])
         return self.constant(value.astype(node.dtype))
+
+
+def settled(node: Node) -> Node:
+    """The constant that a node is, if constants alone decide it, and all of it is small."""
+    for each in in_order([node]):
+        if isinstance(each.operator, Foreign | Input) or each.type.size > MOST_FOLDED:
+            return node
+    (value,) = evaluate(Graph((), (node,)), [])
+    return apply(Constant(value.astype(node.dtype)))
 
 
 def _rounds(number: float, dtype: np.dtype[Any]) -> bool:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
+from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Where
+from morello.graph.operators import Broadcast, Constant, Where
 from morello.graph.operators.elementwise import broadcast_shape
+from morello.importers.building import settled
 from morello.importers.composed import COMPOSED
+from morello.importers.integers import (
+    BITS,
+    divided,
+    divided_toward_zero,
+    inverted,
+    masked,
+    shifted_left,
+    shifted_right,
+)
 from morello.importers.onnx.call import (
     BOOL,
     FLOATS,
@@ -25,6 +37,7 @@ from morello.importers.onnx.call import (
     in_few_bits,
     known_dtype,
     number,
+    one_type,
     op,
     position,
     reshaped,
@@ -85,6 +98,10 @@ def identity(call: OnnxCall) -> Node:
 
 @translates(*_OF_TWO)
 def of_two(call: OnnxCall) -> Node:
+    if call.type == "Div" and call[0].dtype in INTEGERS:
+        quotients = _by_number(call, lambda x, by: divided_toward_zero(x, by)[0])
+        if quotients is not None:
+            return quotients
     return in_few_bits(partial(function, _OF_TWO[call.type]), *_broadcast(call))
 
 
@@ -110,6 +127,48 @@ def _broadcast(call: OnnxCall) -> tuple[Node, Node]:
     return a, b
 
 
+def _by_number(call: OnnxCall, compute: Callable[[Node, int], Node]) -> Node | None:
+    """A function of integers and a known number; None if it is not known, or not exact for it."""
+    x, by = _broadcast(call)
+    known = by.operator
+    if not isinstance(known, Constant) or known.array.size != 1:
+        return None
+    try:
+        result = settled(cast(compute(x, int(known.array.item())), x.dtype))
+    except GraphError:
+        return None
+    shape = broadcast_shape(x.type, by.type)
+    return result if result.shape == shape else op(Broadcast(shape), result)
+
+
+@translates("BitShift", "BitwiseAnd")
+def bits(call: OnnxCall) -> Node:
+    """Bits shifted by a known number, or those of a known mask."""
+    one_type(call[0], call[1])
+    name = call.text("direction", "") if call.type == "BitShift" else "AND"
+    size = 8 * call[0].dtype.itemsize
+
+    def compute(x: Node, number: int) -> Node:
+        if name == "AND":
+            return masked(x, number)
+        if number >= size or size > BITS:
+            raise GraphError(f"integers are not shifted by {number}.")
+        return shifted_left(x, number) if name == "LEFT" else shifted_right(x, number)
+
+    result = _by_number(call, compute)
+    if result is None:
+        raise LeftError("its bits are not those of a known number")
+    return result
+
+
+@translates("BitwiseNot")
+def complement(call: OnnxCall) -> Node:
+    try:
+        return settled(cast(inverted(call[0]), call[0].dtype))
+    except GraphError:
+        raise LeftError(f"it is of {call[0].dtype}") from None
+
+
 @translates("Pow")
 def power(call: OnnxCall) -> Node:
     base, exponent = _broadcast(call)
@@ -127,6 +186,11 @@ def power(call: OnnxCall) -> Node:
 @translates("Mod")
 def modulo(call: OnnxCall) -> Node:
     a, b = call[0], call[1]
+    if a.dtype in INTEGERS:
+        divide = divided_toward_zero if call.attribute("fmod", 0) else divided
+        rests = _by_number(call, lambda x, by: divide(x, by)[1])
+        if rests is not None:
+            return rests
     if call.attribute("fmod", 0):
         return function("remainder", a, b)
     if a.dtype not in INTEGERS:
