@@ -229,6 +229,17 @@ def test_products_that_sum_one_term_are_no_sums() -> None:
     _same_values(graph, expanded)
 
 
+@pytest.mark.parametrize("weight, known", [(1.0, True), (np.inf, False), (np.nan, False)])
+def test_products_of_zeros_with_finite_weights_are_known(weight: float, known: bool) -> None:
+    zeros = apply(Broadcast((2, 4)), apply(Constant(np.zeros((), F32))))
+    weights = apply(Constant(np.full((4, 3), weight, F32)))
+    graph = Graph((), (apply(Dot((), ((1, 0),)), zeros, weights),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert known != any(isinstance(node.operator, Dot) for node in expanded.nodes)
+    if known:
+        _same_values(graph, expanded)
+
+
 def _same_values(graph: Graph, expanded: Graph) -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.uniform(-1, 1, node.shape) for node in graph.inputs]

@@ -25,7 +25,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
-from morello.graph.patterns.factors import outer_product, shared_factor
+from morello.graph.patterns.factors import outer_product, product_with_zeros, shared_factor
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import (
     Rule,
@@ -169,7 +169,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
     Conv: (layered_convolution, conv_of_registers),
-    Dot: (shared_factor, outer_product, dot_of_registers),
+    Dot: (product_with_zeros, shared_factor, outer_product, dot_of_registers),
     Gather: (taken_rows,),
     Map: (computed, map_before_slice),
     Pad: (padded,),

@@ -1,10 +1,20 @@
-"""Products whose factors are broadcast, which kernels do not read, or that sum one term."""
+"""Products whose factors are broadcast, which kernels do not read, or 0, or of a single term."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Dot
-from morello.graph.patterns.matching import in_shape, mapped, reshaped, transposed
+from morello.graph.operators import Broadcast, Constant, Dot
+from morello.graph.patterns.matching import (
+    constant,
+    in_shape,
+    mapped,
+    number,
+    reshaped,
+    transposed,
+)
+from morello.graph.views import VIEWS
 
 
 def shared_factor(node: Node) -> Node | None:
@@ -44,6 +54,19 @@ def _without_batch(node: Node, side: int, once: Node, kept: list[int]) -> Node:
         free = fewer.free(n, inputs[n].type.rank)
         after += [(n, kept[d] if n == side else d) for d in free]
     return transposed(product, tuple(after.index(each) for each in before))
+
+
+def product_with_zeros(node: Node) -> Node | None:
+    """dot(0, w) -> 0 for known finite weights: what a recurrent layer's first step multiplies."""
+    for zeros, weights in (node.inputs, node.inputs[::-1]):
+        while isinstance(zeros.operator, VIEWS):
+            (zeros,) = zeros.inputs
+        while isinstance(weights.operator, VIEWS):
+            (weights,) = weights.inputs
+        known = all(isinstance(each.operator, Constant) for each in (zeros, weights))
+        if known and number(zeros) == 0 and np.isfinite(weights.operator.evaluate()).all():
+            return in_shape(constant(0, node.dtype), node.shape)
+    return None
 
 
 def outer_product(node: Node) -> Node | None:
