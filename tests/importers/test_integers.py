@@ -11,7 +11,7 @@ import pytest
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Constant, Input
+from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.integers import (
     divided,
     divided_toward_zero,
@@ -20,6 +20,7 @@ from morello.importers.integers import (
     shifted_left,
     shifted_right,
 )
+from morello.importers.numpy_tracing import trace
 from morello.models import compile_graph
 
 I32 = np.dtype(np.int32)
@@ -160,11 +161,12 @@ def test_what_64_bits_hold_is_left_to_torch() -> None:
     from tests.importers.aten_programs import traced
 
     x = torch.arange(3, dtype=torch.int32) * 2**30
-    for program in (
+    programs: list[Callable[[Any], Any]] = [
         lambda x: x.long() << 1,
         lambda x: (x.long() * 4) >> 1,
         lambda x: x.long() & -1 >> 1,
-    ):
+    ]
+    for program in programs:
         result = traced(program, x)
         values = evaluate(result.graph, [x.numpy()]) if not result.left else [program(x).numpy()]
         np.testing.assert_array_equal(values[0], program(x).numpy())
@@ -209,6 +211,27 @@ def test_integers_of_jax(name: str, dtype: str) -> None:
         expected = JAX[name](x)
     assert node.dtype == expected.dtype
     np.testing.assert_array_equal(value.astype(node.dtype), expected)
+
+
+NUMPY: dict[str, Callable[[Any], Any]] = {
+    "//": lambda x: x // 7,
+    "%": lambda x: x % -7,
+    "fmod": lambda x: np.fmod(x, 7),
+    ">>": lambda x: x >> 3,
+    "<<": lambda x: x << 3,
+    "&": lambda x: x & 0x0F,
+    "of truths": lambda x: (x > 3) & (x < 9),
+}
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_integers_of_numpy(name: str, dtype: str) -> None:
+    x = numbers(7, np.dtype(dtype))
+    graph = trace(NUMPY[name], [x], {}).graph
+    assert not any(isinstance(node.operator, Foreign) for node in graph.nodes)
+    (value,) = evaluate(graph, [x])
+    np.testing.assert_array_equal(value.astype(graph.outputs[0].dtype), NUMPY[name](x))
 
 
 ONNX = {

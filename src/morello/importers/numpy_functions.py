@@ -18,8 +18,17 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import ArgReduce, Concat, Constant, Cumulate, Map, Reduce, Where
+from morello.graph.patterns.matching import in_dtype
 from morello.importers.composed import COMPOSED
 from morello.importers.contractions import einsum, reshaped
+from morello.importers.integers import (
+    BITS,
+    divided,
+    divided_toward_zero,
+    masked,
+    shifted_left,
+    shifted_right,
+)
 from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_operands import (
     Axes,
@@ -56,6 +65,16 @@ _BITWISE = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_x
             "invert": "logical_not"}  # fmt: skip
 """The functions of bits that are functions of truth values on arrays of bool."""
 
+_OF_INTEGERS: dict[str, Callable[[Node, int], Node]] = {
+    "bitwise_and": masked,
+    "floor_divide": lambda x, by: divided(x, by)[0],
+    "fmod": lambda x, by: divided_toward_zero(x, by)[1],
+    "left_shift": shifted_left,
+    "remainder": lambda x, by: divided(x, by)[1],
+    "right_shift": shifted_right,
+}
+"""The functions of integers and a known number."""
+
 LARGEST_POWER = 16
 """The largest exponent for which a power is a product."""
 
@@ -87,6 +106,8 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     name = function.__name__
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
+    if name in _OF_INTEGERS:
+        return _by_number(function, *args)
     name = name.replace("arc", "a")
     composed = COMPOSED.get(name)
     if composed is None and name not in UFUNCS and name not in _BITWISE.values():
@@ -102,6 +123,30 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
             raise GraphError(f"there is no operator for {name} of {inputs[0].dtype}.")
         return composed(_map, *inputs)
     return apply(Map(name), *inputs)
+
+
+def _by_number(function: np.ufunc, x: Operand, by: Operand) -> Node:
+    """A function of integers and a known number, in the dtype that NumPy computes it in."""
+    name = function.__name__
+    *_, dtype = function.resolve_dtypes((dtype_of(x), dtype_of(by), None))
+    number = _number(as_node(by, dtype))
+    if dtype.kind not in "iu" or number is None:
+        raise GraphError(f"there is no operator for {name} of {dtype} by what is not known.")
+    shifts, bits = name.endswith("shift"), 8 * dtype.itemsize
+    if shifts and not 0 <= number < bits:
+        raise GraphError(f"there is no operator for {name} by {number}.")
+    wide = as_node(x, dtype)
+
+    def compute(x: Node) -> Node:
+        return _OF_INTEGERS[name](x, int(number))
+
+    if name == "left_shift" and bits > BITS:
+        result = in_32_bits(compute, wide)
+        if result is None:
+            raise GraphError(f"there is no operator for {name} of {dtype}.")
+    else:
+        result = compute(wide)
+    return in_dtype(result, dtype)
 
 
 def _truth(x: Node) -> Node:
