@@ -275,6 +275,10 @@ CONTRIBUTED = {
     "fast gelu": "y = com.microsoft.FastGelu (x, b)",
     "quick gelu": "y = com.microsoft.QuickGelu <alpha = 1.5> (x)",
     "product": "y = com.microsoft.FusedMatMul <transA = 1, transB = 1, alpha = 0.5> (x, w)",
+    "products of stacks": "y = com.microsoft.FusedMatMul <transBatchA = 1, transBatchB = 1, "
+    "transB = 1> (x, x)",
+    "products of turned stacks": "t = Transpose <perm = [1, 0, 2]> (x)  "
+    "y = com.microsoft.FusedMatMul <transBatchA = 1, transA = 1> (x, t)",
     "gemm": 'm = Squeeze (x1)  y = com.microsoft.FusedGemm <activation = "Relu"> (m, v)',
     "leaky gemm": 'm = Squeeze (x1)  y = com.microsoft.FusedGemm <activation = "LeakyRelu", '
     "activation_alpha = 0.3> (m, v)",
@@ -456,3 +460,26 @@ def test_what_follows_an_unknown_operator_is_ours(kind: str, value_info: str, kn
     program = import_model(model, {"x": (4, 8)})
     assert [kind for kind, _ in program.left] == [kind] if known else [kind, "Relu"]
     assert [node.op_type for node in program.rest] == ([] if known else [kind, "Relu"])
+
+
+def test_what_constants_decide_is_known_whatever_the_operator() -> None:
+    """Indices made of constants, by operators of 64 bits, or with results of unknown size."""
+    model = parsed(
+        """agraph (float[2, 4] x) => (float[2, n] y, float[2] z) {
+            mask = Constant <value = int64[4] {0, 7, 0, -1}> ()
+            bits = Constant <value = int64[4] {0, 2, 4, 8}> ()
+            some = BitwiseOr (mask, bits)
+            places = NonZero (some)
+            axis = Constant <value = int64[1] {0}> ()
+            flat = Squeeze (places, axis)
+            y = Gather <axis = 1> (x, flat)
+            shape = Constant <value = int64[1] {2}> ()
+            noise = RandomUniform <shape = [2]> ()
+            drawn = RandomUniformLike (shape)
+            z = Add (noise, noise)
+        }""",
+        version=18,
+    )
+    program = import_model(model)
+    assert program.values["flat"].operator.array.tolist() == [1, 2, 3]  # type: ignore[attr-defined]
+    assert {kind for kind, _ in program.left} == {"RandomUniform", "RandomUniformLike"}

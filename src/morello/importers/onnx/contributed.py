@@ -55,13 +55,18 @@ def quick_gelu(call: OnnxCall) -> Node:
 
 @translates("FusedMatMul", domain=MICROSOFT)
 def fused_matmul(call: OnnxCall) -> Node:
-    if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
-        raise LeftError("it transposes stacks")
+    a, b = (_stacked(x) if call.attribute(f"transBatch{n}", 0) else x
+            for x, n in ((call[0], "A"), (call[1], "B")))  # fmt: skip
     a, b = (
-        _turned(x) if call.attribute(name, 0) else x
-        for x, name in ((call[0], "transA"), (call[1], "transB"))
+        _turned(x) if call.attribute(name, 0) else x for x, name in ((a, "transA"), (b, "transB"))
     )
     return scaled(product(a, b), call.attribute("alpha", 1.0))
+
+
+def _stacked(x: Node) -> Node:
+    """Tensors [m, batch..., n] as stacks [batch..., m, n]."""
+    rank = x.type.rank
+    return x if rank < 3 else op(Transpose((*range(1, rank - 1), 0, rank - 1)), x)
 
 
 def _turned(x: Node) -> Node:

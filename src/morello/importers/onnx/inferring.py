@@ -8,14 +8,24 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
+from onnx.reference import ReferenceEvaluator
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, TensorType
 from morello.graph.operators import Constant
-from morello.importers.onnx.call import MOST_BYTES
+from morello.importers.onnx.call import KNOWN, MOST_BYTES, constant
 
 _SHOWN = 2**10
 """The most elements of a constant that the inference of shapes is given."""
+
+_COMPUTED = 2**20
+"""The most elements of constants of which others are computed."""
+
+_RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
+"""The operators of some inputs that draw random numbers."""
+
+_CHOOSING = {"Compress", "NonZero", "Unique"}
+"""Those whose results have an unknown size, of no more elements or places than the input."""
 
 _SILENT = 4
 """The level of ONNX Runtime's messages at which it logs none but that it crashes."""
@@ -77,6 +87,43 @@ def inferred(
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
         return [None] * len(proto.output)
     return _named(proto, alone.graph.output)
+
+
+def known(
+    proto: NodeProto,
+    inputs: Mapping[str, Node | None],
+    types: Sequence[TensorType | None],
+    model: ModelProto,
+) -> list[Node]:
+    """The results of a node of ONNX's own, if these and its inputs are small constants; else none.
+
+    So indices that a model makes of constants are known, whatever the operators.
+    """
+    sizes = [_COMPUTED + 1 if kind is None else kind.size for kind in types]
+    inside = any(attribute.HasField("g") for attribute in proto.attribute)
+    if inside or not inputs or proto.op_type in _RANDOM:
+        return []
+    if max(sizes) > _COMPUTED and proto.op_type not in _CHOOSING:
+        return []
+    arrays = {name: node.operator.array for name, node in inputs.items()
+              if node is not None and isinstance(node.operator, Constant)}  # fmt: skip
+    small = sum(array.size for array in arrays.values()) <= _COMPUTED
+    if len(arrays) < len(inputs) or not small or proto.domain not in ("", "ai.onnx"):
+        return []
+    names = [name for name in proto.output if name]
+    infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+             for n, a in arrays.items()]  # fmt: skip
+    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in names]
+    graph = helper.make_graph([proto], "node", infos, outputs)
+    alone = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    try:
+        results = ReferenceEvaluator(alone).run(names, arrays)
+    except Exception:  # what it lacks, or what is damaged, is another's to say
+        return []
+    made = dict(zip(names, results, strict=True))
+    if not all(isinstance(each, np.ndarray) and each.dtype in KNOWN for each in results):
+        return []
+    return [constant(made[name]) if name else None for name in proto.output]  # type: ignore[misc]
 
 
 def _named(proto: NodeProto, infos: Iterable[ValueInfoProto]) -> list[TensorType | None]:

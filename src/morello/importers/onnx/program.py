@@ -42,7 +42,7 @@ from morello.importers.onnx.call import (
     contents,
 )
 from morello.importers.onnx.files import inner_graphs
-from morello.importers.onnx.inferring import inferred, stated, type_of
+from morello.importers.onnx.inferring import inferred, known, stated, type_of
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
@@ -184,7 +184,8 @@ class _Importing:
             if foreign is None:
                 self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
                 return
-            self.left.append((name, reason))
+            if any(node and isinstance(node.operator, Foreign) for node in foreign):
+                self.left.append((name, reason))
             results = foreign
         except GraphError as error:
             raise GraphError(f"{name}: {error}") from None
@@ -221,9 +222,11 @@ class _Importing:
         return results
 
     def _foreign(self, proto: NodeProto, outer: tuple[str, ...]) -> list[Node | None] | None:
-        """A node for each output; None if the shape of one is not known."""
+        """A node for each output, a constant if it is known; None if a shape is not known."""
         named = {each: self.values[each] for each in (*proto.input, *outer) if each}
         types = inferred(proto, named, self.model)
+        if constants := known(proto, named, types, self.model):
+            return [*constants]
         kinds = [
             None if not name else kind or self.stated.get(name)
             for name, kind in zip(proto.output, types, strict=True)
