@@ -49,10 +49,10 @@ def divided_toward_zero(x: Node, by: int) -> tuple[Node, Node]:
     within = known_range(x)
     if within is None or within[0] < 0:
         below = mapped("less", _in_32_bits(x), _number(0))
-        up = mapped("logical_and", below, mapped("greater", rest, _number(0)))
-        one = in_dtype(up, NUMBERS)
-        quotient = mapped("add", quotient, one)
-        rest = mapped("subtract", rest, mapped("multiply", one, _number(abs(by))))
+        rounded = mapped("logical_and", below, mapped("greater", rest, _number(0)))
+        up = in_dtype(rounded, NUMBERS)
+        quotient = mapped("add", quotient, up)
+        rest = mapped("subtract", rest, mapped("multiply", up, _number(abs(by))))
     return quotient if by > 0 else mapped("neg", quotient), rest
 
 

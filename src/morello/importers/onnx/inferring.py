@@ -120,10 +120,10 @@ def known(
         results = ReferenceEvaluator(alone).run(names, arrays)
     except Exception:  # what it lacks, or what is damaged, is another's to say
         return []
-    made = dict(zip(names, results, strict=True))
+    by_name = dict(zip(names, results, strict=True))
     if not all(isinstance(each, np.ndarray) and each.dtype in KNOWN for each in results):
         return []
-    return [constant(made[name]) if name else None for name in proto.output]  # type: ignore[misc]
+    return [constant(by_name[name]) if name else None for name in proto.output]  # type: ignore[misc]
 
 
 def _named(proto: NodeProto, infos: Iterable[ValueInfoProto]) -> list[TensorType | None]:
