@@ -60,6 +60,29 @@ def test_kernels_compute_parts_of_an_unchanged_model(level: str) -> None:
     assert first[-1] == "Relu"
 
 
+def test_a_token_of_a_decoder_is_one_part() -> None:
+    """Its place follows from a mask of 64 bits, and its keys are written to the cache."""
+    model = parsed(
+        """agraph (float[1, 1, 64] x, int64[1, 9] attention_mask, float[1, 1, 8, 16] k,
+                   float[1, 1, 8, 16] v) => (float[1, 1, 64] y, float[1, 1, 9, 16] k1,
+                   float[1, 1, 9, 16] v1) {
+            one = Constant <value = int64[1] {1}> ()
+            sum = ReduceSum (attention_mask, one)
+            last = Sub (sum, one)
+            lengths = Cast <to = 6> (last)
+            n = SimplifiedLayerNormalization <epsilon = 0.001> (x, g)
+            qkv = MatMul (n, w)
+            total = Constant <value = int32 {9}> ()
+            a, k1, v1 = com.microsoft.GroupQueryAttention
+                <num_heads = 4, kv_num_heads = 1, softcap = 20.0> (qkv, , , k, v, lengths, total)
+            y = Add (a, x)
+        }"""
+    )
+    model.opset_import.add(domain="com.microsoft", version=1)
+    (part,) = ours(checked(weights(model, ("g", (64,)), ("w", (64, 96))), options()))
+    assert {"ReduceSum", "SimplifiedLayerNormalization", "GroupQueryAttention"} <= {*part}
+
+
 def test_what_others_read_is_an_output_of_a_part() -> None:
     model = parsed(
         """agraph (float[n, 16] x, bool which) => (float[n, 8] y, float[n, 8] z) {

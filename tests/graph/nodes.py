@@ -11,6 +11,7 @@ from morello.graph.operators import Broadcast, Constant, Input, Map, Reduce, Res
 from morello.graph.rewriting import simplified
 
 F32, BF16, I32 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16), np.dtype(np.int32)
+I64 = np.dtype(np.int64)
 
 
 def given(*shape: int, dtype: np.dtype = F32) -> Node:

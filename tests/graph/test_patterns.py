@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.graph.nodes import BF16, F32, I32, after, f, fixed, given, names, random
+from tests.graph.nodes import BF16, F32, I32, I64, after, f, fixed, given, names, random
 
 from morello.graph.graph import Graph, Node, Operator, TensorType, apply
 from morello.graph.interpreter import evaluate
@@ -110,6 +110,19 @@ def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
     assert names(after(apply(Cast(np.dtype(np.float64)), up))) == ["cast"]
     rounded = apply(Cast(F32), apply(Cast(BF16), x))
     assert names(simplified(Graph((x,), (rounded,))).outputs[0]) == ["cast", "cast"]
+
+
+def test_lower_bits_of_sums_are_sums_of_lower_bits() -> None:
+    """So a mask's length is known in 32 bits; a quotient needs all of its operands' bits."""
+    mask = given(2, 9, dtype=I64)
+    length = f("subtract", apply(Reduce("sum", (1,), True), mask), 1)
+    result = after(apply(Cast(I32), length))
+    assert [node.dtype for node in Graph((), (result,)).nodes if node.dtype == I64] == [I64]
+    assert sorted(names(result)) == ["cast", "reduce", "subtract"]
+    large = apply(Cast(I32), f("maximum", mask, mask))
+    assert after(large) is large
+    once = apply(Cast(np.dtype(np.int16)), f("add", mask, mask))
+    assert after(once) is once
 
 
 def test_what_follows_a_reshape_comes_before_it() -> None:

@@ -41,8 +41,8 @@ def largest_difference(before: Any, after: Any, seed: int = 0) -> float:
     """The largest difference of the outputs of two sessions, relative to the largest number.
 
     The inputs have the shapes of the second session, and are random: numbers between -1 and 1,
-    integers 0 or 1. Raises `VerificationError` if it is above 5 %, and `MorelloError` if a session
-    cannot run.
+    integers 0 or 1, but masks are 1. Raises `VerificationError` if it is above 5 %, and
+    `MorelloError` if a session cannot run.
     """
     with explained():
         feeds = _random(after.get_inputs(), np.random.default_rng(seed))
@@ -80,7 +80,8 @@ def explained() -> Iterator[None]:
 def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:
     """Arrays for the inputs of a session, whose types it names as `tensor(float)`.
 
-    Free dimensions have the size 1. Texts are digits. Raises `MorelloError` for what is no tensor.
+    Free dimensions have the size 1. Texts are digits. Integers called masks are 1: operators that
+    hide what is masked say nothing of its results. Raises `MorelloError` for what is no tensor.
     """
     names = {"float": "float32", "double": "float64", "string": "object"}
     arrays = {}
@@ -93,9 +94,9 @@ def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:
                 f"there are no random {each.type} for the input {each.name}"
             ) from None
         shape = [size if isinstance(size, int) else 1 for size in each.shape]
-        floating = dtype.kind == "f"
+        floating, least = dtype.kind == "f", int("mask" in each.name)
         values = np.asarray(
-            generator.uniform(-1, 1, shape) if floating else generator.integers(0, 2, shape)
+            generator.uniform(-1, 1, shape) if floating else generator.integers(least, 2, shape)
         )
         if dtype.kind == "O":
             values = values.astype(str)

@@ -10,6 +10,7 @@ from morello.graph.patterns import (
     embedding,
     folding,
     functions,
+    integers,
     joins,
     norms,
     placing,
@@ -21,7 +22,8 @@ from morello.graph.patterns import (
 from morello.graph.patterns.matching import Rule
 
 _FAMILIES = (
-    folding, units, views, placing, joins, functions, softmax, norms, attention, rotary, embedding,
+    folding, units, views, placing, joins, functions, integers, softmax, norms, attention, rotary,
+    embedding,
 )  # fmt: skip
 
 
