@@ -20,9 +20,9 @@ import numpy as np
 from morello.base.errors import MorelloError
 from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
+from morello.ir.tensor import LINE_BYTES
 from morello.learn.collect import name_of
 from morello.learn.corpus import MeasuredSpec, write
-from morello.ir.tensor import LINE_BYTES
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
