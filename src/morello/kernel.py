@@ -6,8 +6,11 @@ What only its program needs is imported where it is asked for: most callers neve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from morello.native.build import linked_from
+from morello.native.cache import is_whole
 from morello.runtime.kernel import CompiledKernel
 
 if TYPE_CHECKING:
@@ -67,13 +70,15 @@ class Kernel(CompiledKernel):
     searched for or verified again. Unpickling raises `TargetError` on a machine that cannot run it.
     """
 
-    __slots__ = ("compiler", "max_error", "program", "statistics", "threads")
+    __slots__ = ("compiler", "max_error", "program", "statistics", "threads", "workspace")
 
     program: CompiledProgram
     compiler: Compiler
     threads: int
     statistics: SearchStatistics | None
     max_error: float | None
+    workspace: int
+    """The bytes that it may share with other kernels of a library (see `codegen.linking`)."""
 
     @property
     def spec(self) -> Spec:
@@ -105,6 +110,20 @@ class Kernel(CompiledKernel):
         from morello.runtime.packing import laid_out
 
         return laid_out(self.spec, self.arguments, name, values)
+
+    @property
+    def linkable(self) -> Path:
+        """Its object in the cache, to be linked to a library with others; see `codegen.linking`.
+
+        It is compiled anew if it is damaged; raises `BuildError`.
+        """
+        compiled = linked_from(self.library.path)
+        if is_whole(compiled):
+            return compiled
+        from morello.measure.load import load
+
+        again = load(CompiledKernel, self.impl, self.source, self.compiler)
+        return linked_from(again.library.path)
 
     @property
     def predicted(self) -> Prediction | None:
@@ -142,7 +161,7 @@ def _loaded(program: Written, statistics: SearchStatistics | None, compiler: Com
     kernel.program = program
     kernel.compiler, kernel.statistics = compiler, statistics
     kernel.threads = impl.target.cores if source.parallel else 1
-    kernel.max_error = None
+    kernel.max_error, kernel.workspace = None, source.borrowed
     return kernel
 
 

@@ -92,6 +92,7 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
         "compiler": asdict(kernel.compiler),
         "releases_gil": kernel.releases_gil,
         "threads": kernel.threads,
+        "workspace": kernel.workspace,
         "max_error": kernel.max_error,
         "search": (search.measured, search.gap, search.worst),
     }
@@ -111,7 +112,7 @@ def _loaded(library: Path, record: Mapping[str, Any]) -> Kernel:
     kernel = Kernel(
         library, symbol, arguments, compiler=compiler, release_gil=record["releases_gil"]
     )
-    kernel.compiler, kernel.threads = compiler, threads
+    kernel.compiler, kernel.threads, kernel.workspace = compiler, threads, record["workspace"]
     if threads > 1:
         from morello.runtime.threads import attach  # few kernels need it
 

@@ -43,7 +43,6 @@ from morello.graph.operators import (
 )
 from morello.graph.operators.elementwise import COMPARISONS, NUMPY
 from morello.measure.bounds import Peak
-from morello.native.build import build
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -105,40 +104,34 @@ def test_kernels_and_what_is_left_compute_the_same(tmp_path: Path) -> None:
     assert not names & {"w", "bias"}  # only kernels read them
 
 
-def test_the_library_is_found_again_without_its_c(
+def test_the_library_is_found_again_without_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
     first = converted(layer(), tmp_path, shapes={"x": (4, 16)})
     before = [path.read_bytes() for path in first.files]
     with monkeypatch.context() as patched:
-        patched.setattr("morello.onnx.library.source", None)
+        patched.setattr("morello.native.build.run_compiler", None)
         patched.setattr("morello.models.compiling.by_rule", None)
         again = converted(layer(), tmp_path, shapes={"x": (4, 16)})
     assert [path.read_bytes() for path in again.files] == before
 
 
-def test_a_long_library_is_compiled_in_parts(
+def test_the_library_is_linked_from_the_objects_of_its_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
-    monkeypatch.setattr("morello.onnx.library.available_threads", lambda: 2)
-    monkeypatch.setattr("morello.onnx.library.PART_SIZE", 1)
     monkeypatch.setattr("morello.codegen.source.STACK_BYTES", 0)  # so that they have a workspace
-    texts, parts = [], []
-
-    def noted(text: str, **options: Any) -> Path:
-        texts.append(text)
-        parts.append(options["parts"])
-        return build(text, **options)
-
-    monkeypatch.setattr("morello.onnx.library.build", noted)
     conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
-    assert parts == [2]
-    assert texts[0].count("= workspace_of_kernels;") > 0
-    functions = ctypes.CDLL(str(conversion.library))
+    kernels = [each for segment in conversion.compiled.segments for each in segment.kernels]
+    assert any(kernel.workspace for kernel in kernels)
+    library = conversion.library
+    assert library is not None
+    functions = ctypes.CDLL(str(library))
     assert hasattr(functions, "RegisterCustomOps")
-    assert not hasattr(functions, "kernel_0")  # another library may have one, too
+    for kernel in kernels:
+        assert kernel.symbol.encode() in library.read_bytes()
+        assert not hasattr(functions, kernel.symbol)  # another library may have one, too
 
 
 def test_other_shapes_and_other_libraries_are_refused(tmp_path: Path) -> None:

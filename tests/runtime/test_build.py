@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import BuildError, CompilerTimeoutError
-from morello.native.build import build
-from morello.native.cache import default_cache
+from morello.native.build import build, linked_from
+from morello.native.cache import default_cache, is_whole
 from morello.native.toolchain import Compiler, find_compiler
 
 ANSWER = "int answer(void) { return 42; }"
@@ -34,34 +34,52 @@ def test_built_once(compiler: Compiler, tmp_path: Path, monkeypatch: pytest.Monk
     assert path.parent == cache
     assert ctypes.CDLL(str(path)).answer() == 42
     assert path.with_suffix(".c").read_text() == ANSWER
-    assert leftovers(cache) == {".c", ".so"}
+    assert leftovers(cache) == {".c", ".o", ".so"}
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("compiled again"))
     assert build(ANSWER, compiler=compiler, cache=cache) == path
 
 
-IN_PARTS = """
-extern int hidden(void) __attribute__((visibility("hidden")));
-#if !defined MORELLO_PART || MORELLO_PART == 1
-int hidden(void) { return 42; }
-#endif
-#if !defined MORELLO_PART || MORELLO_PART == 0
-int answer(void) { return hidden(); }
-#endif
+KERNEL = """
+__attribute__((weak, visibility("hidden"))) _Thread_local char room[SIZE];
+int NAME(void) { return sizeof room + ++room[0]; }
+"""
+
+CALLS = """
+#pragma GCC visibility push(hidden)
+int first(void), second(void);
+_Thread_local char room[4096];
+#pragma GCC visibility pop
+int answer(void) { return first() + second(); }
 """
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-def test_parts_are_linked(compiler: Compiler, tmp_path: Path, parts: int) -> None:
-    path = build(IN_PARTS, compiler=compiler, cache=tmp_path, parts=parts)
-    assert ctypes.CDLL(str(path)).answer() == 42
-    assert path.with_suffix(".c").read_text() == IN_PARTS
-    assert leftovers(tmp_path) == {".c", ".so"}
+def test_objects_are_linked_and_share_memory(compiler: Compiler, tmp_path: Path) -> None:
+    sizes = {"first": 1024, "second": 2048}
+    alone = [
+        build(KERNEL.replace("NAME", name).replace("SIZE", str(size)), compiler=compiler,
+              cache=tmp_path)
+        for name, size in sizes.items()
+    ]  # fmt: skip
+    assert ctypes.CDLL(str(alone[0])).first() == 1024 + 1
+    path = build(
+        CALLS, compiler=compiler, cache=tmp_path, objects=lambda: [*map(linked_from, alone)]
+    )
+    library = ctypes.CDLL(str(path))
+    assert library.answer() == 1024 + 1 + 2048 + 2
+    assert not hasattr(library, "first")  # another library may have one, too
 
 
-def test_an_error_in_a_part(compiler: Compiler, tmp_path: Path) -> None:
-    wrong = IN_PARTS.replace("return 42", "return no_such_name")
-    with pytest.raises(BuildError, match="no_such_name"):
-        build(wrong, compiler=compiler, cache=tmp_path, parts=2)
+def test_a_damaged_object_is_compiled_again(compiler: Compiler, tmp_path: Path) -> None:
+    path = linked_from(build(ANSWER, compiler=compiler, cache=tmp_path))
+    path.write_bytes(path.read_bytes()[:-1])
+    build(ANSWER, compiler=compiler, cache=tmp_path)
+    assert is_whole(path)
+
+
+def test_what_is_missing_when_objects_are_linked(compiler: Compiler, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.o"
+    with pytest.raises(BuildError, match=r"gone\.o"):
+        build(ANSWER, compiler=compiler, cache=tmp_path, objects=lambda: [gone])
     assert leftovers(tmp_path) == {".c"}
 
 
@@ -131,8 +149,8 @@ def test_the_object_appears_whole_or_not_at_all(
     monkeypatch.setattr("os.replace", watch)
     with pytest.raises(BuildError, match=r"cannot be written \(Input/output error\)"):
         build(ANSWER, compiler=compiler, cache=tmp_path)
-    assert moved == [".c", ".so"]
-    assert leftovers(tmp_path) == {".c"}
+    assert moved == [".c", ".o", ".so"]
+    assert leftovers(tmp_path) == {".c", ".o"}
 
 
 def test_compiler_that_vanished(tmp_path: Path) -> None:
@@ -169,7 +187,7 @@ def test_many_processes_at_once(compiler: Compiler, tmp_path: Path) -> None:
         paths = pool.starmap(_build_at_once, [(compiler, tmp_path)] * 8, chunksize=1)
     assert len(set(paths)) == 1
     assert len(list(tmp_path.glob("*.so"))) == 1
-    assert leftovers(tmp_path) == {".c", ".so"}
+    assert leftovers(tmp_path) == {".c", ".o", ".so"}
 
 
 def test_default_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

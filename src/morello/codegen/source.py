@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
@@ -29,7 +29,7 @@ class Source:
 
     `items` is how many pieces of work `{name}_range` divides it into, 0 if there is none;
     `parallel` says that `{name}_on` runs it on a pool of threads, and `{name}_set_parallel` takes
-    one for all calls.
+    one for all calls. `workspace` are the bytes that its function works in.
     """
 
     name: str
@@ -37,6 +37,16 @@ class Source:
     header: str
     items: int = 0
     parallel: bool = False
+    workspace: int = 0
+
+    @property
+    def borrowed(self) -> int:
+        """The bytes of a workspace that it may share with kernels that run before and after it.
+
+        None if they fit on the stack, or if it has parallel loops: a thread that waits for others
+        may run another kernel.
+        """
+        return self.workspace if self.workspace > STACK_BYTES and not self.parallel else 0
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ class Unit:
 
     `prototype` is that of its function, `parameters` are the C types that its parameters point to,
     by name, and `regions` the functions of its parallel loops. If there are any, its function is
-    `{name}_on`. `borrowed` are the bytes that the file's workspace must have for it.
+    `{name}_on`. `workspace` are the bytes that it works in.
     """
 
     includes: Sequence[str]
@@ -55,7 +65,7 @@ class Unit:
     parameters: Mapping[str, str]
     items: int
     regions: tuple[str, ...]
-    borrowed: int = 0
+    workspace: int = 0
 
     @property
     def shared(self) -> Sequence[str]:
@@ -86,26 +96,16 @@ def generate(
         *compiled_for(impl.target, definitions),
     ]  # fmt: skip
     declared = header(impl.spec, name, emitted)
-    return Source(name, joined(parts), declared, emitted.items, bool(emitted.regions))
+    return Source(
+        name, joined(parts), declared, emitted.items, bool(emitted.regions), emitted.workspace
+    )
 
 
-def unit(
-    impl: Impl,
-    name: str,
-    taken: Collection[str] = (),
-    workspace: str = "",
-    printer: type[Printer] = Printer,
-) -> Unit:
-    """The C of a complete Impl in pieces; raises as `generate` does.
-
-    `taken` are regions of other units in the same file. `workspace` is the name of a workspace of
-    the file, if it has one (see `file_workspace`), which a unit without parallel loops borrows for
-    what does not fit on the stack.
-    """
+def unit(impl: Impl, name: str, printer: type[Printer] = Printer) -> Unit:
+    """The C of a complete Impl in pieces; raises as `generate` does."""
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
-    reserved = {*_exported(name), _guard(name), *impl.target.helpers, *taken, workspace}
-    names = Names(reserved)
+    names = Names({*exported(name), _guard(name), *impl.target.helpers})
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)
@@ -114,11 +114,9 @@ def unit(
     code: list[str] = []
     before = aligned_stack(impl.target)
     for region in regions:
-        code += region.definition(_workspace(region.workspace), before)
+        code += region.definition(workspace_lines(region.workspace), before)
     prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
-    borrows = bool(workspace) and program.workspace > STACK_BYTES and not regions
-    own = [f"  unsigned char *const workspace = {workspace};"]
-    code += [*before, f"{prototype} {{", *(own if borrows else _workspace(program.workspace))]
+    code += [*before, f"{prototype} {{", *workspace_lines(program.workspace)]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
@@ -134,18 +132,8 @@ def unit(
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     return Unit(
         includes, helpers, code, prototype, parameters, items,
-        tuple(region.name for region in regions), program.workspace if borrows else 0,
+        tuple(region.name for region in regions), program.workspace,
     )  # fmt: skip
-
-
-def file_workspace(units: Iterable[Unit], name: str) -> list[str]:
-    """The definition of a workspace for all units of a file that borrow it.
-
-    Each thread runs one of them at a time. What one has used is still in the cache when the next
-    one begins, which finds workspaces of its own evicted.
-    """
-    size = max((each.borrowed for each in units), default=0)
-    return [f"_Thread_local _Alignas(64) unsigned char {name}[{size}];"] if size else []
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -164,7 +152,7 @@ def _items(impl: Impl) -> int:
     return count + len(impl.children) - 1
 
 
-def _exported(name: str) -> tuple[str, ...]:
+def exported(name: str) -> tuple[str, ...]:
     """The functions that a file may export: the kernel, also on a pool or for a range of its items,
     and the one that sets its pool.
     """
@@ -264,7 +252,8 @@ def _headers(target: Target, helpers: Iterable[str]) -> list[str]:
     return [f"#include <{file}>" for file in dict.fromkeys(files)]
 
 
-def _workspace(size: int) -> list[str]:
+def workspace_lines(size: int) -> list[str]:
+    """The definition of a workspace at the start of a function, if it needs one."""
     if not size:
         return []
     storage = "" if size <= STACK_BYTES else "static _Thread_local "

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from morello.base.errors import CompilerTimeoutError
 from morello.codegen import Source, generate
+from morello.codegen.linking import linkable
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
 from morello.native.build import PATIENCE_S
@@ -38,10 +39,10 @@ def load(
     Raises `BuildError`, and `SpecError` for operands that cannot be NumPy arrays.
     """
     machine = impl.target
+    written = linkable(source, machine.cores)
     kernel = kind.of_source(
-        # one file per number of threads, as all who load a file share its pool
-        source.text + f"/* on {machine.cores} threads */\n" * source.parallel,
-        source.name,
+        written.text,
+        written.symbol,
         arguments(impl.spec),
         arch=machine.arch,
         compiler=compiler,
@@ -49,7 +50,7 @@ def load(
         patience_s=patience_s,
     )
     if source.parallel:
-        attach(kernel.library, source.name, machine.cores, compiler=compiler)
+        attach(kernel.library, written.symbol, machine.cores, compiler=compiler)
     return kernel
 
 

@@ -9,7 +9,7 @@ from morello.base.errors import BuildError
 from morello.native.build import PATIENCE_S
 from morello.native.cache import default_cache, open_cache, unwritable
 from morello.native.compile import run_compiler
-from morello.native.toolchain import Compiler, base_flags
+from morello.native.toolchain import Compiler, base_flags, without_linking
 from morello.native.workspace import workspace
 
 _FILE = re.compile(r'\.file\s+(\d+)\s.*"([^"\n]+)"')
@@ -28,7 +28,7 @@ def assembly(
     """
     cache = (default_cache() if cache is None else cache).absolute()
     open_cache(cache)
-    kept = [flag for flag in base_flags(compiler) if flag not in ("-shared", "-g0")]
+    kept = [flag for flag in without_linking(base_flags(compiler)) if flag != "-g0"]
     try:
         with workspace(cache) as room:
             text, output = room.path / "kernel.c", room.path / "kernel.s"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from morello.base import debug
@@ -28,13 +27,13 @@ def build(
     flags: tuple[str, ...] = (),
     cache: Path | None = None,
     patience_s: float = PATIENCE_S,
-    parts: int = 1,
+    objects: Callable[[], Sequence[Path]] = tuple,
 ) -> Path:
     """Compiles the C text `source` to a shared object, or takes it from the cache.
 
-    The source stays beside it, under the same name with `.c`. A damaged object is built
-    again. With several `parts`, the source is compiled as often, all at once, each time with
-    another number from 0 on as the macro MORELLO_PART, and the objects are linked.
+    The source stays beside it, under the same name with `.c`, and what that became, with `.o`. With
+    it, `objects` of other sources are linked, of which the source has names that tell what is in
+    them. A damaged object is built again.
 
     Safe to call from any number of processes at once. Raises `BuildError` if the compilation
     fails, or the cache cannot be written, or others may write to it, and `CompilerTimeoutError`
@@ -45,30 +44,24 @@ def build(
     open_cache(cache)
     flags = (*base_flags(compiler), *flags)
     library = cache / f"{key_of(source, compiler, flags)}.so"
-    kept = library.with_suffix(".c")
-    if is_whole(library):
+    kept, linkable = library.with_suffix(".c"), linked_from(library)
+    if is_whole(library) and is_whole(linkable):
         if debug.shows("c"):
             debug.show("c", f"{kept}: built before")
         return library
     try:
         with workspace(cache) as room:
-            text, compiled = room.path / "kernel.c", room.path / "kernel.so"
+            text, compiled, linked = (room.path / f"kernel.{end}" for end in ("c", "o", "so"))
             text.write_text(source, encoding="utf-8")
             began = time.perf_counter()
             headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
-            compiling = partial(
-                _compile, headers=headers, room=room, compiler=compiler, patience_s=patience_s
-            )
-            if parts == 1:
-                command = [*compiler.command, *flags, text.name, "-o", compiled.name]
-                problem = compiling(command, compiled)
-            else:
-                command = [*compiler.command, *without_linking(flags), "-c", text.name]
-                objects = [room.path / f"part{number}.o" for number in range(parts)]
-                problem = _compile_all(command, objects, compiling)
-                names = [each.name for each in objects]
-                command = [*compiler.command, *flags, *names, "-o", compiled.name]
-                problem = problem or run_compiler(command, compiled, room, compiler, patience_s)
+            command = [*compiler.command, *without_linking(flags), "-c", text.name]
+            command += ["-o", compiled.name]
+            problem = _compile(command, compiled, headers, room, compiler, patience_s)
+            if problem is None:
+                linking = [*compiler.command, *flags, compiled.name, *map(str, objects())]
+                linking += ["-o", linked.name]
+                problem = run_compiler(linking, linked, room, compiler, patience_s)
             if debug.shows("c"):
                 seconds = time.perf_counter() - began
                 debug.show("c", f"{kept}: {shlex.join(command)}, {seconds:.2f} s")
@@ -76,25 +69,16 @@ def build(
             os.replace(text, kept)
             if problem is not None:
                 raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
-            publish(compiled, library)
+            publish(compiled, linkable)
+            publish(linked, library)
     except OSError as error:
         raise unwritable(cache, error.strerror or str(error)) from error
     return library
 
 
-def _compile_all(
-    command: list[str], objects: list[Path], compiling: Callable[[list[str], Path], str | None]
-) -> str | None:
-    """Compile the parts of a source to these objects, at once; returns as `compiling` does."""
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
-
-    commands = [
-        [*command, f"-DMORELLO_PART={number}", "-o", compiled.name]
-        for number, compiled in enumerate(objects)
-    ]
-    with ThreadPoolExecutor(len(objects)) as threads:
-        problems = [*threads.map(compiling, commands, objects)]
-    return next(filter(None, problems), None)
+def linked_from(library: Path) -> Path:
+    """The object that a shared object in the cache was linked from."""
+    return library.with_suffix(".o")
 
 
 def _compile(

@@ -36,19 +36,22 @@ REMEDY = "Run `pip install ziglang`, install clang 17 or newer or gcc, or set CC
 _COMMON_FLAGS = (
     "-O3",
     "-std=gnu11",
-    "-shared",
     "-fPIC",
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fno-stack-protector",
     "-fomit-frame-pointer",
+    "-fdata-sections",
     "-g0",
     "-w",
 )
 
-_DARWIN = ("-undefined", "dynamic_lookup")
-"""Flags with which what an object needs of its process may be unknown when it is linked."""
+_LINKING = ("-shared", "-Wl,--gc-sections")
+"""Flags of linking: what nothing refers to is left out, as memory that another object has."""
+
+_DARWIN = ("-shared", "-Wl,-dead_strip", "-undefined", "dynamic_lookup")
+"""The same, and what an object needs of its process may be unknown."""
 
 # Zig spells architecture levels its own way, and without `-mcpu` it takes the host's.
 _ZIG_CPUS = {
@@ -107,21 +110,21 @@ def find_compiler(requested: str | None = None) -> Compiler:
 
 def base_flags(compiler: Compiler) -> tuple[str, ...]:
     """The flags every shared object is built with, whatever its architecture."""
-    linking: tuple[str, ...] = ()
+    more: tuple[str, ...] = _LINKING
     if sys.platform == "darwin":
-        linking = _DARWIN
+        more = _DARWIN
     elif compiler.kind == "zig":
         # Zig would build its own libc, once per CPU at 3 s each. What a kernel or the
         # trampoline needs of libc is already in the process that loads it.
-        linking = ("-nostdlib",)
+        more += ("-nostdlib",)
     if compiler.kind == "zig":
-        linking += ("-fno-sanitize=undefined",)
-    return _COMMON_FLAGS + linking
+        more += ("-fno-sanitize=undefined",)
+    return _COMMON_FLAGS + more
 
 
 def without_linking(flags: Sequence[str]) -> list[str]:
     """The flags of a shared object without those that say how it is linked."""
-    return [flag for flag in flags if flag not in ("-shared", "-nostdlib", *_DARWIN)]
+    return [flag for flag in flags if flag not in (*_LINKING, *_DARWIN)]
 
 
 def arch_flags(compiler: Compiler, arch: str) -> tuple[str, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -14,26 +13,17 @@ import numpy as np
 import morello.models
 from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
-from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
-from morello.codegen.source import Unit, comment, file_workspace, joined, unit
+from morello.codegen.linking import shared_workspace
+from morello.codegen.source import joined
 from morello.graph.graph import Node
 from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.segment import Place
 from morello.models.source import ConstantBlock
 from morello.native.build import build
-from morello.native.cache import default_cache, hash_of, is_whole
 from morello.native.toolchain import arch_flags
-from morello.questions import question
 from morello.runtime.argument import CACHE_LINE
-from morello.runtime.threads import CLAIMS, available_threads
-from morello.tables import texts
-
-_WORKSPACE = "workspace_of_kernels"
-"""The name of the memory that kernels work in, one after the other."""
-
-PART_SIZE = 100_000
-"""The characters of C for which it pays to start a compiler: it takes half a second for them."""
+from morello.runtime.threads import CLAIMS
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -70,48 +60,9 @@ def custom_op(segment: Segment, number: int) -> CustomOp:
 
 
 def build_library(ops: Sequence[CustomOp]) -> Path:
-    """The shared object of operators, in the cache; raises `BuildError`.
-
-    One that was built before is found there without its C, which takes long to generate.
-    """
+    """The shared object of operators, in the cache; raises `BuildError`."""
     plans = ", ".join(f"{{.plan = &op_{number}_plan}}" for number in range(len(ops)))
-    ending = [_REGISTER.replace("$PLANS", plans)]
-    asked = _library_question(ops, ending)
-    library = asked and _recalled(asked)
-    if not library:
-        library = _built(ops, ending)
-        if asked:
-            _remember(asked, library)
-    return library
-
-
-def _library_question(ops: Sequence[CustomOp], ending: Sequence[str]) -> str | None:
-    """A hash of all that the C of operators depends on; None if it is not to be kept.
-
-    The names of the kernels' own objects are hashes of their C, their compiler and its flags.
-    """
-    names = _kernel_names(ops)
-    kernels = [f"{kernel.library.path.name} {name}" for kernel, name in names.items()]
-    return question("\n".join([*kernels, *_tables(ops, names), *ending]), {})
-
-
-def _recalled(asked: str) -> Path | None:
-    """The object that was kept for a question; None if it is not as it was."""
-    with texts() as known:
-        text = None if known is None else known.program("", asked)
-    if text is None:
-        return None
-    record = json.loads(text)
-    library = default_cache().absolute() / record["object"]
-    whole = is_whole(library) and hash_of(library).hex() == record["hash"]
-    return library if whole else None
-
-
-def _remember(asked: str, library: Path) -> None:
-    record = {"object": library.name, "hash": hash_of(library).hex()}
-    with texts() as known:
-        if known is not None:
-            known.keep_program("", asked, json.dumps(record))
+    return _built(ops, [_REGISTER.replace("$PLANS", plans)])
 
 
 def build_provider(ops: Sequence[CustomOp], folder: Path) -> Path:
@@ -167,57 +118,34 @@ def _c_string(content: str) -> str:
 
 
 def _built(ops: Sequence[CustomOp], ending: Sequence[str], cache: Path | None = None) -> Path:
-    """The shared object of operators and of their kernels, with this ending."""
-    first = ops[0].segment.kernels[0]
-    flags = arch_flags(first.compiler, first.impl.target.arch)
-    whole, parts = source(ops, ending, available_threads())
-    return build(whole, compiler=first.compiler, flags=flags, cache=cache, parts=parts)
+    """The shared object of operators, with this ending, and of the objects of their kernels."""
+    kernels = [*dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels)]
+    compiler, target = kernels[0].compiler, kernels[0].impl.target
+    return build(
+        source(ops, kernels, ending), compiler=compiler, flags=arch_flags(compiler, target.arch),
+        objects=lambda: [kernel.linkable for kernel in kernels], cache=cache,
+    )  # fmt: skip
 
 
-def source(ops: Sequence[CustomOp], ending: Sequence[str], most: int) -> tuple[str, int]:
-    """The C of operators and of their kernels, with this ending, and how many parts it has.
+def source(ops: Sequence[CustomOp], kernels: Sequence[Kernel], ending: Sequence[str]) -> str:
+    """The C of operators, with this ending, which calls their kernels.
 
-    It is a file that can be compiled as a whole, or at once in parts, at `most` as many as these
-    (see `build`). Its kernels have one workspace, and are hidden from other libraries.
+    The names of those are hashes of their C. They have one workspace, and are hidden from other
+    libraries.
     """
-    names = _kernel_names(ops)
-    units: list[Unit] = []
-    for kernel, name in names.items():
-        taken = [region for other in units for region in other.regions]
-        units.append(unit(kernel.impl, name, taken, _WORKSPACE))
-    target = ops[0].segment.kernels[0].impl.target
-    helpers = {name: text for each in units for name, text in each.helpers.items()}
-    shared = dict.fromkeys(part for each in units for part in each.shared)
-    workspace = file_workspace(units, _WORKSPACE)
-    declared = [*(f"extern {line}" for line in workspace), *(f"{u.prototype};" for u in units)]
-    codes = ["\n".join((*each.code, "")) for each in units]
-    ends = [*accumulate(map(len, codes))]
-    parts = min(most, 1 + ends[-1] // PART_SIZE)
-    code: list[str] = []
-    for begin, lines in zip([0, *ends], codes, strict=False):
-        code += _in_part(begin * parts // ends[-1], [lines])
-    includes = dict.fromkeys(line for each in units for line in each.includes)
+    workspace = max(kernel.workspace for kernel in kernels)
+    hidden = [f"void {_function(kernel)}(void);" for kernel in kernels]
+    hidden += [shared_workspace(workspace)] if workspace else []
     runner = Path(morello.models.__file__).with_name("runner.c").read_text(encoding="utf-8")
-    hidden = ["#pragma GCC visibility push(hidden)", *declared, "#pragma GCC visibility pop", ""]
-    host = [*workspace, runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN]
-    whole = joined([
-        comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
-        *needs(target), *includes, "",
-        *compiled_for(target, [*shared, *helpers.values(), "", *hidden, *code]),
-        *_in_part(0, [*host, *_tables(ops, names), *ending]),
+    return joined([
+        "#pragma GCC visibility push(hidden)", *hidden, "#pragma GCC visibility pop", "",
+        runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN, *_tables(ops), *ending,
     ])  # fmt: skip
-    return whole, parts
 
 
-def _in_part(number: int, lines: Sequence[str]) -> list[str]:
-    """C that only one part has, if the file is compiled in parts."""
-    return [f"#if !defined MORELLO_PART || MORELLO_PART == {number}", *lines, "#endif"]
-
-
-def _kernel_names(ops: Sequence[CustomOp]) -> dict[Kernel, str]:
-    """The kernels of operators, with the names of their functions."""
-    kernels = dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels)
-    return {kernel: f"kernel_{number}" for number, kernel in enumerate(kernels)}
+def _function(kernel: Kernel) -> str:
+    """The function that a segment calls: if it is parallel, the one that takes a pool."""
+    return f"{kernel.symbol}_on" if kernel.threads > 1 else kernel.symbol
 
 
 _RUN = """\
@@ -235,16 +163,15 @@ OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
 }"""
 
 
-def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[str]:
+def _tables(ops: Sequence[CustomOp]) -> Iterable[str]:
     """The tables that runner.c and ort.c work with."""
     for number, op in enumerate(ops):
         places = [f"{{{base}, {offset}}}" for some in op.places for base, offset in some]
         yield f"static const Place places_{number}[] = {{{', '.join(places)}}};"
         steps, begin = [], 0
         for kernel, some in zip(op.segment.kernels, op.places, strict=True):
-            parallel = kernel.threads > 1
-            function = f"{names[kernel]}_on" if parallel else names[kernel]
-            steps.append(f"{{(void *){function}, {begin}, {len(some)}, {int(parallel)}}}")
+            parallel = int(kernel.threads > 1)
+            steps.append(f"{{(void *){_function(kernel)}, {begin}, {len(some)}, {parallel}}}")
             begin += len(some)
         yield f"static const Step steps_{number}[] = {{{', '.join(steps)}}};"
         yield (
