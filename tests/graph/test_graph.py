@@ -31,6 +31,7 @@ from morello.graph.operators import (
 from morello.graph.partition import by_rule
 from morello.graph.printing import text
 from morello.graph.views import view_of
+from morello.importers.text import graph_of
 from morello.ir.layout import Layout
 from morello.ir.semantics import evaluate as spec_values
 from morello.ir.tensor import gapless
@@ -247,3 +248,16 @@ def test_casts_that_no_kernel_has_are_in_no_group() -> None:
         x = apply(Input(TensorType((4, 8), np.dtype(source))))
         partition = by_rule(Graph((x,), (apply(Cast(np.dtype(target)), x),)))
         assert len(partition.left) == 1 and not partition.groups
+
+
+def test_primitive_operations_of_what_has_one_dimension_more() -> None:
+    given = apply(Input(TensorType((6, 30, 8), np.dtype(np.float32))))
+    rectified = apply(Map("relu"), given)
+    image = apply(Reshape((1, 6, 30, 8)), rectified)
+    primitive = graph_of("winograd_input(f32[1,6,30,8], layout=NHWC)").outputs[0]
+    points = apply(primitive.operator, image)
+    spec = lowered([rectified, image, points]).spec
+    kernel = morello.compile(spec, gap=1.0, threads=1)
+    x = np.random.default_rng(0).standard_normal(given.shape).astype(np.float32)
+    (expected,) = evaluate(Graph((given,), (points,)), [x])
+    np.testing.assert_allclose(kernel(x), expected, rtol=1e-5, atol=1e-5)

@@ -46,7 +46,8 @@ class PrimitiveOperator(Operator):
         assert element is not None
         if any(isinstance(each, float) for each in inputs):
             raise SpecError(f"{self.operation} takes no numbers", "give it an array")
-        return apply_operation(self.operation, inputs, self.type.shape, element)
+        arguments = [each.without_new_axes for each in inputs]
+        return apply_operation(self.operation, arguments, self.type.shape, element)
 
     def __str__(self) -> str:
         return str(self.operation)
