@@ -1,5 +1,7 @@
 """Graphs as segments of kernels: they compute what the interpreter does, wherever arrays lie."""
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -35,6 +37,7 @@ from morello.graph.operators import (
 from morello.graph.partition import by_rule
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.buffers import arena
+from morello.models.reporting import program_report, report_later
 from morello.models.schedule import Stage, schedule
 
 F32 = np.dtype(np.float32)
@@ -309,3 +312,19 @@ def test_casts_of_integers_wrap_around(source: str, target: str) -> None:
     (result,) = model(array)
     assert result.dtype == dtypes[1]
     np.testing.assert_array_equal(result, array.astype(dtypes[1]))
+
+
+def test_a_report_that_is_made_later_keeps_no_constants() -> None:
+    x, w = given(4, 64), constant(np.random.default_rng(0), 64, 32)
+    graph = Graph((x,), (apply(Map("relu"), apply(Dot((), ((1, 0),)), x, w)),))
+    model = compile_graph(graph, budget=0.1, gap=1.0)
+    arguments = ("f32[4,64]",)
+    expected = program_report(model, arguments)
+    later = report_later(model, arguments, str)
+    kept = weakref.ref(model)
+    del model
+    gc.collect()
+    assert kept() is None
+    assert later() == expected
+    (row,) = expected.kernels
+    assert (row.times, expected.segments, expected.note) == (1, 1, "")

@@ -22,7 +22,7 @@ from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
-from morello.models.reporting import ProgramReport, program_report
+from morello.models.reporting import ProgramReport, note_of, program_report
 from morello.options import GraphOptions
 
 VARIANTS = 8
@@ -176,7 +176,7 @@ class Jitted:
         compiled = compile_graph(traced.graph, **self._options)
         program = NumPyProgram(traced, compiled)
         if not compiled.segments:
-            return Variant(described, None, program_report(compiled, described).note)
+            return Variant(described, None, note_of(compiled))
         builtin = None
         if args and all(type(each) is np.ndarray for each in args) and not keywords:
             builtin = program.builtin(args, _otherwise(self))

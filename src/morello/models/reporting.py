@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from weakref import ref
@@ -14,7 +14,7 @@ from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
 from morello.measure.bounds import Bound, Peak, percent
 from morello.measure.peaks import host_peak, kept_peak
-from morello.models.bounding import kernel_bounds
+from morello.models.bounding import CallConstants, constants_of_calls, kernel_bounds
 from morello.models.compiling import CompiledGraph, CompileTime
 from morello.models.profiling import timed
 from morello.models.times import KernelReport, kernel_table, shortened, text_of
@@ -70,10 +70,11 @@ class ProgramReport:
         if not self.kernels:
             return self
         compiled = self._program()
-        bounds = _bounds(compiled, host_peak(_threads(compiled)))
+        calls = constants_of_calls(compiled)
+        bounds = _bounds(calls, host_peak(_threads(compiled)))
         profile = timed(compiled, seconds)
         times: dict[str, float] = defaultdict(float)
-        for expression, taken in zip(_expressions(compiled), profile.kernels, strict=True):
+        for expression, taken in zip(_expressions(calls), profile.kernels, strict=True):
             times[expression] += taken
         rows = (
             replace(row, measured=times[row.expression], bound=bounds[row.expression])
@@ -98,7 +99,7 @@ class ProgramReport:
         compiled = self._program()
         threads = _threads(compiled)
         peak = host_peak(threads) if self.times else kept_peak(threads)
-        bounds = kernel_bounds(compiled, peak) if peak else ()
+        bounds = kernel_bounds(constants_of_calls(compiled), peak) if peak else ()
         return program_page(compiled, self._head, self._facts(), self.left, self.times, bounds)
 
     def _program(self) -> CompiledGraph:
@@ -187,50 +188,62 @@ def program_report(
     foreign: Callable[[Foreign], str] = lambda operator: "no operator computes it",
 ) -> ProgramReport:
     """The report of a compiled graph; `foreign` says why an operation is no operator of graphs."""
-    light = compiled.plan.light
+    return report_later(compiled, arguments, foreign)()
+
+
+def report_later(
+    compiled: CompiledGraph, arguments: tuple[str, ...], foreign: Callable[[Foreign], str]
+) -> Callable[[], ProgramReport]:
+    """What makes the `program_report` when it is asked for, which few do.
+
+    To describe the kernels takes long. It keeps these, but neither the graph nor its constants.
+    """
 
     def why(node: Node) -> str:
         if isinstance(node.operator, Foreign):
             return foreign(node.operator).removesuffix(".")
-        if node in light:
+        if node in compiled.plan.light:
             return NOT_WORTH
         dtypes = [each.dtype for each in (node, *node.inputs) if each.type.stored is None]
         unknown = [dtype for dtype in dtypes if dtype.kind != "b"]  # bools are bytes
         return f"no kernel has {unknown[0]}" if unknown else obstacle(node)
 
-    expressions = _expressions(compiled)
-    times = Counter(expressions)
-    costs: dict[str, float] = defaultdict(float)
-    kernels = [kernel for segment in compiled.segments for kernel in segment.kernels]
-    for text, kernel in zip(expressions, kernels, strict=True):
-        costs[text] += kernel.cost
-    peak = kept_peak(_threads(compiled))
-    bounds = _bounds(compiled, peak) if peak else {}
     hertz = hertz_of(host_cpu())
-    rows = (
-        KernelReport(text, times[text], costs[text] / hertz, bound=bounds.get(text))
-        for text in times
-    )
-    note = NOT_WORTH if light else "no kernel computes any of it"
-    return ProgramReport(
+    calls = constants_of_calls(compiled)
+    searches = [(k.cost, k.statistics) for k, _ in calls if k.statistics]
+    report = ProgramReport(
         compiled.framework.name,
         arguments,
-        tuple(sorted(rows, key=lambda row: -row.seconds)),
-        len(compiled.segments),
-        tuple((str(node.operator), why(node)) for node in compiled.left),
-        "" if compiled.segments else note,
+        segments=len(compiled.segments),
+        left=tuple((str(node.operator), why(node)) for node in compiled.left),
+        note=note_of(compiled),
         by_rule=compiled.plan.cost_at_first / hertz,
-        least=sum(k.cost * k.statistics.of_bound for k in kernels if k.statistics) / hertz,
+        least=sum(cost * search.of_bound for cost, search in searches) / hertz,
         compiling=compiled.time,
         compiled=ref(compiled),
     )
+    threads = _threads(compiled)
+
+    def described() -> ProgramReport:
+        peak = kept_peak(threads)
+        bounds = _bounds(calls, peak) if peak else {}
+        costs: dict[str, list[float]] = defaultdict(list)
+        for text, (kernel, _) in zip(_expressions(calls), calls, strict=True):
+            costs[text].append(kernel.cost)
+        rows = (
+            KernelReport(text, len(each), sum(each) / hertz, bound=bounds.get(text))
+            for text, each in costs.items()
+        )
+        return replace(report, kernels=tuple(sorted(rows, key=lambda row: -row.seconds)))
+
+    return described
 
 
-def _expressions(compiled: CompiledGraph) -> list[str]:
-    """What each kernel computes, in the order in which they run."""
-    kernels = [kernel for each in compiled.segments for kernel in each.kernels]
-    texts = {kernel: kernel.spec.expression for kernel in dict.fromkeys(kernels)}
-    return [texts[kernel] for kernel in kernels]
+def note_of(compiled: CompiledGraph) -> str:
+    """Why the framework computes everything; empty if it does not."""
+    if compiled.segments:
+        return ""
+    return NOT_WORTH if compiled.plan.light else "no kernel computes any of it"
 
 
 def _threads(compiled: CompiledGraph) -> int:
@@ -238,10 +251,16 @@ def _threads(compiled: CompiledGraph) -> int:
     return max((k.threads for each in compiled.segments for k in each.kernels), default=1)
 
 
-def _bounds(compiled: CompiledGraph, peak: Peak) -> dict[str, Bound]:
+def _expressions(calls: Sequence[CallConstants]) -> list[str]:
+    """What each kernel computes, in the order in which they run."""
+    texts = {kernel: kernel.spec.expression for kernel in dict.fromkeys(k for k, _ in calls)}
+    return [texts[kernel] for kernel, _ in calls]
+
+
+def _bounds(calls: Sequence[CallConstants], peak: Peak) -> dict[str, Bound]:
     """By expression, the sum of the bounds of its kernels, and what takes most of it."""
     bounds: dict[str, list[Bound]] = defaultdict(list)
-    for expression, each in zip(_expressions(compiled), kernel_bounds(compiled, peak), strict=True):
+    for expression, each in zip(_expressions(calls), kernel_bounds(calls, peak), strict=True):
         bounds[expression].append(each)
     return {expression: _sum(several) for expression, several in bounds.items()}
 

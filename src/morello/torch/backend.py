@@ -20,7 +20,7 @@ from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import array_of, type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
-from morello.models.reporting import ProgramReport
+from morello.models.reporting import ProgramReport, note_of
 from morello.options import GraphOptions
 from morello.torch.numbers import (
     Numbers,
@@ -60,12 +60,22 @@ Key = tuple[int | float, ...]
 class GraphReport:
     """How one graph of torch.compile was compiled, for each shape."""
 
-    programs: dict[Key, ProgramReport] = field(default_factory=dict)
-    """By the sizes that change from call to call, and other numbers that are no inputs."""
     parts: tuple[GraphReport, ...] = ()
     """The reports of its compiled parts, which run for all shapes but those of the programs."""
     by_torch: str = ""
     """Why torch runs it, or the rest of it beside the parts; empty if it does not."""
+    _programs: dict[Key, ProgramReport | Callable[[], ProgramReport]] = field(default_factory=dict)
+
+    @property
+    def programs(self) -> dict[Key, ProgramReport]:
+        """By the sizes that change from call to call, and other numbers that are no inputs."""
+        reports = {key: each() if callable(each) else each for key, each in self._programs.items()}
+        self._programs |= reports
+        return reports
+
+    def add(self, key: Key, make: Callable[[], ProgramReport]) -> None:
+        """Add a program, whose report is made when it is asked for."""
+        self._programs[key] = make
 
     def __str__(self) -> str:
         lines = [str(each) for each in (*self.programs.values(), *self.parts)]
@@ -247,7 +257,7 @@ class _Graph:
             self.report.by_torch = f"the compiler failed with {error!r}"
             return None
         self._programs[key] = compiled
-        self.report.programs[key] = compiled.program.report
+        self.report.add(key, compiled.program.report_later())
         return compiled
 
     def _independent(self, every: Sequence[int], arguments: Sequence[Any]) -> frozenset[int]:
@@ -331,9 +341,10 @@ class _Graph:
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
         asked: GraphOptions = {"threads": most_threads(), **self._options}
-        program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **asked))
-        if program.report.note:
-            raise GraphError(program.report.note)
+        graph = compile_graph(aten.graph, TORCH, **asked)
+        if note := note_of(graph):
+            raise GraphError(note)
+        program = TorchProgram(aten, graph)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
         return _Compiled(program, inputs, numbers, written_inputs, tuple(weights))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.importers.aten_trace import TorchChain, memory_of
 from morello.models import CompiledGraph, Segment
-from morello.models.reporting import ProgramReport, program_report
+from morello.models.reporting import ProgramReport, report_later
 from morello.torch.threads import torch_threads
 from morello.torch.values import computing
 
@@ -62,11 +61,11 @@ class TorchProgram:
             step(values)
         return tuple(result(values) for result in self._results)
 
-    @cached_property
-    def report(self) -> ProgramReport:
+    def report_later(self) -> Callable[[], ProgramReport]:
+        """What makes the report of this program, without keeping it."""
         inputs = tuple(str(node.type) for node in self._imported.graph.inputs)
         left = self._imported.left
-        return program_report(self._compiled, inputs, lambda operator: left[operator.name])
+        return report_later(self._compiled, inputs, lambda operator: left[operator.name])
 
     def _result(self, result: Any, lies: int, memory: dict[Node, int]) -> Callable[[Values], Any]:
         """A function that picks a result from the values of a call.
