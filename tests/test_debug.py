@@ -74,7 +74,7 @@ def test_c_reports_files_commands_and_times(
 ) -> None:
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
     for pattern in (
-        r"c: (\S+\.c): .* -O3 .*kernel\.c -o kernel\.so, [\d.]+ s",
+        r"c: (\S+\.c): .* -O3 .*kernel\.c -o kernel\.o && .* -o kernel\.so, [\d.]+ s",
         r"c: (\S+): built before",
     ):
         *_, line = reported(monkeypatch, capsys, "c").splitlines()

@@ -55,16 +55,16 @@ def build(
             text.write_text(source, encoding="utf-8")
             began = time.perf_counter()
             headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
-            command = [*compiler.command, *without_linking(flags), "-c", text.name]
-            command += ["-o", compiled.name]
-            problem = _compile(command, compiled, headers, room, compiler, patience_s)
-            if problem is None:
-                linking = [*compiler.command, *flags, compiled.name, *map(str, objects())]
-                linking += ["-o", linked.name]
-                problem = run_compiler(linking, linked, room, compiler, patience_s)
+            compiling = [*compiler.command, *without_linking(flags), "-c", text.name]
+            compiling += ["-o", compiled.name]
+            linking = [*compiler.command, *flags, compiled.name, *map(str, objects())]
+            linking += ["-o", linked.name]
+            problem = _compile(compiling, compiled, headers, room, compiler, patience_s)
+            problem = problem or run_compiler(linking, linked, room, compiler, patience_s)
             if debug.shows("c"):
                 seconds = time.perf_counter() - began
-                debug.show("c", f"{kept}: {shlex.join(command)}, {seconds:.2f} s")
+                commands = f"{shlex.join(compiling)} && {shlex.join(linking)}"
+                debug.show("c", f"{kept}: {commands}, {seconds:.2f} s")
             # The source first, so that every library in the cache has its source beside it.
             os.replace(text, kept)
             if problem is not None:
