@@ -31,9 +31,9 @@ from morello.targets.target import LeafKernel, Target
 SOME = 1 + 1e-12  # rounding
 
 
-def loosened(batch: Batch, which: Sequence[Bools | bool]) -> Batch:
+def loosened(batch: Batch, which: Sequence[Bools | bool], *, kept: bool) -> Batch:
     """The batch with ideal placements for operands, or for the rows of an operand, in `which`."""
-    pairs = zip(which, batch.relaxed().codes, batch.codes, strict=True)
+    pairs = zip(which, batch.relaxed(kept=kept).codes, batch.codes, strict=True)
     return replace(batch, codes=tuple(np.where(ideal, a, b) for ideal, a, b in pairs))
 
 
@@ -69,10 +69,11 @@ def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
                 batch, _ = drawn(operation, kernel, target, placements, random, batches)
                 batch = batch[where_it_applies(kernel, batch, target)]
                 which = [random.random(len(batch)) < 0.5 for _ in batch.codes]
-                for looser in (batch.relaxed(), loosened(batch, which)):
-                    assert where_it_applies(kernel, looser, target).all(), kernel.name
-                    dearer = kernel.cycles(looser) > kernel.cycles(batch) * np.float64(SOME)
-                    assert not np.any(dearer & np.ones(len(batch), np.bool_)), kernel.name
+                for kept in (False, True):
+                    for looser in (batch.relaxed(kept=kept), loosened(batch, which, kept=kept)):
+                        assert where_it_applies(kernel, looser, target).all(), kernel.name
+                        dearer = kernel.cycles(looser) > kernel.cycles(batch) * np.float64(SOME)
+                        assert not np.any(dearer & np.ones(len(batch), np.bool_)), kernel.name
                 closed += len(batch)
             if closed:
                 break
@@ -112,36 +113,37 @@ def bounds(looser: Edges, edges: Edges, target: Target) -> bool:
     )
 
 
-def check(rewrite: Rewrite, edges: Edges, looser: Sequence[Batch], target: Target) -> None:
-    for batch in looser:
-        below = expand(rewrite.relaxed(batch.operation), batch, target)
-        assert any(bounds(other, edges, target) for other in below), (rewrite, batch.spec())
+def check(rewrite: Rewrite, edges: Edges, looser: Batch, target: Target, *, kept: bool) -> None:
+    below = expand(rewrite.relaxed(kept=kept), looser, target)
+    assert any(bounds(other, edges, target) for other in below), (rewrite, looser.spec(), kept)
 
 
-def looser_batches(stop: Stop) -> list[Batch]:
+def looser_batches(stop: Stop, *, kept: bool) -> list[Batch]:
     """With ideal placements for all operands, and for some of them."""
     random = Random(str(stop.spec))
     some = [random.random() < 0.5 for _ in stop.spec.placements]
-    return [stop.batch.relaxed(), loosened(stop.batch, some)]
+    return [stop.batch.relaxed(kept=kept), loosened(stop.batch, some, kept=kept)]
 
 
-def test_a_rewrite_applies_to_looser_specs_for_no_more() -> None:
+@pytest.mark.parametrize("kept", [False, True], ids=["any", "kept"])
+def test_a_rewrite_applies_to_looser_specs_for_no_more(kept: bool) -> None:
     seen: set[str] = set()
     for stop in stops():
-        looser, target = looser_batches(stop), stop.space.target
         for rewrite, edges in (*stop.searched(), *stop.tried()):
-            check(rewrite, edges, looser, target)
+            for looser in looser_batches(stop, kept=kept):
+                check(rewrite, edges, looser, stop.space.target, kept=kept)
             seen.add(type(rewrite).__name__)
     assert seen == kinds()
 
 
-def test_the_search_tries_on_looser_specs_what_it_tries_on_others() -> None:
+@pytest.mark.parametrize("kept", [False, True], ids=["any", "kept"])
+def test_the_search_tries_on_looser_specs_what_it_tries_on_others(kept: bool) -> None:
     for stop in stops():
-        groups = guards.relaxed(stop.rules, stop.spec.operation)
-        for batch in looser_batches(stop):
+        groups = guards.relaxed(stop.rules, kept=kept)
+        for batch in looser_batches(stop, kept=kept):
             tried = {r for group in groups if group.guard(batch)[0] for r in group.rewrites}
             for rewrite, _ in stop.searched():
-                assert rewrite.relaxed(stop.spec.operation) in tried, (rewrite, batch.spec())
+                assert rewrite.relaxed(kept=kept) in tried, (rewrite, batch.spec())
 
 
 def test_no_rewrite_and_no_kernel_has_to_think_of_it() -> None:

@@ -60,7 +60,9 @@ class RelaxedBounds:
         batches = [(graph.specs.batch(kind, nodes), values[nodes]) for kind, nodes in fitting]
         for batch, _ in batches:
             known = self._known[Kind.of(batch)]
-            for key, given in zip(self._keys(_without(batch)), _neighbours(batch), strict=True):
+            kept = graph.space.family.keeps(Kind.of(batch))
+            given_of_all = _neighbours(batch, kept=kept)
+            for key, given in zip(self._keys(_without(batch)), given_of_all, strict=True):
                 known[key] = known.get(key, given) & given
         for batch, costs in batches:
             least = self._least[Kind.of(batch)]
@@ -85,8 +87,8 @@ def _without(batch: Batch) -> Batch:
     return batch.ideal([False] * len(batch.codes))
 
 
-def _neighbours(batch: Batch) -> Bools:
-    """By row and operand, whether the dimension of neighbours is known, and matters."""
-    if batch.operation.sums_products:
+def _neighbours(batch: Batch, *, kept: bool) -> Bools:
+    """By row and operand, whether the dimension of neighbours is known, and `kept`."""
+    if not kept:
         return np.zeros((len(batch), len(batch.codes)), np.bool_)
     return np.stack([batch.placements.neighbours[code] > 0 for code in batch.codes], axis=1)

@@ -150,13 +150,12 @@ class Batch:
         fewest, _ = self.placements.registers(self.codes[operand], self.shape(operand))
         return fewest
 
-    def relaxed(self) -> Batch:
+    def relaxed(self, *, kept: bool) -> Batch:
         """The Specs with ideal placements, which bound the costs of these from below.
 
-        Neighbours stay along the same dimensions, unless operands may be copied.
+        If neighbours are `kept`, they stay along the same dimensions.
         """
-        given = self.placements
-        relaxed = given.relaxed if self.operation.sums_products else given.relaxed_along
+        relaxed = self.placements.relaxed_along if kept else self.placements.relaxed
         return replace(self, codes=tuple(map(relaxed, self.codes)))
 
     def ideal(self, known: Sequence[Bools | bool]) -> Batch:

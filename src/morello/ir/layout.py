@@ -77,6 +77,14 @@ def row_major(rank: int) -> Layout:
     return Layout(tuple(range(rank)))
 
 
+def unpaneled(layout: Layout) -> Layout:
+    """The layout without panels, whose dimension is the fastest instead."""
+    if layout.panel is None:
+        return layout
+    dim, _ = layout.panel
+    return Layout((*(d for d in layout.order if d != dim), dim))
+
+
 def column_major(rank: int) -> Layout:
     """The last two dimensions swapped; the batch dimensions before them stay slowest."""
     return Layout((*range(rank - 2), rank - 1, rank - 2)) if rank > 1 else row_major(rank)

@@ -13,16 +13,16 @@ rewrite and no kernel forgets the ideal placement.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from morello.ir.facts import MARKS, NUMBERS, OF_IDEAL, Facts, alias_of, facts
 from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
-    ANY,
     IDEAL,
     LINE_BYTES,
     WAY_BYTES,
@@ -42,27 +42,13 @@ Bools = npt.NDArray[np.bool_]
 
 _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
-_Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
-_NUMBERS = (
-    "_count", "_contiguous", "vector", "_fastest", "_alias", "_apart", "_step", "_panel_dim",
-    "_panel", "_neighbours",
-)  # fmt: skip
-_MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_row_major"
-"""The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
-NEIGHBOUR_BITS = 4
 FEW = 2
 """How many runs in different sets are so few that to read some evicts others."""
 
 _WITH_ALIAS = "with_alias"
 """The role of the table of placements that differ in `aliased`, by code and that."""
 
-
-def _alias(aliased: int) -> int:
-    """The column of such a table for `aliased`, which is 0 or a power of two: its bit length."""
-    return aliased.bit_length()
-
-
-_ALIASES = Lookup([_alias(aliased_at(step)) for step in range(WAY_BYTES)])
+_ALIASES = Lookup([alias_of(aliased_at(step)) for step in range(WAY_BYTES)])
 """By the bytes between the starts of runs, modulo those of a way."""
 
 
@@ -73,54 +59,22 @@ class _Tiles(NamedTuple):
     rank: int
 
 
-@cache
-def _facts(placement: Placement) -> _Facts:
-    """The row in the columns of `Placements`: physical dimensions, numbers, and flags.
-
-    The dimensions are right-aligned, so that position -1 is the fastest.
-    """
-    layout = placement.layout
-    padding = (-1,) * (MAX_RANK + 1 - len(layout.physical))
-    panel = layout.panel or (-1, 1)
-    numbers = (
-        len(layout.physical),
-        placement.contiguous,
-        placement.vector,
-        placement.fastest,
-        _alias(placement.aliased),
-        placement.apart,
-        placement.step,
-        *panel,
-        (placement.neighbours - ANY) & ((1 << NEIGHBOUR_BITS) - 1),
-    )
-    free = placement.ideal and placement.along == ANY
-    marks = (
-        free or placement.vector > 0,
-        placement.ideal,
-        free,
-        placement.gapless,
-        layout.odd_even,
-        layout.row_major,
-    )
-    return padding + layout.physical, numbers, marks
-
-
 class Placements:
     """Interns placements as integer codes, and computes properties of columns of codes."""
 
     def __init__(self) -> None:
         self._codes: dict[Placement, int] = {}
         self.placements: list[Placement] = []
-        self._facts: list[_Facts] = []
+        self._facts: list[Facts] = []
         self._tables: dict[Hashable, Lookup] = {}
         self._order = self.table("order")
         (
             self._count, self._contiguous, self.vector, self._fastest, self._alias,
             self._apart, self._step, self._panel_dim, self._panel, self._neighbours,
-        ) = map(self.table, _NUMBERS)  # fmt: skip
+        ) = map(self.table, NUMBERS)  # fmt: skip
         (
             self._fixed, self._ideal, self._free, self._gapless, self._odd_even, self._row_major,
-        ) = map(self.table, _MARKS)  # fmt: skip
+        ) = map(self.table, MARKS)  # fmt: skip
         self.codes([IDEAL])
 
     def table(self, role: Hashable) -> Lookup:
@@ -129,7 +83,7 @@ class Placements:
             if isinstance(role, Placement):
                 self._tables[role] = Lookup([self.code(role)], role)
             elif isinstance(role, _Tiles) or role == _WITH_ALIAS:
-                columns = 4**role.rank * 3 if isinstance(role, _Tiles) else _alias(WAY_BYTES) + 1
+                columns = 4**role.rank * 3 if isinstance(role, _Tiles) else alias_of(WAY_BYTES) + 1
                 self._tables[role] = Lookup(np.empty((0, columns), np.int32), role)
                 self._fill(role, self._tables[role])
             else:
@@ -156,7 +110,7 @@ class Placements:
     def _add(self, placement: Placement) -> None:
         self._codes[placement] = len(self.placements)
         self.placements.append(placement)
-        self._facts.append(_facts(placement))
+        self._facts.append(facts(placement))
 
     def __getitem__(self, code: int) -> Placement:
         return self.placements[code]
@@ -165,7 +119,7 @@ class Placements:
         """Recompute the property columns, indexed by code."""
         order, numbers, marks = zip(*self._facts, strict=True)
         self._order.set(np.array(order, np.int8).T)
-        for names, rows, dtype in ((_NUMBERS, numbers, np.int32), (_MARKS, marks, np.bool_)):
+        for names, rows, dtype in ((NUMBERS, numbers, np.int32), (MARKS, marks, np.bool_)):
             for name, column in zip(names, zip(*rows, strict=True), strict=True):
                 getattr(self, name).set(np.array(column, dtype))
         for role, lookup in self._tables.items():
@@ -187,8 +141,8 @@ class Placements:
         table[fixed] = (self._contiguous.array[fixed] if cut else fixed)[:, np.newaxis]
 
     def ideal(self, codes: Ints) -> Any:
-        """Whether a placement is ideal, of all, or that of registers without a layout."""
-        return self._free[codes]
+        """Whether a placement is ideal."""
+        return self._ideal[codes]
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -209,7 +163,8 @@ class Placements:
         """Whether the fastest dimension is among `dims`: that of registers, if held in some."""
         fastest = self._fastest[codes]
         along = fastest == dims[0] if len(dims) == 1 else np.isin(fastest, dims)
-        return self._may(codes, along)
+        result: Bools = along | (fastest < 0)
+        return result
 
     def gapless_along(self, codes: Ints, dim: int) -> Bools:
         """Whether there are no gaps, and `dim` is the fastest dimension."""
@@ -218,8 +173,14 @@ class Placements:
     def row_major(self, codes: Ints) -> Bools:
         return self._may(codes, self._row_major[codes])
 
-    def not_row_major(self, codes: Ints) -> Bools:
-        return self._may(codes, ~self._row_major[codes])
+    def not_row_major(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
+        """Whether it is not row-major; a matrix whose neighbours are along its rows is."""
+        last = len(shape) - 1
+        rows = self._ideal[codes] & (self._fastest[codes] == last)
+        for size in shape[:-2]:
+            rows &= size == 1
+        result: Bools = self._may(codes, ~self._row_major[codes]) & ~rows
+        return result
 
     def cut_at(self, codes: Ints, dim: int, width: Ints | int) -> Bools:
         """Whether there are panels or odd-even blocks of this width along `dim`."""
@@ -243,7 +204,11 @@ class Placements:
         return self._may(codes, inside & (prod_columns(shape) == length))
 
     def alike(self, codes: Ints, others: Ints) -> Bools:
-        return self._may(codes, self._may(others, codes == others))
+        """Whether both are the same; ideal ones may be if their neighbours may be."""
+        along, other = self._neighbours[codes], self._neighbours[others]
+        may = (along == other) | (along == 0) | (other == 0)
+        result: Bools = (codes == others) | may & (self._ideal[codes] | self._ideal[others])
+        return result
 
     def differ(self, codes: Ints, others: Ints) -> Bools:
         return self._may(codes, self._may(others, codes != others))
@@ -299,7 +264,8 @@ class Placements:
         return paneled & cut
 
     def in_registers_along(self, codes: Ints, dim: int) -> Bools:
-        return self._must(codes, (self.vector[codes] > 1) & (self._fastest[codes] == dim))
+        held: Bools = (self.vector[codes] > 1) & (self._fastest[codes] == dim)
+        return held
 
     def cuts_registers(self, codes: Ints, dim: int, tile: Ints) -> Bools:
         """Whether tiles along `dim` would begin or end inside of registers."""
@@ -368,10 +334,10 @@ class Placements:
         width, volume = np.maximum(self.vector[codes], 1), prod_columns(shape)
         along = [volume // size * -(-size // width) for size in shape]
         fewest = most = select_columns(along, self._fastest[codes])
-        ideal = self._ideal[codes]
-        if any_row(ideal):
-            fewest = np.where(ideal, reduce(np.minimum, along), fewest)
-            most = np.where(ideal, reduce(np.maximum, along), most)
+        unknown = self._fastest[codes] < 0
+        if any_row(unknown):
+            fewest = np.where(unknown, reduce(np.minimum, along), fewest)
+            most = np.where(unknown, reduce(np.maximum, along), most)
         return fewest, most
 
     def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
@@ -423,6 +389,8 @@ class Placements:
         else:
             situation = situation * 3
         result, kept = self._tile(codes, situation, rank)
+        if all_rows(self._ideal[codes]):
+            return result
         alias = self._alias[codes]
         fresh = kept < self._contiguous[codes]
         if near is not None:
@@ -564,7 +532,7 @@ class TracedPlacements(Placements):
     def column(self, placement: Placement, rows: int) -> Any:
         if placement not in self._columns:
             codes = self._columns[placement] = self._trace.lookup(self.table(placement), (0,))
-            self._assume(codes, placement, (*_NUMBERS, *_MARKS))
+            self._assume(codes, placement, (*NUMBERS, *MARKS))
         return self._columns[placement]
 
     def _extent(self, shape: Sequence[Ints], codes: Ints, step: int) -> Any:
@@ -588,13 +556,13 @@ class TracedPlacements(Placements):
         return self._tiles[key]
 
     def assume_ideal(self, codes: Any) -> None:
-        """Trace what follows only for those of these placements that are ideal, of all."""
-        self._assume(codes, IDEAL, {*_NUMBERS, *_MARKS} - {"vector"})
+        """Trace what follows only for those of these placements that are ideal."""
+        self._assume(codes, IDEAL, {*NUMBERS, *MARKS}.difference(OF_IDEAL))
         self._trace.assume(self.table(unaliased), codes, codes)
 
     def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
         """Assume that these facts hold of all codes in a column, as they do of a placement."""
-        _, numbers, marks = _facts(placement)
-        for name, fact in zip((*_NUMBERS, *_MARKS), (*numbers, *marks), strict=True):
+        _, numbers, marks = facts(placement)
+        for name, fact in zip((*NUMBERS, *MARKS), (*numbers, *marks), strict=True):
             if name in names:
                 self._trace.assume(self.table(name), codes, np.array([fact]))

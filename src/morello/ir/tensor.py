@@ -76,8 +76,6 @@ class Placement:
         """The only dimension along which neighbours can be, `NONE`, or `ANY` if it is not known."""
         if self.ideal:
             return self.along
-        if self.layout.panel is not None:
-            return ANY
         return self.fastest if self.contiguous else NONE
 
     def __str__(self) -> str:
@@ -105,12 +103,7 @@ def relaxed(placement: Placement) -> Placement:
 
 
 def relaxed_along(placement: Placement) -> Placement:
-    """The ideal placement whose neighbours are along the same dimension as those of this one.
-
-    Registers stay as they are.
-    """
-    if placement.vector:
-        return placement
+    """The ideal placement whose neighbours are along the same dimension as those of this one."""
     along = placement.neighbours
     return replace(relaxed(placement), contiguous=int(along >= 0), along=along)
 

@@ -11,7 +11,7 @@ from morello.ir.axes import axis
 from morello.ir.batch import Batch
 from morello.ir.compose import Part, inputs_of, intermediates, part, producer
 from morello.ir.dtype import DType
-from morello.ir.layout import Layout
+from morello.ir.layout import Layout, unpaneled
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints
 from morello.ir.tensor import IDEAL
@@ -82,10 +82,10 @@ class Bufferize(Rewrite):
         vector = f", vector={self.vector}" if self.vector else ""
         return f"bufferize({self.component} in {self.level}, {self.layout}{vector})"
 
-    def relaxed(self, operation: Operation) -> Rewrite:
-        if operation.sums_products:
+    def relaxed(self, *, kept: bool) -> Rewrite:
+        if not kept:
             return replace(self, layout=IDEAL.layout)
-        return self if self.vector else _Along(self.component, self.level, self.layout)
+        return _Along(self.component, self.level, unpaneled(self.layout), self.vector)
 
     def words(self, applied: Application) -> str:
         producer = applied.holes[0].operation

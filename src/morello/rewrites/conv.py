@@ -223,7 +223,7 @@ class PadFirst(Rewrite):
     def __str__(self) -> str:
         return f"pad_first(in {self.level})"
 
-    def relaxed(self, operation: Operation) -> Rewrite:
+    def relaxed(self, *, kept: bool) -> Rewrite:
         return _RelaxedPadFirst(self.level)
 
     def words(self, applied: Application) -> str:

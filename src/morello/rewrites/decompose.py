@@ -198,7 +198,7 @@ class Decompose(Rewrite):
         """The layout of an intermediate tensor of this rank."""
         return row_major(rank)
 
-    def relaxed(self, operation: Operation) -> Rewrite:
+    def relaxed(self, *, kept: bool) -> Rewrite:
         return _Relaxed(self.scheme, self.level)
 
     def __str__(self) -> str:

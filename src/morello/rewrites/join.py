@@ -11,7 +11,6 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.joining import Joined, Joining, joined
 from morello.ir.layout import row_major
-from morello.ir.operation import Operation
 from morello.ir.placements import Ints, prod_columns
 from morello.ir.tensor import Placement, gapless
 from morello.rewrites.buffer import buffer_codes
@@ -64,8 +63,8 @@ class Join(Rewrite):
     def __str__(self) -> str:
         return f"join({self._text})"
 
-    def relaxed(self, operation: Operation) -> Rewrite:
-        return _RelaxedJoin(self.groups, self.units)
+    def relaxed(self, *, kept: bool) -> Rewrite:
+        return _RelaxedJoin(self.groups, self.units, kept)
 
     def words(self, applied: Application) -> str:
         return f"{self._text} as one dimension" + "s" * (len(self.groups) > 1)
@@ -84,11 +83,16 @@ class Join(Rewrite):
         return Joining(self.groups, self.units)
 
 
+@dataclass(frozen=True)
 class _RelaxedJoin(Join):
-    """The same in a relaxed space: ideal placements are left."""
+    """The same in a relaxed space: ideal placements are left, whose neighbours may be `kept`."""
+
+    kept: bool = False
+
+    name = ""
 
     def _left(self, body: Batch) -> Batch:
-        return body.relaxed()
+        return body.relaxed(kept=self.kept)
 
 
 def _joined(batch: Batch, smaller: Joined, joining: Joining) -> Batch:

@@ -13,8 +13,7 @@ import numpy as np
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.layout import Layout
-from morello.ir.operation import Operation
+from morello.ir.layout import Layout, unpaneled
 from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
@@ -130,12 +129,12 @@ class Move(Rewrite):
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
-    def relaxed(self, operation: Operation) -> Rewrite:
-        if self.layout is None or (self.vector and not operation.sums_products):
+    def relaxed(self, *, kept: bool) -> Rewrite:
+        if self.layout is None:
             return self
-        if operation.sums_products:
+        if not kept:
             return replace(self, layout=IDEAL.layout)
-        return _Along(self.operand, self.level, self.layout, dtype=self.dtype)
+        return _Along(self.operand, self.level, unpaneled(self.layout), self.vector, self.dtype)
 
     @property
     def silent(self) -> bool:

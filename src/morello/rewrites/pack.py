@@ -11,7 +11,6 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
-from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.tensor import IDEAL
@@ -110,8 +109,7 @@ class Pack(Rewrite):
     ) -> Batch:
         """The Specs of packing an operand into a buffer."""
         shape = tuple(size.astype(np.int32) for size in body.shape(operand))
-        layout = row_major(len(shape)) if self.layout is None else self.layout
-        code = buffer_codes(batch, shape, layout, 0, packed)
+        code = self._code(batch, shape, packed)
         position, _ = batch.operation.places[operand, batch.operation.contracted]
         lanes = np.full(len(batch), packed.lanes, np.int32)
         level = batch.levels[operand]
@@ -127,18 +125,33 @@ class Pack(Rewrite):
             batch.parallel,
         )
 
+    def _code(self, batch: Batch, shape: tuple[Ints, ...], packed: DType) -> Ints:
+        """The placements of a buffer, as codes."""
+        layout = row_major(len(shape)) if self.layout is None else self.layout
+        return buffer_codes(batch, shape, layout, 0, packed)
+
     def _level(self, target: Target) -> int:
         return level_number(self, self.level, target)
 
     def __str__(self) -> str:
         return f"pack({self.layout}{f' in {self.level}' if self.level else ''})"
 
-    def relaxed(self, operation: Operation) -> Rewrite:
-        return replace(self, layout=IDEAL.layout)
+    def relaxed(self, *, kept: bool) -> Rewrite:
+        return _Along(self.layout, self.level) if kept else replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:
         lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.contracted
         return f"groups of {lanes} along {along}" + (f" -> {self.level}" if self.level else "")
+
+
+@dataclass(frozen=True)
+class _Along(Pack):
+    """The same, with buffers of the ideal layout but for neighbours."""
+
+    name = ""
+
+    def _code(self, batch: Batch, shape: tuple[Ints, ...], packed: DType) -> Ints:
+        return batch.placements.relaxed_along(super()._code(batch, shape, packed))
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
-from morello.ir.operation import Operation, Primitive
+from morello.ir.operation import Primitive
 from morello.ir.placements import Bools, Ints, Placements, any_row
 from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
@@ -115,10 +115,10 @@ class Rewrite(ABC):
         """The rewrite with everything that depends on the Spec filled in."""
         return self
 
-    def relaxed(self, operation: Operation) -> Rewrite:
-        """The rewrite of an operation with the ideal layout in place of its own.
+    def relaxed(self, *, kept: bool) -> Rewrite:
+        """The rewrite with the ideal layout in place of its own.
 
-        No programs cost less. Where operands are not copied, registers stay as they are.
+        No programs cost less. If neighbours are `kept`, they are along the same dimension.
         """
         return self
 

@@ -169,7 +169,7 @@ class RelaxedBound:
 
         Both spaces number sizes alike.
         """
-        if encoding.words == 1 and not encoding.neighbours:
+        if encoding.words == 1 and not table.encoding.neighbours:
             return table.rows_of(encoding.positions_of(keys, placements))
         return table.rows(encoding.batch(keys, placements))
 
@@ -234,8 +234,9 @@ class RelaxedBound:
         """The numbers of the relaxed rules of `rewrites`, which are all of the kind."""
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
+            kept = self.space.family.keeps(kind)
             self._rules[kind] = np.array(
-                [numbers[rewrite.relaxed(kind.operation)] for rewrite in rewrites]
+                [numbers[rewrite.relaxed(kept=kept)] for rewrite in rewrites]
             )
         return self._rules[kind]
 

@@ -80,7 +80,7 @@ class TracedRules:
 
         Where few are, they are not told apart.
         """
-        if not self.space.relaxed or self._encoding.neighbours:
+        if not self.space.relaxed:
             return np.arange(len(keys), dtype=np.int32), _NONE
         ideal = self._encoding.ideal(keys, self.space.placements)
         return (~ideal).nonzero()[0].astype(np.int32), ideal.nonzero()[0].astype(np.int32)

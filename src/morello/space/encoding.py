@@ -10,7 +10,8 @@ import numpy as np
 from morello.base.errors import SearchError
 from morello.engine.keys import Keys
 from morello.ir.batch import Batch
-from morello.ir.placements import NEIGHBOUR_BITS, Bools, Ints, Placements
+from morello.ir.facts import NEIGHBOUR_BITS
+from morello.ir.placements import Bools, Ints, Placements
 from morello.space.kind import Kind
 from morello.space.sizes import Sizes
 from morello.targets.target import Target
@@ -31,11 +32,11 @@ class SpecEncoding:
     counts, all or none, also the dimension along which neighbours are in memory, if it is given.
     """
 
-    def __init__(self, kind: Kind, sizes: Sizes, many_dims: bool) -> None:
+    def __init__(self, kind: Kind, sizes: Sizes, many_dims: bool, neighbours: bool) -> None:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
-        self.neighbours = 0 if kind.operation.sums_products else operands
+        self.neighbours = operands if neighbours else 0
         self.position_keys = Keys(position + [NEIGHBOUR_BITS] * self.neighbours)
         many = many_dims or dims >= MANY_DIMS
         self._placement_bits = _MANY_PLACEMENT_BITS if many else _PLACEMENT_BITS

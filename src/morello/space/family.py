@@ -21,7 +21,7 @@ class Family:
 
     With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long` (see
     `TilingTraits`). A size may be cut to so many tiles (see `Sizes.most_cuts`). With `many_dims`,
-    tensors may have `MANY_DIMS`.
+    tensors may have `MANY_DIMS`. If it is relaxed, sums of products may keep `neighbours`.
     """
 
     target: Target
@@ -30,16 +30,21 @@ class Family:
     long: bool
     most_cuts: int
     many_dims: bool
+    neighbours: bool
+
+    def keeps(self, kind: Kind) -> bool:
+        """Whether neighbours stay along the same dimensions where Specs of a kind are relaxed."""
+        return self.neighbours or not kind.operation.sums_products
 
     def encoding(self, kind: Kind, sizes: Sizes) -> SpecEncoding:
         """The encoding of Specs of a kind that have these sizes."""
-        return SpecEncoding(kind, sizes, self.many_dims)
+        return SpecEncoding(kind, sizes, self.many_dims, self.keeps(kind))
 
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
         groups = rules(kind, self.target, sizes, blocks=self.blocks, long=self.long)
         if self.relaxed:
-            groups = relaxed(groups, kind.operation)
+            groups = relaxed(groups, kept=self.keeps(kind))
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
             raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
         return groups

@@ -1,7 +1,8 @@
 """Rules: rewrites, and the Specs that the search tries them on.
 
-The *relaxed* space has the ideal layout in place of every other. For every program it has one
-that costs no more, so its optimum is a lower bound of the real one.
+The *relaxed* space has the ideal layout in place of every other, or those that are ideal but for
+the dimension along which neighbours are in memory. For every program it has one that costs no more,
+so its optimum is a lower bound of the real one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from functools import partial, reduce
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.operation import Operation
 from morello.ir.placements import Bools
 from morello.rewrites import Rewrite
 
@@ -28,12 +28,15 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def relaxed(groups: Sequence[Rules], operation: Operation) -> list[Rules]:
-    """The rules of the relaxed space. Rewrites that differ in layouts only become the same."""
+def relaxed(groups: Sequence[Rules], *, kept: bool) -> list[Rules]:
+    """The rules of the relaxed space, in which neighbours may be `kept` (see `Rewrite.relaxed`).
+
+    Rewrites that differ in layouts only become the same.
+    """
     guards: dict[Rewrite, dict[Guard, None]] = {}
     for group in groups:
         for rewrite in group.rewrites:
-            guards.setdefault(rewrite.relaxed(operation), {})[group.guard] = None
+            guards.setdefault(rewrite.relaxed(kept=kept), {})[group.guard] = None
     rewrites: dict[tuple[Guard, ...], list[Rewrite]] = {}
     for rewrite, admitting in guards.items():
         rewrites.setdefault(tuple(admitting), []).append(rewrite)

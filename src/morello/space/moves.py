@@ -209,9 +209,9 @@ def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
         here = here & ~placements.paneled(codes)
         if not transposes:
             return here
-        columns = batch.shape(index)[-1]
-        few = (columns >= FEWEST_ROWS) & (columns <= most)
-        return here & (placements.not_row_major(codes) | few)
+        shape = batch.shape(index)
+        few = (shape[-1] >= FEWEST_ROWS) & (shape[-1] <= most)
+        return here & (placements.not_row_major(codes, shape) | few)
 
     return guard
 

@@ -20,6 +20,7 @@ from morello.space.encoding import MANY_DIMS, SpecEncoding
 from morello.space.family import Family
 from morello.space.guards import Rules
 from morello.space.kind import Kind
+from morello.space.neighbours import keeps_neighbours
 from morello.space.sizes import CoarseSizes, Sizes
 from morello.space.tiling import TilingTraits, widest_vector
 from morello.targets.target import Target
@@ -42,8 +43,9 @@ class Space:
         self.placements = Placements()
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
+        neighbours = relaxed and keeps_neighbours(goals)
         self.family = Family(
-            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims
+            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, neighbours
         )
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
@@ -113,7 +115,9 @@ class Space:
         if len(goal) > 1:
             first = goal[np.zeros(1, np.int64)]
             return replace(first, codes=tuple(map(self.placements.relaxed, first.codes)))
-        return goal if goal.joining != NO_JOINING else goal.relaxed()
+        if goal.joining != NO_JOINING:
+            return goal
+        return goal.relaxed(kept=self.family.keeps(Kind.of(goal)))
 
     def batch_of(self, spec: Spec) -> Batch:
         """A Spec of the space as a batch; the dimensions of goals are to be joined first."""

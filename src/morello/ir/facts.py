@@ -1,0 +1,58 @@
+"""The facts about placements that columns of codes are looked up in."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from morello.ir.primitives import MAX_RANK
+from morello.ir.tensor import ANY, Placement
+
+Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
+NUMBERS = (
+    "_count", "_contiguous", "vector", "_fastest", "_alias", "_apart", "_step", "_panel_dim",
+    "_panel", "_neighbours",
+)  # fmt: skip
+MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_row_major"
+"""The attributes of `Placements` that have the numbers and the flags of `Facts`."""
+OF_IDEAL = "_contiguous", "vector", "_fastest", "_neighbours", "_fixed", "_free", "_gapless"
+"""Those in which ideal placements differ."""
+
+NEIGHBOUR_BITS = 4
+"""The bits of a number of the dimension of neighbours."""
+
+
+def alias_of(aliased: int) -> int:
+    """The number of `aliased` in columns, which is 0 or a power of two: its bit length."""
+    return aliased.bit_length()
+
+
+@cache
+def facts(placement: Placement) -> Facts:
+    """The row in the columns of `Placements`: physical dimensions, numbers, and flags.
+
+    The dimensions are right-aligned, so that position -1 is the fastest.
+    """
+    layout = placement.layout
+    padding = (-1,) * (MAX_RANK + 1 - len(layout.physical))
+    panel = layout.panel or (-1, 1)
+    numbers = (
+        len(layout.physical),
+        placement.contiguous,
+        placement.vector,
+        placement.fastest,
+        alias_of(placement.aliased),
+        placement.apart,
+        placement.step,
+        *panel,
+        (placement.neighbours - ANY) & ((1 << NEIGHBOUR_BITS) - 1),
+    )
+    free = placement.ideal and placement.along == ANY
+    marks = (
+        free or placement.vector > 0,
+        placement.ideal,
+        free,
+        placement.gapless,
+        layout.odd_even,
+        layout.row_major,
+    )
+    return padding + layout.physical, numbers, marks
