@@ -28,6 +28,7 @@ from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult
 from morello.search.session import search
+from morello.space import space
 from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.target import Target
@@ -120,10 +121,12 @@ def whole(spec: Spec, target: Target) -> tuple[RelaxedBound, SearchGraph]:
     return RelaxedBound([(spec,)], target, sizes), build(Space([(spec,)], target, sizes))
 
 
-@given(goals(), targets)
+@given(goals(), targets, st.booleans())
 @settings(max_examples=8)
-def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
-    bound, graph = whole(spec, target)
+def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target, kept: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(space, "keeps_neighbours", lambda goals: kept)
+        bound, graph = whole(spec, target)
     truth = graph.bounds.low
     for kind in range(len(graph.space.encodings)):
         nodes = np.flatnonzero(graph.nodes.kind == kind)
