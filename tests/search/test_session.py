@@ -6,6 +6,7 @@ import gc
 import weakref
 from dataclasses import replace
 from itertools import islice
+from math import inf
 
 import pytest
 from tests.sampling import some
@@ -271,3 +272,12 @@ def test_a_search_is_freed_without_the_collector_of_cycles() -> None:
         assert graph() is None
     finally:
         gc.enable()
+
+
+def test_a_gap_is_kept_and_a_large_one_takes_fewer_specs() -> None:
+    goal = matmul_spec((12, 20), (20, 12))
+    best = search(goal, AVX2)
+    for gap in (0.005, 0.02, 0.3):
+        near = search(goal, AVX2, budget=Budget(inf, gap=gap))
+        assert near.statistics.gap <= gap and best.cost <= near.cost <= best.cost * (1 + gap)
+    assert near.statistics.specs < best.statistics.specs

@@ -31,6 +31,9 @@ from morello.space.space import Space
 WEIGHTS = 1.3, 1.1, 1.03, 1.0
 """How much weighs what is not known, stage by stage of a search; the last one proves."""
 
+FIRST_WEIGHT = 1.15
+"""The first of the weights, in place of all but the last, where a gap is enough."""
+
 NEAR, FAR = 0.03, 1.0
 """How far a search looks, and how far at most if there is little to expand nearby."""
 
@@ -40,8 +43,9 @@ TOGETHER = 15
 FEWEST = 2
 """How many nodes of each kind there should be to expand; with fewer, a search looks farther."""
 
-GROWTH = 0.06
-"""As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
+GROWTH, EARLY_GROWTH = 0.06, 0.02
+"""As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps; and before
+there is any program. Each step is one rewrite deeper then, however many nodes it expands."""
 
 SLACKS = 1.002, 1.008, 1.03
 """The cheapest program under limits is sought up to so many times the cost that it has at least,
@@ -93,7 +97,7 @@ class BestFirst:
     ) -> None:
         self.graph = GrowingGraph(space, bound, first or watch)
         self._limits, self.watch = space.limits, watch
-        self._weights = iter(WEIGHTS)
+        self._weights = iter(_weights(watch.gap))
         self._weight, self._farthest = next(self._weights), NEAR
         low, roots = self.graph.values.low, self.graph.roots.tolist()
         self._goals = [
@@ -251,7 +255,10 @@ class BestFirst:
 
     def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:
         """So many of the nodes, or more if the graph is large: those with the least distances."""
-        count = min(len(nodes), max(count, int(GROWTH * self.graph.node_count)))
+        high = self.graph.values.high
+        known = any(high[goal.root] < engine.INFINITE for goal in self._goals)
+        growth = GROWTH if known else EARLY_GROWTH
+        count = min(len(nodes), max(count, int(growth * self.graph.node_count)))
         if count == len(nodes):
             return nodes
         nearest: Ints = nodes[distances <= np.partition(distances, count - 1)[count - 1]]
@@ -321,3 +328,12 @@ class BestFirst:
 
     def _fits(self, peak: int) -> bool:
         return bool(self._limits.fits(int(peak), self.graph.limit))
+
+
+def _weights(gap: float) -> tuple[float, ...]:
+    """The weights of a search's stages.
+
+    The program that a stage seeks costs at most so many times as much as the cheapest. So where a
+    gap is enough, the second stage is the last, if its program fits the memory limits.
+    """
+    return (max(FIRST_WEIGHT, 1 + gap), 1 + gap, WEIGHTS[-1]) if gap > 0 else WEIGHTS
