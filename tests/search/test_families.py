@@ -228,7 +228,8 @@ def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
         known = admissible(bound, kind)
         if known is None:
             return None
-        levels = known.keys.unpack(known.positions)[len(kind.operation.dims) :]
+        columns = known.keys.unpack(known.positions)
+        levels = columns[len(kind.operation.dims) :][: len(kind.operation.operands)]
         held = np.maximum.reduce(levels) == target.registers
         factor = np.append(np.where(held, 20.0, 1.0), 1.0)  # none for Specs without a bound
         return known._replace(bounds=known.bounds * factor)

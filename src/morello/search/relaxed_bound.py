@@ -130,7 +130,7 @@ class RelaxedBound:
         memo: SpaceMemo | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.space = Space(goals, target, sizes, relaxed=True)
+        self.space = Space(goals, target, sizes, relaxed=True, shared=memo is not None)
         self.specs = 0
         self._memo = memo
         self._tables: dict[Kind, _KindBounds] = {}

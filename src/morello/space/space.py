@@ -32,18 +32,27 @@ Goal = tuple[Spec, ...]
 class Space:
     """The search space of goals: its rules, sizes, and kinds of Specs.
 
+    Bounds of a relaxed space that is `shared` hold for sums of products of other goals, too,
+    whatever the layouts of these: it keeps no neighbours there.
+
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
 
     def __init__(
-        self, goals: Sequence[Goal], target: Target, sizes: Sizes, *, relaxed: bool = False
+        self,
+        goals: Sequence[Goal],
+        target: Target,
+        sizes: Sizes,
+        *,
+        relaxed: bool = False,
+        shared: bool = False,
     ) -> None:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        neighbours = relaxed and keeps_neighbours(goals)
+        neighbours = relaxed and not shared and keeps_neighbours(goals)
         self.family = Family(
             target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, neighbours
         )
