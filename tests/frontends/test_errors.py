@@ -209,7 +209,7 @@ MAPS = [
 
 COPIES = [
     ("cast(f32[4], i8)", "cast f32 to bf16, f16, i32", 13),
-    ("cast(u32[4], f32)", "no cast starts from it", 13),
+    ("cast(u32[4], f32)", "cast u32 to i32", 13),
     ("transpose(f32[2,3,4])", "say the order, as in order=[0,2,1]", 10),
     ("transpose(f32[2,3], order=[0,0])", "name each of the 2 dimensions once", 26),
     ("transpose(f32[2,3], order=1)", "[1] is no order", 26),

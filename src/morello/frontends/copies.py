@@ -38,8 +38,9 @@ def cast(x: Value, dtype: DType) -> Value:
         return x
     if (x.dtype, dtype) not in CASTS:
         known = ", ".join(str(to) for source, to in CASTS if source is x.dtype)
-        fix = f"cast {x.dtype} to {known}" if known else "no cast starts from it"
-        raise MisuseError(f"{x.dtype} cannot be cast to {dtype}", fix, at=1)
+        raise MisuseError(
+            f"{x.dtype} cannot be cast to {dtype}", f"cast {x.dtype} to {known}", at=1
+        )
     x = x.without_new_axes
     source = value_of(x.tensor)
     return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
