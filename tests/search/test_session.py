@@ -281,3 +281,15 @@ def test_a_gap_is_kept_and_a_large_one_takes_fewer_specs() -> None:
         near = search(goal, AVX2, budget=Budget(inf, gap=gap))
         assert near.statistics.gap <= gap and best.cost <= near.cost <= best.cost * (1 + gap)
     assert near.statistics.specs < best.statistics.specs
+
+
+def test_a_table_does_not_make_a_search_with_a_gap_prove_its_program() -> None:
+    goal, gap = matmul_spec((12, 20), (20, 48)), Budget(inf, gap=0.3)
+    alone = search(goal, AVX2, budget=gap)
+    with Table(":memory:") as table:
+        near = search(goal, AVX2, table=table, budget=gap)
+        assert (near.cost, near.statistics.specs) == (alone.cost, alone.statistics.specs)
+        best = search(goal, AVX2, table=table)
+        assert best.statistics.specs > 0, "nothing was stored"
+        found = search(goal, AVX2, table=table, budget=gap)
+    assert (found.cost, found.statistics.specs) == (best.cost, 0)

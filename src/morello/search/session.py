@@ -54,9 +54,9 @@ class Session:
 
     It keeps the search space, the lower bound, the graph of cheap programs and the result, so
     that whatever is asked next starts from there. Answers in the `table` are reused, and new ones
-    are added to it, unless an operand of the goal is not in main memory: answers assume that the
-    operands of a Spec take room where they are. If the `cost` of the cheapest program is known
-    already, the goal need not be solved first.
+    are added to it by searches that prove their programs, unless an operand of the goal is not in
+    main memory: answers assume that the operands of a Spec take room where they are. If the `cost`
+    of the cheapest program is known already, the goal need not be solved first.
 
     With `others`, Specs that differ from the goal in their layouts, it searches for the cheapest
     program of any, without the table; the Spec of that program is the goal from then on.
@@ -211,14 +211,15 @@ class Session:
         result = self._memoized(began)
         if result is not None:
             return result
+        if self._memo is not None and watch.gap > 0 and not everything:
+            self._leave_table()
         try:
             with watch:
                 incumbent = self._incumbent(everything, watch)
         except LookupError:
             if self._memo is None:
                 raise
-            # a page of the table may be damaged
-            self._memo, self._space = None, PrunedSpace([(self.goal,)], self.target)
+            self._leave_table()  # a page of it may be damaged
             return self._solve(everything, watch)
         if not incumbent.found:
             raise SearchError(why_none(self.goal, self.target, watch))
@@ -226,6 +227,14 @@ class Session:
         self._graph = incumbent.graph
         statistics = incumbent.statistics(time.perf_counter() - began, exhaustive=everything)
         return SearchResult(goal, self.target, incumbent.cost, decisions, statistics)
+
+    def _leave_table(self) -> None:
+        """Search without the table from now on.
+
+        Its answers are exact, and so only a search that proves its program has some to add. One
+        that may end at a gap expands far fewer Specs.
+        """
+        self._memo, self._space = None, PrunedSpace([(self.goal,)], self.target)
 
     def _incumbent(self, everything: bool, watch: Watch) -> Incumbent:
         """The cheapest program that is found.
