@@ -117,9 +117,6 @@ ZEN4 = Machine(
     Cache(32,  8, 4), Cache(1024,  8, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
     pages=72, hidden=0.0, source="measured",
     measured={
-        # choices were timed without these costs
-        "memory.per_alias_written": 0.0,
-        "L2.per_alias_written": 0.0,
         # sums of products hide most of an L2 transfer; copies hide nothing
         "L2.per_line": 0.03,
         "kernels.copies": 4.0,
