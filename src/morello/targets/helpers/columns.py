@@ -58,11 +58,13 @@ static inline __attribute__((always_inline)) void few_columns(const float *a, lo
   long i = 0;
 #pragma GCC unroll 1
   for (; i + {rows} <= m; i += {rows})
+#pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
       columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
           {rows}, n - j < wide ? n - j : wide);
 #pragma GCC unroll 1
   for (; i < m; ++i)
+#pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
       columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
           1, n - j < wide ? n - j : wide);
