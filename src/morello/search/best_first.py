@@ -32,7 +32,7 @@ WEIGHTS = 1.3, 1.1, 1.03, 1.0
 """How much weighs what is not known, stage by stage of a search; the last one proves."""
 
 FIRST_WEIGHT = 1.15
-"""The first of the weights, in place of all but the last, where a gap is enough."""
+"""The first of the weights where a gap is enough that is smaller than this leaves."""
 
 NEAR, FAR = 0.03, 1.0
 """How far a search looks, and how far at most if there is little to expand nearby."""
@@ -334,6 +334,7 @@ def _weights(gap: float) -> tuple[float, ...]:
     """The weights of a search's stages.
 
     The program that a stage seeks costs at most so many times as much as the cheapest. So where a
-    gap is enough, the second stage is the last, if its program fits the memory limits.
+    small gap is enough, the second stage is the last, if its program fits the memory limits.
     """
-    return (max(FIRST_WEIGHT, 1 + gap), 1 + gap, WEIGHTS[-1]) if gap > 0 else WEIGHTS
+    small = 1 < 1 + gap < FIRST_WEIGHT
+    return (FIRST_WEIGHT, 1 + gap, WEIGHTS[-1]) if small else WEIGHTS
