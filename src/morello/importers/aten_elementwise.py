@@ -200,11 +200,7 @@ def shift(call: AtenCall) -> Node:
         raise call.refuse(f"by {by} bits")
     if call.name in _RIGHT:
         return _integers(call, shifted_right(x, by))
-    wide = x.dtype.itemsize > 4
-    result = in_32_bits(lambda x: shifted_left(x, by), x) if wide else shifted_left(x, by)
-    if result is None:
-        raise call.refuse("of integers that may need more than 32 bits")
-    return _integers(call, result)
+    return _integers(call, shifted_left(x, by))
 
 
 def _integers(call: AtenCall, result: Node) -> Node:

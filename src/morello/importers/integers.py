@@ -11,7 +11,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.patterns.matching import constant, in_dtype, mapped
-from morello.importers.ranges import known_range, narrowed
+from morello.importers.ranges import in_32_bits, known_range, narrowed
 from morello.importers.taking import NUMBERS
 
 BITS = 32
@@ -79,11 +79,18 @@ def shifted_right(x: Node, by: int) -> Node:
 
 
 def shifted_left(x: Node, by: int) -> Node:
-    """x << by, of 32 bits, whose upper ones are lost."""
+    """x << by, of 32 bits, whose upper ones are lost; those of 64 bits have to fit."""
     if by < 0:
         raise GraphError(f"integers are not shifted by {by}.")
-    x = _in_32_bits(x)
-    return x if by == 0 else mapped("multiply", x, _number(1 << by))
+
+    def shifted(x: Node) -> Node:
+        x = _in_32_bits(x)
+        return x if by == 0 else mapped("multiply", x, _number(1 << by))
+
+    result = shifted(x) if x.dtype.itemsize * 8 <= BITS else in_32_bits(shifted, x)
+    if result is None:
+        raise GraphError(f"integers that may need more than {BITS} bits.")
+    return result
 
 
 def masked(x: Node, mask: int) -> Node:

@@ -22,7 +22,6 @@ from morello.graph.patterns.matching import in_dtype
 from morello.importers.composed import COMPOSED
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.integers import (
-    BITS,
     divided,
     divided_toward_zero,
     masked,
@@ -132,21 +131,9 @@ def _by_number(function: np.ufunc, x: Operand, by: Operand) -> Node:
     number = _number(as_node(by, dtype))
     if dtype.kind not in "iu" or number is None:
         raise GraphError(f"there is no operator for {name} of {dtype} by what is not known.")
-    shifts, bits = name.endswith("shift"), 8 * dtype.itemsize
-    if shifts and not 0 <= number < bits:
+    if name.endswith("shift") and not 0 <= number < 8 * dtype.itemsize:
         raise GraphError(f"there is no operator for {name} by {number}.")
-    wide = as_node(x, dtype)
-
-    def compute(x: Node) -> Node:
-        return _OF_INTEGERS[name](x, int(number))
-
-    if name == "left_shift" and bits > BITS:
-        result = in_32_bits(compute, wide)
-        if result is None:
-            raise GraphError(f"there is no operator for {name} of {dtype}.")
-    else:
-        result = compute(wide)
-    return in_dtype(result, dtype)
+    return in_dtype(_OF_INTEGERS[name](as_node(x, dtype), int(number)), dtype)
 
 
 def _truth(x: Node) -> Node:

@@ -44,7 +44,6 @@ from morello.importers.integers import (
     shifted_right,
 )
 from morello.importers.mlir import array_of, number, numbers, type_of
-from morello.importers.ranges import in_32_bits
 from morello.importers.taking import NUMBERS
 
 Results = tuple[Node, ...] | None
@@ -208,8 +207,7 @@ def _shift(operation: Any, x: Node, bits: Node) -> Results:
     if not 0 <= by < size:
         return None
     if operation.name == "stablehlo.shift_left":
-        small = in_32_bits(lambda x: shifted_left(x, by), x) if size == 64 else shifted_left(x, by)
-        return None if small is None else _integers(small, x)
+        return _integers(shifted_left(x, by), x)
     signed = x.dtype.kind == "i"
     if signed == (operation.name == "stablehlo.shift_right_arithmetic"):
         return _integers(shifted_right(x, by), x)
@@ -391,10 +389,7 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
     **dict.fromkeys((f"stablehlo.{name}" for name in ("and", "not", "or", "xor")), _of_bits),
-    **dict.fromkeys(
-        (f"stablehlo.shift_{name}" for name in ("left", "right_arithmetic", "right_logical")),
-        _shift,
-    ),
+    **dict.fromkeys((f"stablehlo.shift_{name}" for name in _SHIFTS), _shift),
     "stablehlo.divide": _divide,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
