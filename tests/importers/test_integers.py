@@ -40,7 +40,7 @@ def numbers(by: int = 1, dtype: np.dtype[Any] = I32) -> Array:
 
 
 def computed(function: Callable[[Node], Node | tuple[Node, ...]], array: Array) -> list[Array]:
-    """What a function of integers makes of an array."""
+    """The results of a function of integers for an array."""
     x = apply(Input(TensorType(array.shape, array.dtype)))
     results = function(x)
     outputs = results if isinstance(results, tuple) else (results,)

@@ -11,7 +11,7 @@ SHARED_WORKSPACE = "workspace_of_kernels"
 """The memory that kernels of a library work in, one after the other."""
 
 _WEAK = '__attribute__((weak, visibility("hidden")))'
-"""What is so defined gives way to another definition in the same library."""
+"""The attributes of a weak symbol: the linker takes a strong definition in its place, if any."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Source:
     def borrowed(self) -> int:
         """The bytes of a workspace that it may share with kernels that run before and after it.
 
-        None if they fit on the stack, or if it has parallel loops: a thread that waits for others
+        0 if they fit on the stack, or if it has parallel loops: a thread that waits for others
         may run another kernel.
         """
         return self.workspace if self.workspace > STACK_BYTES and not self.parallel else 0

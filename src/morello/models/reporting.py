@@ -194,9 +194,9 @@ def program_report(
 def report_later(
     compiled: CompiledGraph, arguments: tuple[str, ...], foreign: Callable[[Foreign], str]
 ) -> Callable[[], ProgramReport]:
-    """What makes the `program_report` when it is asked for, which few do.
+    """A function that makes the `program_report`, as describing kernels takes long.
 
-    To describe the kernels takes long. It keeps these, but neither the graph nor its constants.
+    It holds references to the kernels, but not to the graph or its constants.
     """
 
     def why(node: Node) -> str:
@@ -252,7 +252,7 @@ def _threads(compiled: CompiledGraph) -> int:
 
 
 def _expressions(calls: Sequence[CallConstants]) -> list[str]:
-    """What each kernel computes, in the order in which they run."""
+    """The expression of each kernel, in the order in which they run."""
     texts = {kernel: kernel.spec.expression for kernel in dict.fromkeys(k for k, _ in calls)}
     return [texts[kernel] for kernel, _ in calls]
 

@@ -62,7 +62,7 @@ class TorchProgram:
         return tuple(result(values) for result in self._results)
 
     def report_later(self) -> Callable[[], ProgramReport]:
-        """What makes the report of this program, without keeping it."""
+        """A function that makes the report of this program, and holds no reference to it."""
         inputs = tuple(str(node.type) for node in self._imported.graph.inputs)
         left = self._imported.left
         return report_later(self._compiled, inputs, lambda operator: left[operator.name])
