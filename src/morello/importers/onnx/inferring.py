@@ -77,9 +77,7 @@ def inferred(
             shown.append(
                 from_array(np.ascontiguousarray(node.operator.array).reshape(node.shape), name)
             )
-    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in proto.output if name]
-    graph = helper.make_graph([proto], "node", infos, outputs, shown)
-    alone = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    alone = _alone(proto, infos, shown, model)
     if proto.domain not in ("", "ai.onnx"):
         return _named(proto, _by_runtime(alone))
     try:
@@ -110,12 +108,9 @@ def known(
     small = sum(array.size for array in arrays.values()) <= _COMPUTED
     if len(arrays) < len(inputs) or not small or proto.domain not in ("", "ai.onnx"):
         return []
-    names = [name for name in proto.output if name]
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for n, a in arrays.items()]  # fmt: skip
-    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in names]
-    graph = helper.make_graph([proto], "node", infos, outputs)
-    alone = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    names, alone = [name for name in proto.output if name], _alone(proto, infos, (), model)
     try:
         results = ReferenceEvaluator(alone).run(names, arrays)
     except Exception:  # what it lacks, or what is damaged, is another's to say
@@ -124,6 +119,18 @@ def known(
     if not all(isinstance(each, np.ndarray) and each.dtype in KNOWN for each in results):
         return []
     return [constant(by_name[name]) if name else None for name in proto.output]  # type: ignore[misc]
+
+
+def _alone(
+    proto: NodeProto,
+    infos: Sequence[ValueInfoProto],
+    shown: Sequence[TensorProto],
+    model: ModelProto,
+) -> ModelProto:
+    """A model of one node with inputs of these types, some of which are constants."""
+    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in proto.output if name]
+    graph = helper.make_graph([proto], "node", infos, outputs, shown)
+    return helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
 
 
 def _named(proto: NodeProto, infos: Iterable[ValueInfoProto]) -> list[TensorType | None]:
