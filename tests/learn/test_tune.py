@@ -25,14 +25,14 @@ from morello.cli.parser import main
 from morello.codegen import generate
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn import hardware
+from morello.learn import hardware, label
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.choosers import ORDERS, Order
 from morello.learn.corpus import read
 from morello.learn.dataset import program_group
 from morello.learn.guided_chooser import EXPLORE, ByPrediction
-from morello.learn.label import source
+from morello.learn.label import BuiltPrograms, source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.trials import Trials, all_trials
@@ -199,6 +199,26 @@ def test_a_first_choice_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(hardware, "source", crashing)
     with pytest.raises(SearchError, match="crashed"):
         tuned("affine", 0)
+
+
+def test_programs_for_several_threads_run_on_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, target = plan("f32[256,256] @ f32[256,256]", threads=2)
+    *_, found = tune(spec, target, LONG, order="affine", enough=Enough(programs=2))
+    assert found.failed == 0 and all(one.impl.spec.parallel for one in found.trials)
+    attached: list[tuple[str, int]] = []
+
+    def attach(library: object, symbol: str, threads: int, **options: object) -> None:
+        attached.append((symbol, threads))
+
+    monkeypatch.setattr(label, "attach", attach)
+    compiler = find_compiler()
+    programs = hardware.compiled_apart([one.impl for one in found.trials], compiler)
+    built = [program for program in programs if program is not None]
+    assert len({program.path for program in built}) == len(built) > 1
+    libraries = [(program.path, [program.name]) for program in built]
+    labels = label.label(BuiltPrograms(spec.expression, libraries, 2), compiler, cold=False)
+    assert not labels.wrong.any()  # without a pool, the caller runs all items
+    assert {threads for _, threads in attached} == {2}
 
 
 # ---- what is measured next
@@ -457,6 +477,8 @@ def test_the_command_for_people(
         (["f32[m,4] @ f32[4,4]"], "needs a range for m"),
         ([EXPRESSION, "--save", "nowhere/x.json"], "no folder"),
         ([EXPRESSION, "--order", "best"], "invalid choice"),
+        ([EXPRESSION, "--threads", "0"], "cannot run on 0 threads"),
+        (["model.onnx", "--threads", "2"], "leave out --threads"),
     ],
 )
 def test_what_cannot_be_tuned(

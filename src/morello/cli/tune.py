@@ -24,6 +24,7 @@ from morello.cli.arguments import (
     add_shapes,
     add_table,
     add_target,
+    add_threads,
     shapes_of,
     whole,
 )
@@ -42,6 +43,7 @@ from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
 from morello.native.toolchain import find_compiler
+from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
 from morello.status_line import StatusLine
 from morello.tables import OFF
@@ -120,6 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
     add_shapes(parser)
     add_target(parser)
+    add_threads(parser)
     add_compiler(parser)
     add_table(parser)
     parser.add_argument("--save", type=Path, help="save the fastest's schedule here, as JSON")
@@ -192,6 +195,8 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
             raise GraphError("an expression says its own shapes", "leave out --shape")
         members = family(arguments.expression, arguments.sizes).expressions()
         return [_Task(text) for _, text in members]
+    if arguments.threads != 1:
+        raise GraphError("kernels of models are tuned for one thread", "leave out --threads")
     Budget(arguments.seconds)  # raises before the model is compiled, which takes longer
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
@@ -230,13 +235,15 @@ def _tuned(
 ) -> TuningOutcome:
     """Tune for a task and keep the result; interrupts before the first one are raised."""
     expression = task.expression
-    spec, target = plan(task.what, arguments.target)
+    spec, target = plan(task.what, arguments.target, arguments.threads)
     weights = "plain" if task.goal is None else "constant"
     kept = None if table is None else load_program(task.goal or spec, target, table, weights)
     before = kept.measured if kept is not None and kept.impl.spec == spec else 0
     known = [kept.impl] if kept is not None and before else []
     toolchain = find_compiler(arguments.compiler)
-    trials = None if table is None else Trials.of(spec, target, toolchain, trials_folder())
+    trials = None  # models and corrections know programs for one thread
+    if table is not None and not spec.parallel:
+        trials = Trials.of(spec, target, toolchain, trials_folder())
     earlier = [] if trials is None else trials.fastest()
     known += [impl for impl, _ in earlier[:AGAIN] if impl not in known]
     tuning: Tuning | None = None
@@ -279,6 +286,7 @@ def _so_far(tuning: Tuning) -> str:
 def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> None:
     if arguments.json:
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
+        about["threads"] = thread_count(arguments.threads)
         about |= {"cold": arguments.cold, "compiler": str(find_compiler(arguments.compiler))}
         print(json.dumps(about | {"goals": [outcome.data() for outcome in outcomes]}, indent=2))
         return

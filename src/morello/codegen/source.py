@@ -87,10 +87,7 @@ def generate(
     emitted = unit(impl, name, printer=printer)
     title = f"{impl.spec.expression}, for {impl.target.name}\n{NO_FLAGS}"
     first = comment(f"{title}\n\n{schedule}".strip())
-    definitions = [*emitted.shared, *emitted.helpers.values(), "", *emitted.code]
-    if emitted.regions:
-        plain = signature(name, emitted.parameters)
-        definitions += ["", *with_default_pool(name, plain, [*emitted.parameters])]
+    definitions = [*emitted.shared, *emitted.helpers.values(), "", *complete(emitted, name)]
     parts = [
         first, *needs(impl.target), *emitted.includes, "",
         *compiled_for(impl.target, definitions),
@@ -99,6 +96,14 @@ def generate(
     return Source(
         name, joined(parts), declared, emitted.items, bool(emitted.regions), emitted.workspace
     )
+
+
+def complete(emitted: Unit, name: str) -> list[str]:
+    """A unit's code, with the function `name` that runs parallel loops on the pool that was set."""
+    if not emitted.regions:
+        return [*emitted.code]
+    plain = signature(name, emitted.parameters)
+    return [*emitted.code, "", *with_default_pool(name, plain, [*emitted.parameters])]
 
 
 def unit(impl: Impl, name: str, printer: type[Printer] = Printer) -> Unit:

@@ -48,9 +48,12 @@ def compiled_apart(
 ) -> list[Compiled | None]:
     """Compile programs in parallel, `together` to a file; None where the compiler fails.
 
-    If a file does not compile, each of its programs is compiled alone. The compiler is ended at
-    `ends`, of `time.monotonic`.
+    If a file does not compile, each of its programs is compiled alone, as those for several threads
+    always are: their parallel loops have the same names. The compiler is ended at `ends`, of
+    `time.monotonic`.
     """
+    if impls and impls[0].spec.parallel:
+        together = 1
 
     def compile_file(members: Sequence[Impl]) -> list[Compiled | None]:
         patience = max(0.0, min(COMPILER_S, ends - monotonic()))
@@ -80,9 +83,13 @@ def timed(
     If they crash, or take longer than their `patience` in seconds, each is timed alone, and
     those that fail again have no times.
     """
-    by_file = groupby([*reference, *programs], key=attrgetter("path"))
+    every = [*reference, *programs]
+    by_file = groupby(every, key=attrgetter("path"))
+    first = every[0].impl
     built = BuiltPrograms(
-        expression, [(path, [program.name for program in members]) for path, members in by_file]
+        expression,
+        [(path, [program.name for program in members]) for path, members in by_file],
+        first.target.cores if first.spec.parallel else 1,
     )
     try:
         labels = worker.run(label, built, compiler, cold, seconds=patience(programs))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import VerificationError
-from morello.codegen.source import joined, unit
+from morello.codegen.source import complete, joined, unit
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
@@ -23,6 +23,7 @@ from morello.measure.timing import Runner, calls_for, in_turns, quiet
 from morello.native.toolchain import Compiler
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
+from morello.runtime.threads import attach
 from morello.runtime.verify import CheckedOutputs
 
 Floats = npt.NDArray[np.float64]
@@ -47,10 +48,14 @@ MOST_COLD_SETS = 64
 
 @dataclass(frozen=True)
 class BuiltPrograms:
-    """Programs of a Spec in shared objects: the paths, and the names of functions in each."""
+    """Programs of a Spec in shared objects: the paths, and the names of functions in each.
+
+    They run on so many `threads`.
+    """
 
     expression: str
     libraries: Sequence[tuple[Path, Sequence[str]]]
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,9 @@ def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     helpers: dict[str, str] = {}
     for c_unit in units:
         helpers |= c_unit.helpers
-    code = [line for c_unit in units for line in c_unit.code]
+    code = [
+        line for c_unit, name in zip(units, names, strict=True) for line in complete(c_unit, name)
+    ]
     return joined([*includes, "", *shared, *helpers.values(), "", *code])
 
 
@@ -106,6 +113,9 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     arrays = (*inputs.taken, *outputs.taken)
     loaded = [(Library(path), names) for path, names in built.libraries]
     programs = [Candidate(library, name, arrays) for library, names in loaded for name in names]
+    for program in programs if built.threads > 1 else ():
+        if program.library.defines(f"{program.symbol}_set_parallel"):
+            attach(program.library, program.symbol, built.threads, compiler=compiler)
     watch = Stopwatch(compiler)
     runs = [watch.runner(candidate) for candidate in programs]
     wrong = np.zeros(len(runs), np.bool_)
@@ -116,7 +126,7 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
             outputs.check(f"({programs[index].symbol})")
         except VerificationError:
             wrong[index] = True
-    with quiet(pin=True):
+    with quiet(pin=built.threads == 1):
         repeats, reference = _warm(runs, wrong)
         columns = COLD_REPEATS if cold else 0
         cold_times = np.full((len(runs), columns), np.nan)

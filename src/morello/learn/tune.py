@@ -142,12 +142,14 @@ class Tuning:
         return points
 
 
-def plan(expression: str | Spec, target: str = "native") -> tuple[Spec, Target]:
-    """The goal and the machine that `morello.compile` has for these, on one thread.
+def plan(
+    expression: str | Spec, target: str = "native", threads: int | str = 1
+) -> tuple[Spec, Target]:
+    """The goal and the machine that `morello.compile` has for these.
 
     Raises `MorelloError` for what cannot be timed here.
     """
-    goal, machine = goal_and_target(expression, target)
+    goal, machine = goal_and_target(expression, target, threads)
     if machine.tunings:
         raise TargetError(
             f"{machine.name} is many machines, and times of this one tell nothing of the others; "
@@ -177,10 +179,11 @@ def tune(
 
     The search's first choice comes first, then programs that are `known`, however long these
     take, then others in an order. "learned": those predicted fastest of the search's choices and
-    of mutations, by the predictor (by default the machine's learned model, else the affine cost),
-    corrected by what was measured. "affine": the search's choices by cost. "random": random
-    programs. Those measured `earlier`, with the seconds of a call, are not measured again, but
-    correct predictions, and are varied. `cold` times are of calls that find no operand in a cache.
+    of mutations, by the predictor (by default the machine's learned model, which knows programs for
+    one thread, else the affine cost), corrected by what was measured. "affine": the search's
+    choices by cost. "random": random programs. Those measured `earlier`, with the seconds of a
+    call, are not measured again, but correct predictions, and are varied. `cold` times are of calls
+    that find no operand in a cache.
 
     Raises `MorelloError` if the first choice cannot be found, built or timed, or is wrong.
     """
@@ -197,7 +200,8 @@ def tune(
         random = Random(seed)
         chooser: Chooser
         if order == "learned":
-            predictor = predictor or learned(target) or ByCost(Stopwatch(toolchain).hertz())
+            model = None if goal.parallel else learned(target)
+            predictor = predictor or model or ByCost(Stopwatch(toolchain).hertz())
             chooser = ByPrediction(session, predictor, random, ends)
         elif order == "affine":
             chooser = ByAffineCost(session, ends)

@@ -52,6 +52,10 @@ class Library:
             raise BuildError(f"{self.path} defines no function {symbol!r}.")
         return address
 
+    def defines(self, symbol: str) -> bool:
+        """Whether it has the function `symbol`."""
+        return hasattr(self._dll, symbol)
+
 
 class _CArgument(ctypes.Structure):
     """trampoline.c's `Argument`."""
