@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import numpy as np
 from morello.base.errors import MorelloError
 from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
-from morello.ir.tensor import LINE_BYTES
 from morello.learn.collect import name_of
 from morello.learn.corpus import MeasuredSpec, write
 from morello.targets.catalog import recorded
@@ -52,9 +51,8 @@ class Recording:
 
     @property
     def target(self) -> Target:
-        """The target of the machine, with the current costs of its kind, and its last cache."""
-        last = self.machine.l3_kib * 1024 // LINE_BYTES
-        return replace(recorded(self.machine.name, self.caches), last_cache=last)
+        """The target of the machine, with the current costs of its kind."""
+        return recorded(self.machine.name, self.caches)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,9 @@ def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
     second = beyond_nearest(second, capacities[second.name])
     rows = rows_of(machine.l1.ways)
     first = replace(first, capacity=capacities[first.name], conflict_runs=rows)
-    return replace(base, name="native", levels=(memory, second, first, registers))
+    last = (machine.l3_kib << 10) // LINE_BYTES
+    levels = memory, second, first, registers
+    return replace(base, name="native", levels=levels, last_cache=last)
 
 
 def microarchitecture(target: Target) -> Machine:
