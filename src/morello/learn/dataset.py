@@ -32,6 +32,7 @@ from morello.learn.features import (
     Featurizer,
 )
 from morello.learn.groups import ProgramGroup, of_programs
+from morello.memo.space_name import space_name
 from morello.native.cache import default_cache
 
 _KEYS = (
@@ -166,8 +167,9 @@ def prepare(corpus: Path, folder: Path, workers: Executor) -> list[Path]:
 
 
 def cached_features(corpus: Path, workers: Executor) -> list[Path]:
-    """Archives of all files of a corpus, in Morello's cache."""
-    name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
+    """Archives of all files of a corpus with the costs of today, in Morello's cache."""
+    costs = space_name(read(files(corpus)[0]).target)
+    name = hashlib.sha256(f"{corpus.resolve()} {costs}".encode()).hexdigest()[:16]
     return prepare(corpus, default_cache() / "features" / name, workers)
 
 
