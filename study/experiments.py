@@ -5,7 +5,7 @@ Each fit is a separate job, so that all CPUs of a machine are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -226,9 +226,14 @@ def elsewhere(
     here = loaded(tuple(paths))
     for name, files in others.items():
         rest = [path for other, more in others.items() if other != name for path in more]
-        for outcome in transferred(here, load(files), load(rest)):
-            trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
-            yield ExperimentResult(trial, [outcome], outcome)
+        yield from of_machine(name, transferred(here, load(files), load(rest)))
+
+
+def of_machine(name: str, outcomes: Iterable[Score]) -> Iterator[ExperimentResult]:
+    """The results of predicting the programs of the machine of this name."""
+    for outcome in outcomes:
+        trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
+        yield ExperimentResult(trial, [outcome], outcome)
 
 
 def again(corpus: Sequence[Path]) -> ExperimentResult:

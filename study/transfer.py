@@ -1,12 +1,12 @@
-"""Transfer: how well a model of one machine predicts the programs of another.
+"""Transfer: how well models of other machines predict the programs of a machine.
 
-Uncorrected, corrected by some measured programs of the other machine, and compared with a model
-trained there.
+Uncorrected, averaged with the affine cost, and corrected by some measured programs of the machine;
+compared with a model trained there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 import numpy as np
@@ -38,31 +38,43 @@ def transferred(
     rest: Sequence[ProgramGroup] = (),
     seed: int = 0,
 ) -> Iterator[Score]:
-    """How well programs of another machine are predicted, each of its Specs held out.
+    """How well programs of another machine are predicted, as `compared` says.
 
-    By the affine cost, a model of this machine, one of the `rest` of the machines as well, both
-    averaged with the cost, the first one corrected, and one trained there.
+    By a model of this machine, and one of the `rest` of the machines as well.
     """
-    model = model_of(here, Recipe(), seed)
-    affine = {n: Affine().predict(group) for n, group in enumerate(there)}
-    trained_here = {n: _seconds(model, group) for n, group in enumerate(there)}
-    predictors: dict[str, Callable[[], Predictions]] = {
-        "affine": lambda: affine,
-        "trained here": lambda: trained_here,
-        "trained here, and cost": lambda: _averaged(trained_here, affine),
-        "corrected": lambda: _corrected(model, there, seed),
-        "trained there": lambda: predictions(
-            lambda: NetworkEstimator(Recipe()), there, protocols(there, seed)["random"], seed
-        ),
-    }
+    models = {"trained here": model_of(here, Recipe(), seed)}
     if rest:
-        wider = model_of([*here, *rest], Recipe(), seed)
-        of_all = {n: _seconds(wider, group) for n, group in enumerate(there)}
-        predictors["trained on the others"] = lambda: of_all
-        predictors["trained on the others, and cost"] = lambda: _averaged(of_all, affine)
+        models["trained on the others"] = model_of([*here, *rest], Recipe(), seed)
+    yield from compared(models, there, seed)
+
+
+def compared(
+    models: Mapping[str, Model], there: Sequence[ProgramGroup], seed: int = 0
+) -> Iterator[Score]:
+    """How well the programs of a machine are predicted by models that have not seen it.
+
+    By the affine cost, by each of these models (by itself, averaged with the cost, and corrected by
+    programs of other Specs that were measured there), and at last by one that is trained there,
+    with each Spec held out.
+    """
+    affine = {n: Affine().predict(group) for n, group in enumerate(there)}
     by_cost = judge(there, affine, absolute=True)
-    for name, predict in predictors.items():
-        yield score(PROTOCOL, name, judge(there, predict(), absolute=True), by_cost)
+
+    def scored(name: str, predicted: Predictions) -> Score:
+        return score(PROTOCOL, name, judge(there, predicted, absolute=True), by_cost)
+
+    yield scored("affine", affine)
+    for name, model in models.items():
+        plain = {n: _seconds(model, group) for n, group in enumerate(there)}
+        better = _corrected(model, there, plain, seed)
+        yield scored(name, plain)
+        yield scored(f"{name}, and cost", _averaged(plain, affine))
+        yield scored(f"{name}, corrected", better)
+        yield scored(f"{name}, corrected, and cost", _averaged(better, affine))
+    splits = protocols(there, seed)["random"]
+    yield scored(
+        "trained there", predictions(lambda: NetworkEstimator(Recipe()), there, splits, seed)
+    )
 
 
 def _seconds(model: Model, group: ProgramGroup) -> Floats:
@@ -74,8 +86,10 @@ def _averaged(some: Predictions, others: Predictions) -> Predictions:
     return {number: (some[number] + others[number]) / 2 for number in some}
 
 
-def _corrected(model: Model, groups: Sequence[ProgramGroup], seed: int) -> Predictions:
-    """Predict each half of the Specs by the model corrected by programs of the other half."""
+def _corrected(
+    model: Model, groups: Sequence[ProgramGroup], plain: Predictions, seed: int
+) -> Predictions:
+    """Correct the predictions of each half of the Specs by programs of the other half."""
     numbers = list(range(len(groups)))
     Random(seed).shuffle(numbers)
     halves = numbers[::2], numbers[1::2]
@@ -85,7 +99,7 @@ def _corrected(model: Model, groups: Sequence[ProgramGroup], seed: int) -> Predi
         correction = corrected(model, [_some(groups[n], each, seed) for n in measured])
         for n in held:
             more = correction.of(model.configs(groups[n].configs).astype(np.float64))
-            predicted[n] = _seconds(model, groups[n]) + more
+            predicted[n] = plain[n] + more
     return predicted
 
 

@@ -25,7 +25,7 @@ from morello.learn.model import read_model, write_model
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import NetworkEstimator, Recipe
 from study import __main__ as study_command
-from study import costs, experiments, transfer
+from study import costs, experiments, shipped, transfer
 from study.compiled import Counted
 from study.experiments import Experiment, ExperimentResult, again
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
@@ -35,6 +35,9 @@ from study.transfer import transferred
 from study.trees import Trees
 
 QUICK = Recipe(CoefficientNetwork(width=8), steps=10, specs=2, programs=6)
+
+HOW = ("", ", and cost", ", corrected", ", corrected, and cost")
+"""How models of other machines predict."""
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +160,29 @@ def test_models_of_another_machine(
 ) -> None:
     monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
     there = [replace(group, seconds=3.0 * group.seconds) for group in groups]
+    names = "trained here", "trained on the others"
     scores = {score.model: score for score in transferred(groups, there, there)}
     assert list(scores) == [
-        "affine", "trained here", "trained here, and cost", "corrected", "trained there",
-        "trained on the others", "trained on the others, and cost",
+        "affine", *(f"{name}{how}" for name in names for how in HOW), "trained there",
     ]  # fmt: skip
-    corrected, uncorrected = (scores[name].mape[0] for name in ("corrected", "trained here"))
+    corrected, uncorrected = (
+        scores[name].mape[0] for name in ("trained here, corrected", "trained here")
+    )
     assert corrected < uncorrected or np.isnan(uncorrected)
+
+
+def test_the_model_that_ships_is_judged_elsewhere(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path))
+    monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
+    assert shipped.main([str(corpus)]) == 0
+    _, _, affine, *others = capsys.readouterr().out.splitlines()
+    assert "| machine | corpus0: affine |" in affine
+    assert len(others) == len(HOW) + 1 and "trained there" in others[-1]
+    assert shipped.main([str(tmp_path / "nowhere")]) == 2
+    assert "study.shipped: " in capsys.readouterr().err
 
 
 def test_parts_of_groups_are_groups(paths: list[Path], tmp_path: Path) -> None:
@@ -200,7 +219,7 @@ def test_the_command(
     assert study_command.main([str(corpus), "--other", str(corpus), "--json"]) == 0
     out, said = capsys.readouterr()
     tables = [result["table"] for result in json.loads(out)]
-    assert tables == ["models", "limits", *["machines"] * 5]
+    assert tables == ["models", "limits", *["machines"] * 6]
     assert "models, random: affine: tau" in said
     assert study_command.main([str(tmp_path / "nowhere")]) == 2
     assert "study: " in capsys.readouterr().err
