@@ -11,6 +11,7 @@ from tests.sampling import some
 
 from benchmarks import record
 from benchmarks.recording import FOLDER, Judged, Recorded, Recording, impls, judged, read
+from morello.learn import corpus
 from morello.targets import costs
 
 RECORDINGS = some(sorted(FOLDER.glob("*.json.gz")), 3)
@@ -96,3 +97,21 @@ def test_a_machine_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         times = [seconds for _, seconds in one.programs]
         assert len(times) > 3 and times == sorted(times) and times[0] > 0
         assert judged(found, one).lost == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("zen3/bf16-8-512-bf16-512-512-ec6070.npz", 0.02),
+        ("zen5/bf16-4-768-bf16-768-768-4ec409.npz", 0.35),
+        ("zen5/bf16-1-1024-bf16-1024-1024-8d56ee.npz", 0.01),
+    ],
+)
+def test_rows_that_are_converted_take_as_long_from_anywhere(name: str, most: float) -> None:
+    measured = corpus.read(Path(__file__).parents[2] / "corpora" / name)
+    times = [
+        (impl.cost, seconds)
+        for impl, seconds in zip(measured.impls(), measured.seconds, strict=True)
+        if impl is not None
+    ]
+    assert min(times)[1] / min(seconds for _, seconds in times) - 1 <= most
