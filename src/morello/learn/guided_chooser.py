@@ -54,12 +54,12 @@ class Scored:
 
 
 class ByPrediction:
-    """Chooses the search's first choices, then those predicted fastest of all programs so far.
+    """Chooses those predicted fastest of all programs so far.
 
     What takes seconds is done by `look_further`, while programs are compiled: at first it predicts
-    more of the search's choices, later what annealing visits, from the fastest of those measured
-    and of those predicted. From then on some are drawn at random, and annealing starts from these
-    as well if they are fast.
+    the search's choices, later what annealing visits, from the fastest of those measured and of
+    those predicted. From then on some are drawn at random, and annealing starts from these as well
+    if they are fast.
     """
 
     def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
@@ -67,23 +67,16 @@ class ByPrediction:
         self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        others = islice(session.candidates(watch(ends, CHOICES_SHARE), NEAR), CANDIDATES)
-        self._others = (program(session, decisions) for decisions in others)
-        self._first: list[Impl] = []
         self._scored: dict[int, Scored] = {}
         self._measured: list[tuple[float, Impl]] = []
         self._left: list[Scored] = []
-        self._steps = iter((self._predict_others, self._begin_walks))
+        self._steps = iter((self._predict_choices, self._begin_walks))
         self._walker: Walker | None = None
         self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
         self._walks: dict[int, Edges] = {}
         self._by_walk: dict[Edges, Scored] = {}
 
     def choose(self, count: int) -> list[Impl]:
-        if not self._first:
-            self._first = list(islice(filter(self._new, self._others), count))
-            if self._first:
-                return self._first
         results = self._results()
         self._correction = TraitErrors(
             [scored.structure for _, scored in results],
@@ -119,10 +112,12 @@ class ByPrediction:
                 self._scored[id(impl)] = Scored(impl, logarithm, structure(impl))
         return [self._scored[id(impl)] for impl in impls]
 
-    def _predict_others(self) -> None:
-        """Predict more of the search's choices, and those that are measured first."""
-        self._predicted(self._first)
-        self._left = self._predicted([*self._others])
+    def _predict_choices(self) -> None:
+        """Predict the search's choices."""
+        session = self._session
+        cheapest = session.candidates(watch(self._ends, CHOICES_SHARE), NEAR)
+        impls = [program(session, decisions) for decisions in islice(cheapest, CANDIDATES)]
+        self._left = self._predicted(impls)
 
     def _begin_walks(self) -> None:
         """Make the graph that random programs and mutations are taken from, and anneal."""

@@ -190,13 +190,12 @@ def tune(
     began = monotonic()
     ends = began + Budget(seconds).seconds
     toolchain = find_compiler(compiler)
-    with Worker() as worker:
+    with Worker() as worker, ThreadPoolExecutor(1) as beside:
+        # its process imports what it needs while the search runs
+        ready = beside.submit(worker.run, seconds_for, [], 1.0, seconds=PATIENCE_S)
         session = Session(goal, target)
         solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
         first = reconstruct(goal, target, solution.decisions)
-        gap = solution.statistics.gap
-        run = _Run(worker, toolchain, first, gap, began, ends, enough, cold)
-        yield run.so_far()
         random = Random(seed)
         chooser: Chooser
         if order == "learned":
@@ -207,7 +206,11 @@ def tune(
             chooser = ByAffineCost(session, ends)
         else:
             chooser = AtRandom(session, random, ends)
-        yield from run.batches(chooser, known, earlier)
+        ready.result()
+        gap = solution.statistics.gap
+        run = _Run(worker, toolchain, first, chooser, gap, began, ends, enough, cold)
+        yield run.so_far()
+        yield from run.batches(known, earlier)
         yield run.confirmed()
 
 
@@ -219,6 +222,7 @@ class _Run:
         worker: Worker,
         compiler: Compiler,
         first: Impl,
+        chooser: Chooser,
         gap: float,
         began: float,
         ends: float,
@@ -227,13 +231,16 @@ class _Run:
     ) -> None:
         """Builds and times the first choice, however long that takes."""
         self._worker, self._compiler, self._gap = worker, compiler, gap
+        self._chooser = chooser
         self._began, self._ends, self._limits, self._cold = began, ends, enough, cold
         self._failed, self._hardware_s = 0, 0.0
         started = monotonic()
-        (self._first,) = compiled([first], compiler, PATIENCE_S)
-        built = monotonic()
-        # The worker's imports come first, so that they do not count as hardware time.
-        worker.run(seconds_for, [], 1.0, seconds=PATIENCE_S)
+        with ThreadPoolExecutor(1) as compiling:
+            future = compiling.submit(compiled, [first], compiler, PATIENCE_S)
+            built = compiling.submit(monotonic)
+            if monotonic() < ends:
+                chooser.look_further()
+            (self._first,) = future.result()
         labels = self._labels([self._first], lambda programs: FIRST_S, ())
         times = labels.cold if cold else labels.repeats
         self._first_s = float(np.fmin.reduce(times, axis=None)) * 1e-9
@@ -247,7 +254,7 @@ class _Run:
                 f"the first choice for {first.spec.expression} crashed, or was still running "
                 f"after {FIRST_S:.0f} s; make the sizes smaller."
             )
-        self._alone_s = self._each_s = built - started + self._hardware_s
+        self._alone_s = self._each_s = built.result() - started + self._hardware_s
         self._trials = [Trial(first, 1.0, self._hardware_s, monotonic() - began, labels)]
 
     def so_far(self) -> Tuning:
@@ -258,21 +265,21 @@ class _Run:
         )  # fmt: skip
 
     def batches(
-        self, chooser: Chooser, known: Sequence[Impl], earlier: Sequence[tuple[Impl, float]]
+        self, known: Sequence[Impl], earlier: Sequence[tuple[Impl, float]]
     ) -> Iterator[Tuning]:
         """Measure known programs in any case, then chosen ones while there is time."""
-        chooser.learn(self._first.impl, self._first_s)
+        self._chooser.learn(self._first.impl, self._first_s)
         for impl, seconds in earlier:
-            chooser.learn(impl, seconds)
+            self._chooser.learn(impl, seconds)
         known = [impl for impl in known if impl != self._first.impl]
         if known:
-            self._measure(known, chooser, inf)
+            self._measure(known, inf)
             yield self.so_far()
         while size := self._size():
-            impls = chooser.choose(size)[: self._size()]  # choosing takes time, too
+            impls = self._chooser.choose(size)[: self._size()]  # choosing takes time, too
             if not impls:
                 return
-            self._measure(impls, chooser, self._ends)
+            self._measure(impls, self._ends)
             yield self.so_far()
 
     def confirmed(self) -> Tuning:
@@ -314,7 +321,7 @@ class _Run:
         """How many programs there are to measure until it is enough."""
         return self._limits.left([trial.ratio for trial in self._trials], self._first_s)
 
-    def _measure(self, impls: Sequence[Impl], chooser: Chooser, ends: float) -> None:
+    def _measure(self, impls: Sequence[Impl], ends: float) -> None:
         def patience(programs: Sequence[Compiled]) -> float:
             return max(0.0, min(self._enough(programs), ends - monotonic()))
 
@@ -324,12 +331,12 @@ class _Run:
         with ThreadPoolExecutor(1) as compiling:
             future = compiling.submit(compiled_apart, impls, self._compiler, together, ends)
             if self._wanted() > len(impls):
-                chooser.look_further()  # not while programs are timed: it would disturb them
+                self._chooser.look_further()  # not while programs are timed: it would disturb them
             built = future.result()
         programs = [program for program in built if program is not None]
         trials = [x for x in self._timed(programs, patience) if x is not None] if programs else []
         for trial in trials:
-            chooser.learn(trial.impl, trial.ratio * self._first_s)
+            self._chooser.learn(trial.impl, trial.ratio * self._first_s)
         self._trials += trials
         self._failed += len(impls) - len(trials)
         self._each_s = (monotonic() - began) / len(impls)

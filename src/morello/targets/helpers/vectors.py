@@ -64,6 +64,16 @@ def full_width(isa: str, dtype: str) -> int:
     return _REGISTER_BYTES[isa][-1] // size(dtype)
 
 
+_EXACT_STORE = """\
+static inline void store_part_{0}({1} *p, {0} v, int n) {{
+  if (__builtin_constant_p(n)) // a load of what lies behind would wait for a masked store
+    for (int i = 0; i < n; ++i) p[i] = v[i];
+  else
+    {2};
+}}"""
+"""A store of n elements that is masked only if compilers do not know n."""
+
+
 def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
     """The vector `{dtype}x{width}`, to load, to store and to fill, whole or in part."""
     length = width * size(dtype)
@@ -86,7 +96,9 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
         result |= {
             f"load_part_{kind}": f"static inline {kind} load_part_{kind}(const {element} *p, "
             f"int n) {{ return ({kind}){load}; }}",
-            f"store_part_{kind}": f"static inline void store_part_{kind}({element} *p, {kind} v, "
+            f"store_part_{kind}": _EXACT_STORE.format(kind, element, store)
+            if size(dtype) == 4
+            else f"static inline void store_part_{kind}({element} *p, {kind} v, "
             f"int n) {{ {store}; }}",
         }
     return result
