@@ -17,7 +17,7 @@ import numpy as np
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.choosers import NEAR, nearby_walker, program, random_programs, watch
+from morello.learn.choosers import NEAR, nearby_walker, program, random_programs, walker_of, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
@@ -37,8 +37,9 @@ HEDGE = 4
 EXPLORE = 4
 """One in so many programs is drawn at random: the fastest may be unlike all that are predicted."""
 
-WALKER_SHARE, CHOICES_SHARE = 0.5, 0.3
-"""The parts of the time left that the graph to walk in, and then the search's choices, may take."""
+CHOICES_SHARE, WALKER_SHARE, FARTHER_SHARE = 0.3, 0.5, 0.2
+"""The parts of the time left that the search's choices may take, then the graph to walk in, and
+then a larger one."""
 
 ATTEMPTS = 3
 """If annealing finds nothing new this often in a row, there is nothing left."""
@@ -70,7 +71,7 @@ class ByPrediction:
         self._scored: dict[int, Scored] = {}
         self._measured: list[tuple[float, Impl]] = []
         self._left: list[Scored] = []
-        self._steps = iter((self._predict_choices, self._begin_walks))
+        self._steps = iter((self._predict_choices, self._walk_nearby, self._walk_farther))
         self._walker: Walker | None = None
         self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
         self._walks: dict[int, Edges] = {}
@@ -119,15 +120,23 @@ class ByPrediction:
         impls = [program(session, decisions) for decisions in islice(cheapest, CANDIDATES)]
         self._left = self._predicted(impls)
 
-    def _begin_walks(self) -> None:
-        """Make the graph that random programs and mutations are taken from, and anneal."""
-        self._walker = nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE))
-        if self._walker is None:
-            return
-        self._drawn = random_programs(self._session, self._walker, self._new)
-        known = [*self._scored.values()]
-        walks = [self._walker.edges(scored.impl.decisions()) for scored in known]
-        self._keep_walks(known, [tuple(edges or ()) for edges in walks])
+    def _walk_nearby(self) -> None:
+        """Anneal in the graph that the search's choices come from."""
+        self._walk_in(nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE)))
+
+    def _walk_farther(self) -> None:
+        """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
+        self._walk_in(walker_of(self._session, self._random, watch(self._ends, FARTHER_SHARE)))
+
+    def _walk_in(self, walker: Walker | None) -> None:
+        """Take random programs and mutations from another graph, if there is one, and anneal."""
+        if walker is not None:
+            self._walker = walker
+            self._drawn = random_programs(self._session, walker, self._new)
+            self._walks, self._by_walk = {}, {}
+            known = [*self._scored.values()]
+            walks = [walker.edges(scored.impl.decisions()) for scored in known]
+            self._keep_walks(known, [tuple(edges or ()) for edges in walks])
         self._anneal()
 
     def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Edges]) -> None:
