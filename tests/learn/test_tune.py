@@ -25,7 +25,7 @@ from morello.cli.parser import main
 from morello.codegen import generate
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn import hardware, label
+from morello.learn import choosers, hardware, label
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.choosers import ORDERS, Order
@@ -252,6 +252,21 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     assert merged is not None and len(merged) >= len(first[0][0].decisions())
     every = [generate(impl).text for batch in first for impl in batch]
     assert len(set(every)) == len(every) == 3 * FEW
+
+
+def test_later_walks_are_in_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosers, "ENOUGH_NODES", 1)
+    spec, target = plan("sum(f32[8,32], axis=0)")
+    chooser = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
+    walkers = []
+    for _ in range(4):
+        chooser.look_further()
+        walkers.append(chooser._walker)
+    first, *graphs = walkers
+    near, far, last = (len(walker._start) for walker in graphs if walker is not None)
+    assert first is None and near < far == last
+    known = [scored for scored in chooser._scored.values() if id(scored.impl) in chooser._walks]
+    assert len(known) > FEW
 
 
 def test_a_change_of_the_clock_makes_no_program_faster() -> None:
