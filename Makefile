@@ -4,7 +4,7 @@ BIN    := .venv/bin
 RACERS := .venv-bench
 SECONDS ?= 60
 LEARN  ?= corpora/zen5
-OTHERS ?= corpora/zen3 corpora/sapphirerapids
+OTHERS ?= corpora/zen3 corpora/sapphirerapids corpora/zen4
 
 unexport PYTHONDONTWRITEBYTECODE  # each of a thousand processes would compile all modules
 
