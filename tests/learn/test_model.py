@@ -288,7 +288,7 @@ def test_damaged_corrections_are_refused(tmp_path: Path) -> None:
 # ---- what ships
 
 
-@pytest.mark.parametrize("machine", some(["Zen 3", "Zen 5", "Sapphire Rapids"], 3))
+@pytest.mark.parametrize("machine", some(["Zen 3", "Zen 4", "Zen 5", "Sapphire Rapids"], 3))
 def test_the_shipped_model_is_small_and_quick(machine: str) -> None:
     model = read_model(predictors.SHIPPED)
     assert machine in model.clocks and predictors.SHIPPED.stat().st_size <= MOST_BYTES
