@@ -229,7 +229,10 @@ class _Run:
         enough: Enough,
         cold: bool,
     ) -> None:
-        """Builds and times the first choice, however long that takes."""
+        """Builds the first choice, while the chooser looks for others, and times it.
+
+        However long that takes.
+        """
         self._worker, self._compiler, self._gap = worker, compiler, gap
         self._chooser = chooser
         self._began, self._ends, self._limits, self._cold = began, ends, enough, cold

@@ -64,6 +64,7 @@ def full_width(isa: str, dtype: str) -> int:
     return _REGISTER_BYTES[isa][-1] // size(dtype)
 
 
+_MASKED_STORE = "static inline void store_part_{0}({1} *p, {0} v, int n) {{ {2}; }}"
 _EXACT_STORE = """\
 static inline void store_part_{0}({1} *p, {0} v, int n) {{
   if (__builtin_constant_p(n)) // a load of what lies behind would wait for a masked store
@@ -71,7 +72,7 @@ static inline void store_part_{0}({1} *p, {0} v, int n) {{
   else
     {2};
 }}"""
-"""A store of n elements that is masked only if compilers do not know n."""
+"""Stores of n elements: masked, or only if compilers do not know n."""
 
 
 def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
@@ -93,13 +94,11 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
     if length == 64:
         load = _masked_load(dtype, width)
         store = _masked_store(dtype, width, "v")
+        stores = _EXACT_STORE if size(dtype) == 4 else _MASKED_STORE  # others were not timed
         result |= {
             f"load_part_{kind}": f"static inline {kind} load_part_{kind}(const {element} *p, "
             f"int n) {{ return ({kind}){load}; }}",
-            f"store_part_{kind}": _EXACT_STORE.format(kind, element, store)
-            if size(dtype) == 4
-            else f"static inline void store_part_{kind}({element} *p, {kind} v, "
-            f"int n) {{ {store}; }}",
+            f"store_part_{kind}": stores.format(kind, element, store),
         }
     return result
 

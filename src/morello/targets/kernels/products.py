@@ -412,7 +412,7 @@ def row_sums(
         cost,
         registers=14,
         streams=(vector, 2),
-        # a factor of rows that are prefetched is that of a stream, and conversions take longer
+        # machines have factors for streams of prefetched rows, and conversions are no faster
         group="row_sums" if converted and reading.fetched == "L1" else _ROW_SUMS[reading.fetched],
     )
 
