@@ -16,6 +16,7 @@ from tests.frontends.random_expressions import softmax
 from morello.frontends import parse
 from morello.frontends.functions import FUNCTIONS
 from morello.ir.semantics import evaluate
+from morello.runtime.tolerance import only_integers
 
 Array = npt.NDArray[Any]
 
@@ -171,6 +172,16 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "abs(f32[3,4])": np.abs,
     "ceil(f32[3,4])": np.ceil,
     "argmax(f32[3,4])": lambda x: x.argmax(1),
+    "bitwise_not(i32[3,4])": np.invert,
+    "bitwise_and(i32[3,4], i32[4])": np.bitwise_and,
+    "bitwise_or(u8[3,4], 5)": lambda x: x | 5,
+    "bitwise_xor(-1, i16[3,4])": np.invert,
+    "left_shift(i32[3,4], abs(i32[4]))": lambda a, b: a << np.abs(b),
+    "left_shift(3, abs(i32[4]))": lambda b: 3 << np.abs(b),
+    "right_shift(i32[3,4], 2)": lambda a: a >> 2,
+    "quotient(i32[3,4], i32[4])": lambda a, b: np.where(b == 0, -1, np.trunc(a / np.where(b, b, 1))),
+    "quotient(7, u8[3,4] * 0 + 3)": lambda x: 0 * x + 2,
+    "5 - u8[3,4]": lambda x: 5 - x,
     "argmin(f32[3,4], axis=0)": lambda x: x.argmin(0),
     "cos(f32[3,4])": np.cos,
     "cumsum(f32[3,4], axis=0)": lambda x: x.cumsum(0),
@@ -446,6 +457,8 @@ def test_functions(text: str) -> None:
     random = np.random.default_rng(1)
     inputs = [operand for operand in spec.arrays.values() if operand in spec.operation.inputs]
     values = [random.standard_normal(spec.shape(operand)) for operand in inputs]
+    if only_integers(spec.operation) and not spec.dtypes[0].is_float:
+        values = [np.trunc(9 * value).astype(np.int64) for value in values]
     computed = CASES[text](*values)
     results = evaluate(spec.operation, spec.per_operand(values), spec.sizes)
     if spec.operation.name == "Broadcast":  # which says nothing of its size

@@ -162,3 +162,30 @@ def test_quantized_layers_are_within_a_step(case: Any) -> None:
         distance = np.abs(ours.astype(np.int64) - theirs)
         assert distance.max() <= (theirs.itemsize == 1)
         assert distance.mean() < 0.1
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_recurrent_layer_of_bytes(directions: int, columns: bool) -> None:
+    """With scales for all weights of a direction, or for each column; the first state is 0."""
+    steps, batch, inputs, hidden = 3, 2, 5, 4
+    own = (directions, 4 * hidden) if columns else (directions,)
+    zeros = np.zeros(own, np.int8) if columns else i8(*own)
+    weights = [i8(directions, size, 4 * hidden) for size in (inputs, hidden)]
+    scales = [scale(*own) / 2 for _ in range(2)]
+    given = [floats(steps, batch, inputs), *weights, floats(directions, 8 * hidden),
+             None, None, None, None, scales[0], zeros, scales[1], zeros]  # fmt: skip
+    direction = "bidirectional" if directions == 2 else "forward"
+    computed = results(
+        "DynamicQuantizeLSTM", given, 3, direction=direction, hidden_size=hidden
+    )  # fmt: skip
+    for ours, theirs in zip(*computed, strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, atol=0.02)  # a step of the state's quantization
+
+
+def test_zeros_are_quantized_by_their_range() -> None:
+    """Their scale is 1, as there is no range."""
+    x = np.zeros((2, 3), np.float32)
+    for ours, theirs in zip(*results("DynamicQuantizeLinear", [x], 3), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

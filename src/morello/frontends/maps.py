@@ -17,7 +17,7 @@ from morello.frontends.values import (
     format_list,
 )
 from morello.ir.dtype import I32, DType
-from morello.ir.functions import INTEGER_FUNCTIONS, Function
+from morello.ir.functions import INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
 from morello.ir.primitives import divide_vec_scalar
 
 MOST_FACTORS = 1000
@@ -33,6 +33,8 @@ def add(a: Value | float, b: Value | float) -> Value:
 
 def subtract(a: Value | float, b: Value | float) -> Value:
     if isinstance(a, float) and isinstance(b, Value):
+        if _unsigned(b.dtype):  # -b is ~b + 1
+            return binary("add", unary("bitwise_not", b), (a + 1) % 2 ** (8 * b.dtype.bytes))
         return binary("add", unary("neg", b), a)
     return binary("subtract", a, b)
 
@@ -56,6 +58,36 @@ def maximum(a: Value | float, b: Value | float) -> Value:
 
 def minimum(a: Value | float, b: Value | float) -> Value:
     return binary("minimum", a, b)
+
+
+def bitwise_and(a: Value | float, b: Value | float) -> Value:
+    return binary("bitwise_and", a, b)
+
+
+def bitwise_or(a: Value | float, b: Value | float) -> Value:
+    return binary("bitwise_or", a, b)
+
+
+def bitwise_xor(a: Value | float, b: Value | float) -> Value:
+    return binary("bitwise_xor", a, b)
+
+
+def left_shift(a: Value | float, b: Value | float) -> Value:
+    """The bits of a, b places higher; none if b is negative, or not less than their number."""
+    return binary("left_shift", a, b)
+
+
+def right_shift(a: Value | float, b: Value | float) -> Value:
+    """The bits of a, b places lower, below copies of the sign if the dtype is signed.
+
+    If b is negative, or not less than the number of bits, there is nothing but such copies.
+    """
+    return binary("right_shift", a, b)
+
+
+def quotient(a: Value | float, b: Value | float) -> Value:
+    """a / b of integers without the fraction; if b is 0, all bits are set, as those of -1."""
+    return binary("quotient", a, b)
 
 
 def leaky_relu(x: Value, slope: Value | float) -> Value:
@@ -209,6 +241,8 @@ def unary(name: str, x: Value) -> Value:
 def binary(name: str, a: Value | float, b: Value | float) -> Value:
     if isinstance(a, float) and name == "atan2":
         raise MisuseError("the first argument of atan2 is a number", "make it a tensor", at=0)
+    if isinstance(a, float) and isinstance(b, Value) and name in _ORDERED:
+        a = clip(b, a, a)  # a tensor whose elements are all this number
     if isinstance(a, float):
         a, b = b, a  # these commute: subtract and divide rewrite a constant on the left themselves
     if isinstance(a, float):
@@ -232,6 +266,8 @@ def _alike(a: Value, b: Value) -> tuple[Value, Value]:
 def _check_closed(name: str, x: Value) -> None:
     if name not in INTEGER_FUNCTIONS:
         check_float(name, x)
+    if name in ONLY_INTEGERS and x.dtype.is_float:
+        raise MisuseError(f"{name} is for integers, not {x.dtype}", "cast it to i32 first")
 
 
 def check_float(name: str, x: Value) -> None:
@@ -263,9 +299,12 @@ def _unsigned(dtype: DType) -> bool:
     return dtype.name.startswith("u")
 
 
+_ORDERED = "left_shift", "quotient", "right_shift"
+"""The functions of two integers that do not commute."""
+
 FUNCTIONS = (
     add, divide, maximum, minimum, multiply, subtract, atan, atan2, leaky_relu, elu, hardsigmoid,
     hardswish, clip, pow, equal, not_equal, greater, greater_equal, less, less_equal, where,
-    divide_vec,
+    divide_vec, bitwise_and, bitwise_or, bitwise_xor, left_shift, right_shift, quotient,
 )  # fmt: skip
 """The functions of these that an expression can call, besides every one of one argument."""

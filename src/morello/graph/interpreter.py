@@ -11,9 +11,9 @@ from morello.graph.graph import Array, Graph, Node
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs, in float64, int64 or bool, with no rounding in between.
+    """The outputs, in float64, int64, uint64 or bool, with no rounding in between.
 
-    Raises `GraphError` for arrays of other shapes than those of the inputs.
+    Integers wrap around as those of their dtypes do. Raises `GraphError` for arrays of other shapes than those of the inputs.
     """
     if len(arrays) != len(graph.inputs):
         raise GraphError(f"{len(arrays)} arrays for {len(graph.inputs)} inputs; give one for each.")
@@ -25,15 +25,17 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             if node not in values:
-                result = node.operator.evaluate(*(values[source] for source in node.inputs))
-                values[node] = widened(np.asarray(result))
+                given = (values[source] for source in node.inputs)
+                result = np.asarray(node.operator.evaluate(*given))
+                counts = node.dtype.kind in "iu"
+                values[node] = widened(result.astype(node.dtype) if counts else result)
     return tuple(values[node] for node in graph.outputs)
 
 
 def widened(array: Array) -> Array:
-    """An array in float64, int64 or bool, as operators compute."""
+    """An array in float64, int64, uint64 or bool, as operators compute."""
     kind = array.dtype.kind
-    if kind == "b":
+    if kind == "b" or array.dtype == np.uint64:
         return array
     return array.astype(np.int64 if kind in "iu" else np.float64)
 

@@ -8,19 +8,21 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Where
-from morello.graph.patterns.matching import is_float, lowest
+from morello.graph.patterns.matching import is_float, lowest, mapped
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.building import settled
 from morello.importers.composed import COMPOSED, has_rest, rest
 from morello.importers.integers import (
-    divided,
-    divided_toward_zero,
-    inverted,
-    masked,
-    shifted_left,
-    shifted_right,
+    bitwise_and,
+    floor_quotient,
+    floor_remainder,
+    left_shift,
+    of_integers,
+    quotient,
+    remainder,
+    right_shift,
 )
-from morello.importers.ranges import all_narrowed, in_32_bits, known_range, rounded
+from morello.importers.ranges import all_narrowed, in_32_bits, rounded
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -68,7 +70,7 @@ def composed(call: AtenCall) -> Node:
         raise call.refuse(f"of {call.type.dtype}")
     given = (each for each in call.arguments.values() if isinstance(each, Node))
     f32 = (call.build.cast(each, np.dtype(np.float32)) for each in given)
-    return COMPOSED[call.name](call.map, *f32)
+    return COMPOSED[call.name.removeprefix("special_")](call.map, *f32)
 
 
 def sign(call: AtenCall) -> Node:
@@ -145,8 +147,7 @@ def binary(call: AtenCall) -> Node:
         return floor_division(call)
     truncated = call["rounding_mode"] == "trunc" or call.name == "fmod"
     if truncated and call.type.dtype.kind in "iu":
-        quotient, left = divided_toward_zero(*_by_number(call))
-        return _integers(call, left if call.name == "fmod" else quotient)
+        return _of_integers(call, remainder if call.name == "fmod" else quotient)
     if call["rounding_mode"]:
         return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
     if call.name == "fmod" and _has_rest(call):
@@ -170,7 +171,7 @@ def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | 
 
 
 def floor_division(call: AtenCall) -> Node:
-    """floor_divide and remainder of integers by a known number.
+    """floor_divide and remainder of integers.
 
     Remainders of floats by powers of two are those of fmod, or so much above 0.
     """
@@ -178,34 +179,24 @@ def floor_division(call: AtenCall) -> Node:
         result = rest(call.map, call.x, call["other"])
         above = call.map("add", result, call["other"])
         return call.apply(Where(), call.map("less", result, 0), above, result)
-    quotient, left = divided(*_by_number(call))
-    return _integers(call, left if call.name == "remainder" else quotient)
-
-
-def _by_number(call: AtenCall) -> tuple[Node, int]:
-    """The first operand, integers in the dtype of the result, and the second: a known integer."""
-    x, by = call["self"], call["other"]
-    number = known_range(by) if isinstance(by, Node) else (by, by)
-    if not isinstance(x, Node) or call.type.dtype.kind not in "iu" or number is None:
-        raise call.refuse("of floats")
-    if number[0] != number[1] or not isinstance(number[0], int):
-        raise call.refuse("by numbers that are not known")
-    return call.cast(x), int(number[0])
+    return _of_integers(call, floor_remainder if call.name == "remainder" else floor_quotient)
 
 
 def shift(call: AtenCall) -> Node:
-    """By a number of bits that is known and less than the integers have."""
-    x, by = _by_number(call)
-    if by >= 8 * x.dtype.itemsize:
-        raise call.refuse(f"by {by} bits")
-    if call.name in _RIGHT:
-        return _integers(call, shifted_right(x, by))
-    return _integers(call, shifted_left(x, by))
+    return _of_integers(call, right_shift if call.name in _RIGHT else left_shift)
 
 
-def _integers(call: AtenCall, result: Node) -> Node:
-    """Integers of 32 bits in the shape of a result; what constants decide is one."""
-    return call.broadcast(settled(call.cast(result)), call.type.shape)
+def _of_integers(call: AtenCall, compute: Callable[[Node, Node], Node]) -> Node:
+    """A function of two operands, integers in the dtype of the result."""
+    if call.type.dtype.kind not in "iu":
+        raise call.refuse("of floats")
+    a, b = (_node(call, call[name]) for name in ("self", "other"))
+    return _known(call, of_integers(compute, a, b))
+
+
+def _known(call: AtenCall, result: Node) -> Node:
+    """A result as a constant, if constants alone decide it, in its shape."""
+    return call.broadcast(settled(result), call.type.shape)
 
 
 def _has_rest(call: AtenCall) -> bool:
@@ -241,7 +232,7 @@ def compared(call: AtenCall, name: str, left: object, right: object) -> Node:
 
 
 def logical(call: AtenCall) -> Node:
-    """On bool; of integers, whose bits are meant, the complement and those of a mask."""
+    """On bool; of integers, their bits are meant."""
     if call.type.dtype != bool:
         return _of_bits(call)
     operands = [each for each in (call["self"], call["other"]) if each is not None]
@@ -255,11 +246,12 @@ def logical(call: AtenCall) -> Node:
 
 
 def _of_bits(call: AtenCall) -> Node:
-    if LOGICAL[call.name] == "logical_not":
-        return _integers(call, inverted(call.x))
-    if LOGICAL[call.name] != "logical_and":
-        raise call.refuse("of integers")
-    return _integers(call, masked(*_by_number(call)))
+    name = LOGICAL[call.name].replace("logical", "bitwise")
+    if name == "bitwise_and":
+        return _known(call, bitwise_and(*(_node(call, call[each]) for each in ("self", "other"))))
+    if name == "bitwise_not":
+        return _known(call, of_integers(lambda x: mapped(name, x), call.x))
+    return _of_integers(call, lambda a, b: mapped(name, a, b))
 
 
 def gelu(call: AtenCall) -> Node:
@@ -407,7 +399,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("add", "sub", "subtract", "rsub"), sum_or_difference),
     **dict.fromkeys(("floor_divide", "remainder"), floor_division),
     **dict.fromkeys(COMPARISONS, comparison),
-    **dict.fromkeys(COMPOSED, composed),
+    **dict.fromkeys((*COMPOSED, "special_erfinv"), composed),
     **dict.fromkeys(LOGICAL, logical),
     **dict.fromkeys((*_LEFT, *_RIGHT), shift),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),

@@ -6,9 +6,10 @@ In f32, each is as exact near 0, and finite as far from it, as the function itse
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from morello.graph.graph import Node
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Where
 
 Apply = Callable[..., Node]
 """Makes the node of an operator of elements, for its name and its operands: nodes and numbers."""
@@ -57,6 +58,36 @@ def _acos(f: Apply, x: Node) -> Node:
     return f("atan2", _other_side(f, x), x)
 
 
+def _erfinv(f: Apply, x: Node) -> Node:
+    """The polynomials of Giles (2010) in w = -log(1 - x x): one below 5, one from there on."""
+    size = f("abs", x)
+    w = f("neg", f("add", f("log1p", f("neg", size)), f("log1p", size)))
+    near = _polynomial(f, f("subtract", w, 2.5), _NEAR)
+    far = _polynomial(f, f("subtract", f("sqrt", w), 3), _FAR)
+    result = f("multiply", apply(Where(), f("less", w, 5), near, far), x)
+    infinite = f("divide", x, f("subtract", 1, size))
+    return apply(Where(), f("equal", size, 1), infinite, result)
+
+
+def _polynomial(f: Apply, x: Node, coefficients: Sequence[float]) -> Node:
+    """The polynomial with these coefficients, the highest first."""
+    first, second, *others = coefficients
+    result = f("add", f("multiply", x, first), second)
+    for each in others:
+        result = f("add", f("multiply", result, x), each)
+    return result
+
+
+_NEAR = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+    -0.00417768164, 0.246640727, 1.50140941,
+)  # fmt: skip
+_FAR = (
+    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+    0.00943887047, 1.00167406, 2.83297682,
+)  # fmt: skip
+
+
 def _other_side(f: Apply, x: Node) -> Node:
     """sqrt(1 - x x), as (1 - x) (1 + x), which does not cancel."""
     return f("sqrt", f("multiply", f("add", f("neg", x), 1), f("add", x, 1)))
@@ -98,6 +129,7 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "atan": lambda f, x: f("atan2", x, 1),
     "atanh": _atanh,
     "cosh": _cosh,
+    "erfinv": _erfinv,
     "hypot": _hypot,
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
     "sinh": _sinh,

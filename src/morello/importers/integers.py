@@ -1,129 +1,150 @@
-"""Quotients, rests, shifts and masks of integers by known numbers, as kernels have none of these.
+"""Quotients, remainders, bits and shifts of integers, as frameworks have them.
 
-They are computed in 32 bits. Each function raises `GraphError` for integers that may not fit these,
-and for numbers that it is not exact for.
+Kernels have integers of up to 32 bits. Those of 64 are computed in 32 where these suffice.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
+from morello.graph.operators import Constant
 from morello.graph.patterns.matching import constant, in_dtype, mapped
-from morello.importers.ranges import in_32_bits, known_range, narrowed
+from morello.importers.ranges import in_32_bits, known_range
 from morello.importers.taking import NUMBERS
 
 BITS = 32
 
-MOST_DIVIDED = 1 << 20
-"""The largest integers whose quotients f32 tells apart, with a few roundings to spare."""
-
-_MOST_DIVISOR = MOST_DIVIDED >> 1
-_HALF = BITS // 2
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_SIGNED = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 
 
-def divided(x: Node, by: int) -> tuple[Node, Node]:
-    """Integers divided by a number and rounded down, and the rests, of 32 bits each."""
-    if not 0 < abs(by) <= _MOST_DIVISOR:
-        raise GraphError(f"integers are not divided by {by}.")
-    narrow, within = _in_32_bits(x), known_range(x)
-    if abs(by) == 1:
-        quotient, rest = narrow, mapped("multiply", narrow, _number(0))
-    elif within is not None and max(map(abs, within)) <= MOST_DIVIDED:
-        quotient, rest = _small(narrow, by=abs(by))
-    else:  # f32 rounds them: the quotient of the rest mends that of what was rounded
-        first, large = _small(narrow, by=abs(by))
-        more, rest = _small(large, by=abs(by))
-        quotient = mapped("add", first, more)
-    if by > 0:
-        return quotient, rest
-    some = in_dtype(mapped("greater", rest, _number(0)), NUMBERS)
-    down = mapped("neg", mapped("add", quotient, some))
-    return down, mapped("add", rest, mapped("multiply", some, _number(by)))
+def of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
+    """A function of integers of one dtype, in that dtype; those of 64 bits are computed in 32.
 
-
-def divided_toward_zero(x: Node, by: int) -> tuple[Node, Node]:
-    """Integers divided by a number without the fraction, and the rests, of the sign of x."""
-    quotient, rest = divided(x, abs(by))
-    within = known_range(x)
-    if within is None or within[0] < 0:
-        below = mapped("less", _in_32_bits(x), _number(0))
-        rounded = mapped("logical_and", below, mapped("greater", rest, _number(0)))
-        up = in_dtype(rounded, NUMBERS)
-        quotient = mapped("add", quotient, up)
-        rest = mapped("subtract", rest, mapped("multiply", up, _number(abs(by))))
-    return quotient if by > 0 else mapped("neg", quotient), rest
-
-
-def _small(x: Node, by: int) -> tuple[Node, Node]:
-    """Integers divided by a number and rounded down, and the rests, if they are small.
-
-    Half of 1 is added in f32, which keeps the quotient from an integer that it must not reach.
+    Constants are computed as they are. Raises `GraphError` where 32 bits may not suffice.
     """
-    f32 = np.dtype(np.float32)
-    half = mapped("add", in_dtype(x, f32), constant(0.5, f32))
-    floor = mapped("floor", mapped("divide", half, constant(by, f32)))
-    quotient = in_dtype(floor, NUMBERS)
-    return quotient, mapped("subtract", x, mapped("multiply", quotient, _number(by)))
-
-
-def shifted_right(x: Node, by: int) -> Node:
-    """x >> by, where the sign is shifted in, of 32 bits."""
-    if by < 0:
-        raise GraphError(f"integers are not shifted by {by}.")
-    x, by = _in_32_bits(x), min(by, BITS - 1)
-    if by > _HALF:
-        x, by = divided(x, 1 << _HALF)[0], by - _HALF
-    return x if by == 0 else divided(x, 1 << by)[0]
-
-
-def shifted_left(x: Node, by: int) -> Node:
-    """x << by, of 32 bits, whose upper ones are lost; those of 64 bits have to fit."""
-    if by < 0:
-        raise GraphError(f"integers are not shifted by {by}.")
-
-    def shifted(x: Node) -> Node:
-        x = _in_32_bits(x)
-        return x if by == 0 else mapped("multiply", x, _number(1 << by))
-
-    result = shifted(x) if x.dtype.itemsize * 8 <= BITS else in_32_bits(shifted, x)
+    dtype = operands[0].dtype
+    constants = all(isinstance(each.operator, Constant) for each in operands)
+    if constants or dtype.itemsize * 8 <= BITS:
+        return compute(*operands)
+    result = in_32_bits(compute, *operands)
     if result is None:
         raise GraphError(f"integers that may need more than {BITS} bits.")
-    return result
+    return in_dtype(result, dtype)
 
 
-def masked(x: Node, mask: int) -> Node:
-    """x & mask, of 32 bits, for a mask whose ones lie side by side."""
-    x, bits = _in_32_bits(x), mask % (1 << BITS)
-    if not -(1 << BITS - 1) <= mask < 1 << BITS - 1:
-        raise GraphError(f"the mask {mask} has more than {BITS} bits.")
-    if bits == 0:
-        return mapped("multiply", x, _number(0))
-    low = (bits & -bits).bit_length() - 1
-    run = bits >> low
-    if run & (run + 1):
-        raise GraphError(f"the ones of the mask {mask} do not lie side by side.")
-    high = low + run.bit_length()
-    x = shifted_right(x, low)
-    if high < BITS:
-        above = shifted_left(shifted_right(x, high - low), high - low)
-        x = mapped("subtract", x, above)
-    return shifted_left(x, low)
+def quotient(x: Node, by: Node) -> Node:
+    """x / by without the fraction; by 0 it is -1, and of unsigned integers the largest one."""
+    return mapped("divide", x, by)
 
 
-def inverted(x: Node) -> Node:
-    """~x, of 32 bits."""
-    return mapped("subtract", mapped("neg", _in_32_bits(x)), _number(1))
+def remainder(x: Node, by: Node) -> Node:
+    """The rest of `quotient`, which has the sign of x; by 0 it is x."""
+    return mapped("remainder", x, by)
 
 
-def _in_32_bits(x: Node) -> Node:
-    narrow = narrowed(x)
-    if narrow is None:
-        raise GraphError(f"integers that may need more than {BITS} bits.")
-    return narrow
+def floor_quotient(x: Node, by: Node) -> Node:
+    """x / by, rounded down, where `by` is not 0."""
+    whole = mapped("divide", x, by)
+    if x.dtype.kind == "u":
+        return whole
+    return mapped("subtract", whole, in_dtype(_apart(mapped("remainder", x, by), by), x.dtype))
 
 
-def _number(value: int) -> Node:
-    """A constant of 32 bits, to which larger ones wrap around."""
-    return constant(np.int64(value), NUMBERS)
+def floor_remainder(x: Node, by: Node) -> Node:
+    """The rest of `floor_quotient`, which has the sign of `by`."""
+    rest = mapped("remainder", x, by)
+    if x.dtype.kind == "u":
+        return rest
+    more = mapped("multiply", by, in_dtype(_apart(rest, by), x.dtype))
+    return mapped("add", rest, more)
+
+
+def _apart(rest: Node, by: Node) -> Node:
+    """Where a rest is not 0, and has another sign than what integers were divided by."""
+    within, zero = known_range(by), constant(0, by.dtype)
+    if within is not None and within[0] > 0:
+        return mapped("less", rest, zero)
+    signs = mapped("logical_xor", mapped("less", rest, zero), mapped("less", by, zero))
+    return mapped("logical_and", signs, mapped("not_equal", rest, zero))
+
+
+def or_zero(result: Node, by: Node) -> Node:
+    """A quotient or remainder, but 0 where integers were divided by 0."""
+    within, zero = known_range(by), constant(0, by.dtype)
+    if within is not None and (within[0] > 0 or within[1] < 0):
+        return result
+    divided = in_dtype(mapped("not_equal", by, zero), result.dtype)
+    return mapped("multiply", result, divided)
+
+
+def left_shift(x: Node, by: Node) -> Node:
+    """x << by, whose upper bits are lost; 0 if `by` is negative, or not less than the bits."""
+    return mapped("left_shift", x, by)
+
+
+def right_shift(x: Node, by: Node) -> Node:
+    """x >> by, where the sign is shifted in, if the dtype is signed."""
+    return mapped("right_shift", x, by)
+
+
+def arithmetic_shift(x: Node, by: Node) -> Node:
+    """x >> by, where the upper bit is shifted in."""
+    return _as(_SIGNED, right_shift, x, by)
+
+
+def logical_shift(x: Node, by: Node) -> Node:
+    """x >> by, where zeros are shifted in."""
+    return _as(_UNSIGNED, right_shift, x, by)
+
+
+def _as(
+    dtypes: dict[int, np.dtype[np.generic]], compute: Callable[..., Node], *operands: Node
+) -> Node:
+    """A function of the same bits as signed, or as unsigned integers."""
+    dtype = operands[0].dtype
+    other = dtypes[dtype.itemsize]
+    return in_dtype(compute(*(in_dtype(each, other) for each in operands)), dtype)
+
+
+def bitwise_and(x: Node, mask: Node) -> Node:
+    """x & mask; of 64 bits the lower ones suffice if a mask has no others."""
+    for each in (x, mask):
+        within = known_range(each)
+        if each.dtype == np.int64 and within is not None and 0 <= within[0] <= within[1] < 1 << 31:
+            low = (in_dtype(operand, NUMBERS) for operand in (x, mask))
+            return in_dtype(mapped("bitwise_and", *low), x.dtype)
+    return of_integers(lambda *both: mapped("bitwise_and", *both), x, mask)
+
+
+def ones(x: Node) -> Node:
+    """The number of bits that are 1 in each integer.
+
+    They are added up in pairs, these in groups of four and of eight, and all groups by a product.
+    """
+    return _as(_UNSIGNED, _ones, x)
+
+
+def _ones(x: Node) -> Node:
+    bits = 8 * x.dtype.itemsize
+    full = (1 << bits) - 1
+
+    def number(value: int) -> Node:
+        return constant(np.uint64(value), x.dtype)
+
+    def shifted(x: Node, by: int) -> Node:
+        return mapped("right_shift", x, number(by))
+
+    def masked(x: Node, groups: int) -> Node:
+        """The lower half of each group of so many bits."""
+        return mapped("bitwise_and", x, number(full // ((1 << groups // 2) + 1)))
+
+    pairs = mapped("subtract", x, masked(shifted(x, 1), 2))
+    fours = mapped("add", masked(pairs, 4), masked(shifted(pairs, 2), 4))
+    eights = masked(mapped("add", fours, shifted(fours, 4)), 8)
+    every = mapped("multiply", eights, number(full // 255))
+    return shifted(every, bits - 8)

@@ -22,11 +22,15 @@ from morello.graph.patterns.matching import in_dtype
 from morello.importers.composed import COMPOSED
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.integers import (
-    divided,
-    divided_toward_zero,
-    masked,
-    shifted_left,
-    shifted_right,
+    bitwise_and,
+    floor_quotient,
+    floor_remainder,
+    left_shift,
+    of_integers,
+    ones,
+    or_zero,
+    remainder,
+    right_shift,
 )
 from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_operands import (
@@ -64,15 +68,24 @@ _BITWISE = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_x
             "invert": "logical_not"}  # fmt: skip
 """The functions of bits that are functions of truth values on arrays of bool."""
 
-_OF_INTEGERS: dict[str, Callable[[Node, int], Node]] = {
-    "bitwise_and": masked,
-    "floor_divide": lambda x, by: divided(x, by)[0],
-    "fmod": lambda x, by: divided_toward_zero(x, by)[1],
-    "left_shift": shifted_left,
-    "remainder": lambda x, by: divided(x, by)[1],
-    "right_shift": shifted_right,
+
+def _bits(name: str) -> Callable[..., Node]:
+    return lambda *operands: apply(Map(name), *operands)
+
+
+_OF_INTEGERS: dict[str, Callable[..., Node]] = {
+    "bitwise_and": bitwise_and,
+    "bitwise_count": lambda x: ones(apply(Map("abs"), x)),
+    "bitwise_or": _bits("bitwise_or"),
+    "bitwise_xor": _bits("bitwise_xor"),
+    "floor_divide": lambda x, by: or_zero(floor_quotient(x, by), by),
+    "fmod": lambda x, by: or_zero(remainder(x, by), by),
+    "invert": _bits("bitwise_not"),
+    "left_shift": left_shift,
+    "remainder": lambda x, by: or_zero(floor_remainder(x, by), by),
+    "right_shift": right_shift,
 }
-"""The functions of integers and a known number."""
+"""The functions of integers."""
 
 LARGEST_POWER = 16
 """The largest exponent for which a power is a product."""
@@ -106,7 +119,7 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
     if name in _OF_INTEGERS:
-        return _by_number(function, *args)
+        return _of_integers(function, *args)
     name = name.replace("arc", "a")
     composed = COMPOSED.get(name)
     if composed is None and name not in UFUNCS and name not in _BITWISE.values():
@@ -124,16 +137,14 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     return apply(Map(name), *inputs)
 
 
-def _by_number(function: np.ufunc, x: Operand, by: Operand) -> Node:
-    """A function of integers and a known number, in the dtype that NumPy computes it in."""
-    name = function.__name__
-    *_, dtype = function.resolve_dtypes((dtype_of(x), dtype_of(by), None))
-    number = _number(as_node(by, dtype))
-    if dtype.kind not in "iu" or number is None:
-        raise GraphError(f"there is no operator for {name} of {dtype} by what is not known.")
-    if name.endswith("shift") and not 0 <= number < 8 * dtype.itemsize:
-        raise GraphError(f"there is no operator for {name} by {number}.")
-    return in_dtype(_OF_INTEGERS[name](as_node(x, dtype), int(number)), dtype)
+def _of_integers(function: np.ufunc, *args: Operand) -> Node:
+    """A function of integers, in the dtype that NumPy computes it in."""
+    *dtypes, result = function.resolve_dtypes((*(dtype_of(each) for each in args), None))
+    name, dtype = function.__name__, dtypes[0]
+    if dtype.kind not in "iu":
+        raise GraphError(f"there is no operator for {name} of {dtype}.")
+    operands = (as_node(each, dtype) for each in args)
+    return in_dtype(of_integers(_OF_INTEGERS[name], *operands), result)
 
 
 def _truth(x: Node) -> Node:

@@ -39,6 +39,9 @@ MOST_IN_FLOATS = 1 << 24
 _DEEPEST = 8
 """How many operations are looked through."""
 
+MOST_SHIFTED = 64
+"""The bits by which no integer is shifted to the left."""
+
 
 def known_range(node: Node, depth: int = _DEEPEST) -> Range | None:
     """Between which numbers a node's integers lie, at most those of its dtype; None for floats."""
@@ -89,7 +92,7 @@ def _mapped(name: str, ranges: list[Range]) -> Range | None:
     """The range of a function of numbers in these."""
     if len(ranges) == 1:
         low, high = ranges[0]
-        return (-high, -low) if name == "neg" else None
+        return {"neg": (-high, -low), "bitwise_not": (~high, ~low)}.get(name)
     if len(ranges) > 2:
         return None
     (a, b), (c, d) = ranges
@@ -105,7 +108,33 @@ def _mapped(name: str, ranges: list[Range]) -> Range | None:
             return max(a, c), max(b, d)
         case "minimum":
             return min(a, c), min(b, d)
+        case "divide":
+            return _divided(ranges[0], ranges[1])
+        case "remainder":
+            within = c <= 0 <= d  # the rest by 0 is the number itself
+            most = max(abs(a), abs(b)) if within else max(abs(c), abs(d)) - 1
+            return max(min(a, 0), -most), min(max(b, 0), most)
+        case "bitwise_and" if a >= 0 or c >= 0:
+            return 0, min(high for low, high in ranges if low >= 0)
+        case "bitwise_and" | "bitwise_or" | "bitwise_xor":
+            bits = max((~n if n < 0 else n).bit_length() for n in (a, b, c, d))
+            return -(1 << bits) if min(a, c) < 0 else 0, (1 << bits) - 1
+        case "left_shift" if c >= 0 and d < MOST_SHIFTED:
+            return min(a, a << d), max(b, b << d)
+        case "right_shift":
+            return min(a, 0) >> max(c, 0), max(b, 0) >> max(c, 0)
     return None
+
+
+def _divided(x: Range, by: Range) -> Range:
+    """Quotients without their fractions; by 0 they are -1."""
+    (a, b), (c, d) = x, by
+    divisors = [n for n in (c, d, -1, 1) if n and c <= n <= d]
+    quotients = [abs(n) // abs(m) * (1 if (n < 0) == (m < 0) else -1)
+                 for n in (a, b, min(max(a, 0), b)) for m in divisors]  # fmt: skip
+    if c <= 0 <= d:
+        quotients.append(-1)
+    return min(quotients), max(quotients)
 
 
 def within_32_bits(node: Node) -> bool:

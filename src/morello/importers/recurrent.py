@@ -33,13 +33,21 @@ class Weights:
     def hidden(self) -> int:
         return self.state.shape[1]
 
+    def of_inputs(self, x: Node) -> Node:
+        """The part of the gates that inputs [..., i] have."""
+        return _linear(x, self.inputs, self.input_bias)
+
+    def of_state(self, h: Node) -> Node:
+        """The part of the gates that a state [b, h] has."""
+        return _linear(h, self.state, self.state_bias)
+
 
 def lstm(weights: Weights, order: str) -> Step:
     """The state is (h, c): c' = f c + i tanh(g), h' = o tanh(c'); the gates are i, f, g and o."""
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
         h, c = state
-        gates = mapped("add", given, _state_product(weights, h))
+        gates = mapped("add", given, weights.of_state(h))
         i, f, g, o = (_gate(gates, order.index(name), weights.hidden) for name in "ifgo")
         kept = mapped("multiply", mapped("sigmoid", f), c)
         added = mapped("multiply", mapped("sigmoid", i), mapped("tanh", g))
@@ -58,7 +66,7 @@ def gru(weights: Weights, order: str, resets_product: bool) -> Step:
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
         (h,) = state
-        product = _state_product(weights, h)
+        product = weights.of_state(h)
         gates = mapped("add", given, product)
         r, z = (mapped("sigmoid", _gate(gates, order.index(name), hidden)) for name in "rz")
         if resets_product:
@@ -79,7 +87,7 @@ def rnn(weights: Weights, function: str) -> Step:
     """h' = f(x + R h + b)."""
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
-        return (mapped(function, mapped("add", given, _state_product(weights, state[0]))),)
+        return (mapped(function, mapped("add", given, weights.of_state(state[0]))),)
 
     return step
 
@@ -89,7 +97,7 @@ def unrolled(
 ) -> tuple[Node, tuple[Node, ...]]:
     """The outputs [t, b, h] of all steps of inputs [t, b, i], and the last state."""
     count, batch, _ = x.shape
-    given = _linear(x, weights.inputs, weights.input_bias)
+    given = weights.of_inputs(x)
     outputs: list[Node] = []
     for t in reversed(range(count)) if backwards else range(count):
         state = step(selected(given, 0, t), state)
@@ -101,10 +109,6 @@ def unrolled(
 def joined(nodes: Sequence[Node], axis: int) -> Node:
     """Tensors one after the other along an axis; one alone is itself."""
     return nodes[0] if len(nodes) == 1 else apply(Concat(axis), *nodes)
-
-
-def _state_product(weights: Weights, h: Node) -> Node:
-    return _linear(h, weights.state, weights.state_bias)
 
 
 def _linear(x: Node, weights: Node, bias: Node) -> Node:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
-from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, apply, in_order
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
@@ -32,19 +32,20 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
-from morello.graph.patterns.matching import constant, in_dtype, mapped, sliced
+from morello.graph.patterns.matching import (
+    constant,
+    in_dtype,
+    is_float,
+    is_map,
+    mapped,
+    sliced,
+)
 from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, has_rest, rest
-from morello.importers.integers import (
-    divided_toward_zero,
-    inverted,
-    masked,
-    shifted_left,
-    shifted_right,
-)
+from morello.importers.integers import arithmetic_shift, logical_shift, ones
 from morello.importers.mlir import array_of, number, numbers, type_of
-from morello.importers.taking import NUMBERS
+from morello.importers.ranges import known_range
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -55,7 +56,6 @@ _FLOAT_MAPS = {
     "stablehlo.atan2": "atan2",
     "stablehlo.ceil": "ceil",
     "stablehlo.cosine": "cos",
-    "stablehlo.divide": "divide",
     "stablehlo.exponential": "exp",
     "stablehlo.exponential_minus_one": "expm1",
     "stablehlo.floor": "floor",
@@ -63,7 +63,6 @@ _FLOAT_MAPS = {
     "stablehlo.log_plus_one": "log1p",
     "stablehlo.logistic": "sigmoid",
     "stablehlo.power": "power",
-    "stablehlo.remainder": "remainder",
     "stablehlo.round_nearest_even": "round",
     "stablehlo.rsqrt": "rsqrt",
     "stablehlo.sine": "sin",
@@ -72,19 +71,29 @@ _FLOAT_MAPS = {
 }
 """Functions of floating-point numbers; those of integers differ from NumPy's."""
 
-_SIGNED_MAPS = {
+_SIGNED_MAPS = {"stablehlo.abs": "abs", "stablehlo.negate": "neg", "stablehlo.sign": "sign"}
+"""Functions of signed numbers."""
+
+_MAPS = {
     "chlo.square": "square",
-    "stablehlo.abs": "abs",
     "stablehlo.add": "add",
+    "stablehlo.divide": "divide",
+    "stablehlo.maximum": "maximum",
+    "stablehlo.minimum": "minimum",
     "stablehlo.multiply": "multiply",
-    "stablehlo.negate": "neg",
-    "stablehlo.sign": "sign",
+    "stablehlo.remainder": "remainder",
     "stablehlo.subtract": "subtract",
 }
-"""Functions of signed numbers; unsigned ones are meant to wrap around, which NumPy's do not."""
-
-_ORDERED_MAPS = {"stablehlo.maximum": "maximum", "stablehlo.minimum": "minimum"}
 """Functions of any numbers."""
+
+_INTEGER_MAPS = {
+    "stablehlo.and": "bitwise_and",
+    "stablehlo.not": "bitwise_not",
+    "stablehlo.or": "bitwise_or",
+    "stablehlo.shift_left": "left_shift",
+    "stablehlo.xor": "bitwise_xor",
+}
+"""Functions of the bits of integers."""
 
 _BOOLEAN_MAPS = {
     "stablehlo.add": "logical_or",
@@ -111,11 +120,10 @@ def map_name(operation: str, dtype: np.dtype[Any]) -> str | None:
     """The `Map` that an elementwise operation is for operands of a dtype, if it is one."""
     if dtype.kind == "b":
         return _BOOLEAN_MAPS.get(operation)
-    maps = dict(_ORDERED_MAPS)
+    maps = dict(_MAPS)
     if dtype.kind != "u":
         maps |= _SIGNED_MAPS
-    if dtype.kind not in "iu":
-        maps |= _FLOAT_MAPS
+    maps |= _INTEGER_MAPS if dtype.kind in "iu" else _FLOAT_MAPS
     return maps.get(operation)
 
 
@@ -148,29 +156,14 @@ def known(node: Node, most: int = 64) -> Array | None:
 
 
 def _map(operation: Any, *inputs: Node) -> Results:
-    """Narrow unsigned integers, which wrap around, are computed in 32 bits."""
-    x = inputs[0]
-    if x.dtype.kind == "u" and x.dtype.itemsize < 4 and operation.name in _SIGNED_MAPS:
-        wide = (in_dtype(each, NUMBERS) for each in inputs)
-        return (in_dtype(mapped(_SIGNED_MAPS[operation.name], *wide), x.dtype),)
-    name = map_name(operation.name, x.dtype)
+    name = map_name(operation.name, inputs[0].dtype)
     return None if name is None else (apply(Map(name), *inputs),)
 
 
-def _divide(operation: Any, x: Node, divisor: Node) -> Results:
-    """Of integers, by a known number."""
-    if x.dtype.kind not in "iu":
-        return _map(operation, x, divisor)
-    quotient, left = divided_toward_zero(x, _number(divisor))
-    return _integers(quotient if operation.name == "stablehlo.divide" else left, x)
-
-
-def _number(node: Node) -> int:
-    """The integer that all elements of a node are; raises `GraphError` if they are not known."""
-    value = _uniform(node)
-    if value is None:
-        raise GraphError("a number is not known.")
-    return int(value)
+def _negate(operation: Any, x: Node) -> Results:
+    if x.dtype.kind != "u":
+        return _map(operation, x)
+    return (mapped("subtract", constant(0, x.dtype), x),)
 
 
 def _uniform(node: Node) -> float | None:
@@ -184,41 +177,23 @@ def _uniform(node: Node) -> float | None:
     return number
 
 
-def _integers(result: Node, x: Node) -> Results:
-    """Integers of 32 bits in the dtype and shape of an operand."""
-    return (broadcast(in_dtype(result, x.dtype), x.shape),)
+def _shift_arithmetic(operation: Any, x: Node, bits: Node) -> Results:
+    return (arithmetic_shift(x, bits),)
 
 
-def _of_bits(operation: Any, x: Node, *others: Node) -> Results:
-    """On truth values; of integers, the complement and the bits of a known mask."""
-    if x.dtype.kind not in "iu":
-        return _map(operation, x, *others)
-    if operation.name == "stablehlo.not":
-        return _integers(inverted(x), x)
-    if operation.name != "stablehlo.and":
-        return None
-    x, mask = (others[0], x) if _uniform(x) is not None else (x, others[0])
-    return _integers(masked(x, _number(mask)), x)
+def _shift_logical(operation: Any, x: Node, bits: Node) -> Results:
+    return (logical_shift(x, bits),)
 
 
-def _shift(operation: Any, x: Node, bits: Node) -> Results:
-    """By a known number of bits."""
-    by, size = _number(bits), 8 * x.dtype.itemsize
-    if not 0 <= by < size:
-        return None
-    if operation.name == "stablehlo.shift_left":
-        return _integers(shifted_left(x, by), x)
-    signed = x.dtype.kind == "i"
-    if signed == (operation.name == "stablehlo.shift_right_arithmetic"):
-        return _integers(shifted_right(x, by), x)
-    return None
+def _count_ones(operation: Any, x: Node) -> Results:
+    return (ones(x),)
 
 
 def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
     """Of f32 by a power of two it is composed of functions that kernels have."""
     by = _uniform(divisor) if x.dtype == np.float32 else None
     if by is None or not has_rest(by):
-        return _divide(operation, x, divisor)
+        return _map(operation, x, divisor)
     return (rest(GraphBuilder().map, x, by),)
 
 
@@ -235,7 +210,7 @@ def _composed(operation: Any, *inputs: Node) -> Results:
     """Of f32, which is what the compositions are exact for."""
     if inputs[0].dtype != np.float32:
         return None
-    compose = COMPOSED[operation.name.partition(".")[2]]
+    compose = COMPOSED[operation.name.partition(".")[2].replace("_", "")]
     return (compose(GraphBuilder().map, *inputs),)
 
 
@@ -283,6 +258,24 @@ def _convert(operation: Any, x: Node) -> Results:
         return (result,)
     above = mapped("greater_equal", x, constant(beyond, x.dtype))
     return (apply(Where(), above, constant(limits.max, dtype), result),)
+
+
+def _bitcast(operation: Any, x: Node) -> Results:
+    """The bits of integers as others, or of a fraction with the exponent of 1: floats below 2."""
+    dtype = type_of(operation.results[0]).dtype
+    if dtype.itemsize != x.dtype.itemsize:
+        return None
+    if dtype.kind in "iu" and x.dtype.kind in "iu":
+        return (in_dtype(x, dtype),)
+    if not (is_float(dtype) and x.dtype.kind == "u" and is_map(x, "bitwise_or")):
+        return None
+    one = int(np.array(1, dtype).view(x.dtype))
+    fraction, exponent = x.inputs if _uniform(x.inputs[1]) == one else x.inputs[::-1]
+    digits, within = int(ml_dtypes.finfo(dtype).nmant), known_range(fraction)
+    if _uniform(exponent) != one or within is None or within[1] >> digits:
+        return None
+    part = mapped("multiply", in_dtype(fraction, dtype), constant(2.0**-digits, dtype))
+    return (broadcast(mapped("add", part, constant(1, dtype)), x.shape),)
 
 
 def _same(operation: Any, *inputs: Node) -> Results:
@@ -376,31 +369,32 @@ def _dot(operation: Any, left: Node, right: Node) -> Results:
     return (apply(Dot((), pair, None if dtype == left.dtype else dtype), left, right),)
 
 
-_SHIFTS = "left", "right_arithmetic", "right_logical"
-
 RULES: Mapping[str, Rule] = {
     "sdy.sharding_constraint": _same,
-    **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
+    **dict.fromkeys((*_MAPS, *_FLOAT_MAPS, *_INTEGER_MAPS, *_SIGNED_MAPS, *_BOOLEAN_MAPS), _map),
     **{f"chlo.{name}": _composed for name in COMPOSED},
+    "chlo.erf_inv": _composed,
+    "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
     "stablehlo.concatenate": _concatenate,
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
-    **dict.fromkeys((f"stablehlo.{name}" for name in ("and", "not", "or", "xor")), _of_bits),
-    **dict.fromkeys((f"stablehlo.shift_{name}" for name in _SHIFTS), _shift),
-    "stablehlo.divide": _divide,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.iota": _iota,
+    "stablehlo.negate": _negate,
     "stablehlo.is_finite": _is_finite,
     "stablehlo.optimization_barrier": _same,
     "stablehlo.pad": _pad,
+    "stablehlo.popcnt": _count_ones,
     "stablehlo.remainder": _remainder,
     "stablehlo.reshape": _reshape,
     "stablehlo.round_nearest_afz": _round_away,
     "stablehlo.select": _select,
+    "stablehlo.shift_right_arithmetic": _shift_arithmetic,
+    "stablehlo.shift_right_logical": _shift_logical,
     "stablehlo.slice": _slice,
     "stablehlo.tan": _composed,
     "stablehlo.transpose": _transpose,

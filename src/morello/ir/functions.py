@@ -64,8 +64,31 @@ def _sigmoid(x: Any) -> Any:
     return 0.5 * (1.0 + np.tanh(0.5 * x))
 
 
+def _quotient(a: Any, b: Any) -> Any:
+    """The quotient without its fraction; of 0 all bits are set, as those of -1."""
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    floor = a // divisor
+    cut = (a - floor * divisor != 0) & ((a < 0) != (divisor < 0))
+    return np.where(b == 0, ~np.zeros_like(floor), floor + cut.astype(floor.dtype))
+
+
+def _left_shift(a: Any, b: Any) -> Any:
+    """a << b; 0 if b is negative, or more bits than there are."""
+    within = (b >= 0) & (b < 8 * a.dtype.itemsize)
+    return np.where(within, a << np.where(within, b, 0 * b), 0 * a)
+
+
+def _right_shift(a: Any, b: Any) -> Any:
+    """a >> b, where the sign is shifted in; nothing but signs if b is negative or too large."""
+    most = 8 * a.dtype.itemsize - 1
+    within = (b >= 0) & (b <= most)
+    signs = np.where(a < 0, ~(0 * a), 0 * a)
+    return np.where(within, a >> np.where(within, b, 0 * b), signs)
+
+
 UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
+    "bitwise_not": np.invert,
     "cast": lambda x: x,
     "ceil": np.ceil,
     "cos": np.cos,
@@ -100,17 +123,23 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "atan2": np.arctan2,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
     "divide": lambda a, b: a / b,
     "equal": _truth(np.equal),
     "greater": _truth(np.greater),
     "greater_equal": _truth(np.greater_equal),
     "leaky_relu": lambda a, b: np.where(a > 0, a, a * b),
+    "left_shift": _left_shift,
     "less": _truth(np.less),
     "less_equal": _truth(np.less_equal),
     "maximum": np.maximum,
     "minimum": np.minimum,
     "multiply": np.multiply,
     "not_equal": _truth(np.not_equal),
+    "quotient": _quotient,
+    "right_shift": _right_shift,
     "subtract": np.subtract,
 }
 
@@ -129,10 +158,16 @@ COMPARISONS = {
 }  # fmt: skip
 """The infix operators of comparisons, which give 1 where they hold and 0 where not."""
 
-INTEGER_FUNCTIONS = frozenset({
+BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
+"""The functions of the bits of two integers, as C writes them."""
+
+ONLY_INTEGERS = frozenset({"bitwise_not", "left_shift", "quotient", "right_shift", *BITWISE})
+"""The functions of integers alone."""
+
+INTEGER_FUNCTIONS = ONLY_INTEGERS | {
     "abs", "cast", "neg", "relu", "sign", "square", "add", "subtract", "multiply", "maximum",
     "minimum", "where", *COMPARISONS,
-})  # fmt: skip
+}  # fmt: skip
 """The functions that map integers to integers."""
 
 ULP = {

@@ -34,6 +34,9 @@ EPSILON = 2.0**-23
 MAX_EXACT = 2.0**53
 """float64 represents integers up to this exactly."""
 
+LIMIT = 2.0**63 - 2.0**10
+"""The largest number of float64 that int64 has."""
+
 
 _MANY = 1 << 16
 """Arrays of more elements are looked at in parts, which lie in a cache."""
@@ -114,7 +117,7 @@ def _truncated(x: Bounded, dtype: DType) -> Bounded:
     error = np.maximum(high - value, value - low)
     reached = (low >= integers(dtype).min) & (high <= integers(dtype).max)
     error = np.where(reached, error, np.inf)
-    whole = np.where(np.isfinite(value), value, 0).clip(-MAX_EXACT, MAX_EXACT).astype(np.int64)
+    whole = np.where(np.isfinite(value), value, 0).clip(-LIMIT, LIMIT).astype(np.int64)
     return Bounded(wrapped(whole, dtype), error if error.any() else None)
 
 

@@ -52,6 +52,12 @@ _SAME = {
 }  # fmt: skip
 """The functions that are one operator."""
 
+_OF_BITS = {
+    "bitwise_and": "BitwiseAnd", "bitwise_not": "BitwiseNot", "bitwise_or": "BitwiseOr",
+    "bitwise_xor": "BitwiseXor",
+}  # fmt: skip
+"""Those that are one since version 18."""
+
 
 class NodeWriter:
     """Nodes and constants of a model, of a version of ONNX's operators."""
@@ -93,6 +99,8 @@ class NodeWriter:
     def _map(self, operator: Map, node: Node, *inputs: str) -> str:
         if operator.name in _SAME:
             return self.add(_SAME[operator.name], *inputs)
+        if operator.name in _OF_BITS and self.version >= 18:
+            return self.add(_OF_BITS[operator.name], *inputs)
         x, like = inputs[0], node.inputs[0]
         match operator.name:
             case "square":

@@ -31,19 +31,26 @@ from morello.graph.operators import (
 )
 from morello.importers.aten_calls import TORCH_DTYPES, array_of, tensor_of
 
+def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The quotient; of integers without its fraction."""
+    return torch.div(a, b, rounding_mode=None if a.is_floating_point() else "trunc")
+
+
 MAPS = {
-    "divide": torch.true_divide,
+    "divide": _divide,
     "equal": torch.eq,
     "gelu": functional.gelu,
     "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
     "greater": torch.gt,
     "greater_equal": torch.ge,
     "leaky_relu": lambda x, slope: torch.where(x < 0, x * slope, x),
+    "left_shift": torch.bitwise_left_shift,
     "less": torch.lt,
     "less_equal": torch.le,
     "not_equal": torch.ne,
     "power": torch.pow,
     "remainder": torch.fmod,
+    "right_shift": torch.bitwise_right_shift,
     "silu": functional.silu,
     "softplus": functional.softplus,
 }

@@ -15,15 +15,21 @@ from morello.frontends.copies import cast_in_place
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, I64, U32, DType
-from morello.ir.functions import BINARY, UNARY
+from morello.ir.dtype import F32, I64, DType
+from morello.ir.functions import BINARY, ONLY_INTEGERS, UNARY
 from morello.targets.kernels import CASTS
 
 
 def _divide(a: Array, b: Array) -> Array:
-    """The quotient; of integers, without its fraction."""
-    quotient: Array = np.trunc(a / b).astype(a.dtype) if a.dtype.kind in "iu" else a / b
+    """The quotient; of integers as in the language, without its fraction."""
+    quotient: Array = BINARY["quotient"](a, b) if a.dtype.kind in "iu" else a / b
     return quotient
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    """The rest of such a division, of the sign of a; of integers by 0, it is a."""
+    rest: Array = a - _divide(a, b) * b if a.dtype.kind in "iu" else np.fmod(a, b)
+    return rest
 
 
 COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -43,16 +49,34 @@ _MORE: dict[str, Callable[..., Any]] = {
     "logical_or": np.logical_or,
     "logical_xor": np.logical_xor,
     "power": np.power,
-    "remainder": np.fmod,
+    "remainder": _remainder,
 }
+
+
+def _divided(a: Value | float, b: Value | float) -> Value:
+    return maps.quotient(a, b) if _of_integers(a, b) else maps.divide(a, b)
+
+
+def _rest(a: Value | float, b: Value | float) -> Value:
+    if not _of_integers(a, b):
+        raise SpecError("the language has no remainders of floats", "compute them elsewhere")
+    return maps.subtract(a, maps.multiply(maps.quotient(a, b), b))
+
+
+def _of_integers(*operands: Value | float) -> bool:
+    """Whether the operands that are no numbers are of integers."""
+    return not any(isinstance(each, Value) and each.dtype.is_float for each in operands)
+
 
 _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
     **FUNCTIONS,
+    "divide": _divided,
     "logical_and": maps.minimum,  # of 0 and 1, as which the language has truth
     "logical_not": lambda x: maps.equal(x, 0.0),
     "logical_or": maps.maximum,
     "logical_xor": maps.not_equal,
     "power": FUNCTIONS["pow"],
+    "remainder": _rest,
 }
 """The functions that have an expression."""
 
@@ -82,6 +106,8 @@ class Map(Operator):
             raise GraphError(f"there is no function {self.name}.")
         if len({each.dtype for each in inputs}) > 1:
             raise GraphError(f"{self.name} of {', '.join(map(str, inputs))}: the dtypes differ.")
+        if self.name in ONLY_INTEGERS and inputs[0].dtype.kind not in "iu":
+            raise GraphError(f"{self.name} of {inputs[0]}, which has no integers.")
         dtype = np.dtype(bool) if self.name in COMPARISONS else inputs[0].dtype
         return TensorType(broadcast_shape(*inputs), dtype)
 
@@ -94,8 +120,9 @@ class Map(Operator):
             raise SpecError(f"the language has no {self.name}", "compute it elsewhere")
         if self.name == "power" and not isinstance(inputs[-1], float):
             raise SpecError("the language has powers by numbers only", "compute it elsewhere")
-        if self.name.startswith("logical") and len({x.dtype for x in inputs}) > 1:
-            inputs = tuple(converted(x, F32) for x in inputs)  # truth of several dtypes
+        arrays = [each for each in inputs if isinstance(each, Value)]
+        if self.name.startswith("logical") and len({x.dtype for x in arrays}) > 1:
+            inputs = tuple(converted(x, F32) for x in arrays)  # truth of several dtypes
         return _IN_LANGUAGE[self.name](*inputs)
 
     def __str__(self) -> str:
@@ -168,11 +195,6 @@ def converted(x: Value, dtype: DType) -> Value:
 @cache
 def _way(source: DType, target: DType) -> tuple[DType, ...]:
     """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
-    if target is I64 and source.is_float:
-        raise SpecError(f"{source} may be larger than what a kernel casts to i64", "cast to i32")
-    larger = source is U32 and (target is I64 or target.is_float)
-    if larger or (target is U32 and source.is_float):  # as the way leads by i32
-        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
     ways: dict[DType, tuple[DType, ...]] = {source: ()}
     for dtype in (todo := [source]):
         for before, after in CASTS:

@@ -48,7 +48,10 @@ from morello.ir.functions import INTEGER_FUNCTIONS
 _LARGEST = 1 << 24
 """The most elements of a constant that is computed here."""
 
-_LOGIC = frozenset({"logical_and", "logical_not", "logical_or", "logical_xor"})
+_EXACT = INTEGER_FUNCTIONS | COMPARISONS.keys() | {
+    "divide", "logical_and", "logical_not", "logical_or", "logical_xor", "remainder",
+}  # fmt: skip
+"""The functions whose results are exact if they are integers or truth values."""
 
 _COMMUTATIVE = ("add", "maximum", "minimum", "multiply", "logical_and", "logical_or")
 
@@ -91,7 +94,7 @@ def _array(node: Node) -> Array:
 def _exact(operator: Operator) -> bool:
     """Whether an operator that returns integers or truth values computes them in integers."""
     if isinstance(operator, Map):
-        return operator.name in INTEGER_FUNCTIONS | COMPARISONS.keys() | _LOGIC
+        return operator.name in _EXACT
     return not isinstance(operator, Reduce) or operator.kind != "mean"
 
 

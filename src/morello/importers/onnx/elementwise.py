@@ -16,12 +16,13 @@ from morello.importers.building import settled
 from morello.importers.composed import COMPOSED
 from morello.importers.integers import (
     BITS,
-    divided,
-    divided_toward_zero,
-    inverted,
-    masked,
-    shifted_left,
-    shifted_right,
+    bitwise_and,
+    floor_remainder,
+    left_shift,
+    of_integers,
+    quotient,
+    remainder,
+    right_shift,
 )
 from morello.importers.onnx.call import (
     BOOL,
@@ -60,6 +61,12 @@ _COMPARISONS = {
     "LessOrEqual": "less_equal",
 }  # fmt: skip
 _LOGICAL = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+_BITWISE: dict[str, Callable[..., Node]] = {
+    "BitwiseAnd": bitwise_and,
+    "BitwiseNot": partial(function, "bitwise_not"),
+    "BitwiseOr": partial(function, "bitwise_or"),
+    "BitwiseXor": partial(function, "bitwise_xor"),
+}
 
 
 @translates(*_OF_FLOATS)
@@ -99,9 +106,7 @@ def identity(call: OnnxCall) -> Node:
 @translates(*_OF_TWO)
 def of_two(call: OnnxCall) -> Node:
     if call.type == "Div" and call[0].dtype in INTEGERS:
-        quotients = _by_number(call, lambda x, by: divided_toward_zero(x, by)[0])
-        if quotients is not None:
-            return quotients
+        return _of_integers(quotient, *_broadcast(call))
     return in_few_bits(partial(function, _OF_TWO[call.type]), *_broadcast(call))
 
 
@@ -127,46 +132,26 @@ def _broadcast(call: OnnxCall) -> tuple[Node, Node]:
     return a, b
 
 
-def _by_number(call: OnnxCall, compute: Callable[[Node, int], Node]) -> Node | None:
-    """A function of integers and a known number; None if it is not known, or not exact for it."""
-    x, by = _broadcast(call)
-    known = by.operator
-    if not isinstance(known, Constant) or known.array.size != 1:
-        return None
+def _of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
+    """A function of integers of one dtype; those of 64 bits have to be known to be small."""
+    one_type(*operands)
+    if operands[0].dtype not in INTEGERS:
+        raise LeftError(f"it is of {operands[0].dtype}")
     try:
-        result = settled(cast(compute(x, int(known.array.item())), x.dtype))
+        return settled(of_integers(compute, *operands))
     except GraphError:
-        return None
-    shape = broadcast_shape(x.type, by.type)
-    return result if result.shape == shape else op(Broadcast(shape), result)
+        raise LeftError(f"its integers may need more than {BITS} bits") from None
 
 
-@translates("BitShift", "BitwiseAnd")
+@translates("BitShift")
+def shift(call: OnnxCall) -> Node:
+    left = call.text("direction", "") == "LEFT"
+    return _of_integers(left_shift if left else right_shift, call[0], call[1])
+
+
+@translates(*_BITWISE)
 def bits(call: OnnxCall) -> Node:
-    """Bits shifted by a known number, or those of a known mask."""
-    one_type(call[0], call[1])
-    name = call.text("direction", "") if call.type == "BitShift" else "AND"
-    size = 8 * call[0].dtype.itemsize
-
-    def compute(x: Node, number: int) -> Node:
-        if name == "AND":
-            return masked(x, number)
-        if number >= size or size > BITS:
-            raise GraphError(f"integers are not shifted by {number}.")
-        return shifted_left(x, number) if name == "LEFT" else shifted_right(x, number)
-
-    result = _by_number(call, compute)
-    if result is None:
-        raise LeftError("its bits are not those of a known number")
-    return result
-
-
-@translates("BitwiseNot")
-def complement(call: OnnxCall) -> Node:
-    try:
-        return settled(cast(inverted(call[0]), call[0].dtype))
-    except GraphError:
-        raise LeftError(f"it is of {call[0].dtype}") from None
+    return _of_integers(_BITWISE[call.type], *call.all)
 
 
 @translates("Pow")
@@ -187,15 +172,10 @@ def power(call: OnnxCall) -> Node:
 def modulo(call: OnnxCall) -> Node:
     a, b = call[0], call[1]
     if a.dtype in INTEGERS:
-        divide = divided_toward_zero if call.attribute("fmod", 0) else divided
-        rests = _by_number(call, lambda x, by: divide(x, by)[1])
-        if rests is not None:
-            return rests
-    if call.attribute("fmod", 0):
-        return function("remainder", a, b)
-    if a.dtype not in INTEGERS:
+        return _of_integers(remainder if call.attribute("fmod", 0) else floor_remainder, a, b)
+    if not call.attribute("fmod", 0):
         raise LeftError("it is of floating-point numbers")
-    return function("remainder", function("add", function("remainder", a, b), b), b)
+    return function("remainder", a, b)
 
 
 @translates("Max", "Min", "Sum", "Mean")

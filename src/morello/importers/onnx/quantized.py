@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Constant, Map, Reduce
+from morello.graph.operators import Constant, Map, Reduce, Where
 from morello.importers.onnx.call import (
     FLOAT32,
     FLOATS,
@@ -69,7 +69,9 @@ def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
         raise LeftError(f"it is of {x.type}")
     low = function("minimum", op(Reduce("min", axes), x), nothing)
     high = function("maximum", op(Reduce("max", axes), x), nothing)
-    scale = function("divide", function("subtract", high, low), number(255, x))
+    span = function("subtract", high, low)
+    one = op(Where(), function("equal", span, nothing), number(255, x), span)  # if all are 0
+    scale = function("divide", one, number(255, x))
     start = function("round", function("divide", function("neg", low), scale))
     zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
     return quantized(x, scale, zero), scale, zero

@@ -133,9 +133,15 @@ def product_in_floats(call: OnnxCall) -> Node:
 
 @translates("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_product(call: OnnxCall) -> Node:
-    """The first factor is quantized by its range."""
-    a, scale, zero = quantized_by_range(call[0])
-    return product_of_numbers(a, call[1], zero, call.get(3), scale, call[2], call.get(4))
+    return product_of_range(call[0], call[1], call[2], call.get(3), call.get(4))
+
+
+def product_of_range(
+    a: Node, b: Node, b_scale: Node, b_zero: Node | None, bias: Node | None
+) -> Node:
+    """The product of numbers, quantized by their range, with a quantized matrix."""
+    numbers, scale, zero = quantized_by_range(a)
+    return product_of_numbers(numbers, b, zero, b_zero, scale, b_scale, bias)
 
 
 def product_of_numbers(

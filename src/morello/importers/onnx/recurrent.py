@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
+from morello.graph.operators import Transpose
 from morello.graph.patterns.matching import selected, sliced
-from morello.importers.onnx.call import LeftError, OnnxCall, constant, reshaped, translates
+from morello.importers.building import settled
+from morello.importers.onnx.call import LeftError, OnnxCall, constant, op, reshaped, translates
+from morello.importers.onnx.contributed import MICROSOFT
+from morello.importers.onnx.quantized_layers import product_of_range
 from morello.importers.recurrent import (
     MOST_STEPS,
     Step,
@@ -24,10 +29,36 @@ from morello.importers.recurrent import (
 _DEFAULTS = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
 
 
+@dataclass(frozen=True)
+class _QuantizedWeights(Weights):
+    """Weights of bytes, with their scales and zero points: first of inputs, then of the state.
+
+    What they multiply is quantized by its range.
+    """
+
+    scales: tuple[Node, Node]
+    zeros: tuple[Node, Node]
+
+    def of_inputs(self, x: Node) -> Node:
+        columns = op(Transpose((1, 0)), self.inputs)
+        return product_of_range(x, columns, self.scales[0], self.zeros[0], self.input_bias)
+
+    def of_state(self, h: Node) -> Node:
+        columns = op(Transpose((1, 0)), self.state)
+        return product_of_range(h, columns, self.scales[1], self.zeros[1], self.state_bias)
+
+
 def _recurrent(
-    call: OnnxCall, gates: int, states: int, step: Callable[[Weights], Step]
+    call: OnnxCall,
+    gates: int,
+    states: int,
+    step: Callable[[Weights], Step],
+    weights_of: Callable[..., Weights] = lambda _, *weights: Weights(*weights),
 ) -> tuple[Node, ...]:
-    """The outputs of all steps [t, d, b, h], and the last states [d, b, h]."""
+    """The outputs of all steps [t, d, b, h], and the last states [d, b, h].
+
+    `weights_of` makes the weights of a direction, given its number and the nodes of `Weights`.
+    """
     x, inputs, recurrence = call[0], call[1], call[2]
     if x.type.rank != 3 or recurrence.type.rank != 3:
         raise GraphError(f"{call.type} of {x.type} with {recurrence.type}.")
@@ -47,7 +78,8 @@ def _recurrent(
         bias = selected(biases, 0, d)
         width = gates * hidden
         halves = [sliced(bias, 0, n * width, (n + 1) * width) for n in range(2)]
-        weights = Weights(selected(inputs, 0, d), selected(recurrence, 0, d), *halves)
+        own = (selected(each, 0, d) for each in (inputs, recurrence))
+        weights = weights_of(d, *own, *halves)
         backwards = d == 1 or call.text("direction", "forward") == "reverse"
         start = tuple(selected(each, 0, d) for each in first)
         every, state = unrolled(x, weights, step(weights), start, backwards)
@@ -75,6 +107,19 @@ def _check_left(call: OnnxCall, count: int, directions: int) -> None:
 @translates("LSTM")
 def long_short_term_memory(call: OnnxCall) -> tuple[Node, ...]:
     return _recurrent(call, 4, 2, lambda weights: lstm(weights, "iofg"))
+
+
+@translates("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_memory(call: OnnxCall) -> tuple[Node, ...]:
+    """Its weights are bytes, in columns."""
+
+    def weights_of(direction: int, *weights: Node) -> Weights:
+        own = [settled(selected(call[n], 0, direction)) for n in range(8, 12)]
+        return _QuantizedWeights(*weights, scales=(own[0], own[2]), zeros=(own[1], own[3]))
+
+    rows = (op(Transpose((0, 2, 1)), call[n]) for n in (1, 2))
+    plain = replace(call, type="LSTM", inputs=(call[0], *rows, *call.inputs[3:8]))
+    return _recurrent(plain, 4, 2, lambda weights: lstm(weights, "iofg"), weights_of)
 
 
 @translates("GRU")

@@ -13,6 +13,7 @@ from morello.ir.functions import (
     BINARY,
     COMPARISONS,
     INTEGER_FUNCTIONS,
+    ONLY_INTEGERS,
     OPERATORS,
     TERNARY,
     ULP,
@@ -31,6 +32,7 @@ from morello.ir.rounding import (
     plus,
     propagated,
     rounded,
+    wrapped,
 )
 from morello.ir.semantics import aligned, reference
 from morello.ir.text import Result, Text, call, number, operator, oriented
@@ -146,6 +148,8 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     function, compute = operation.function, reference(operation)
     assert function is not None
     name, values = function.name, [x.value for x in inputs]
+    if name in ONLY_INTEGERS:
+        return (_bound_integers(operation, inputs, dtypes[-1]),)
     value = compute(*values)
     if name in ("equal", "not_equal"):
         error = _equality_error(function, inputs)
@@ -168,6 +172,18 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
         exact = value.astype(np.float32) == value
         exact &= error is None or error == 0
     return (rounded(value, error, rounding, exact),)
+
+
+def _bound_integers(operation: Operation, inputs: Sequence[Bounded], dtype: DType) -> Bounded:
+    """Integers where all arguments are exact, and any others elsewhere.
+
+    Bits and quotients are not monotonic in the arguments.
+    """
+    value = reference(operation)(*(x.value.astype(np.int64) for x in inputs))
+    largest = Function("abs" if len(inputs) == 1 else "maximum")
+    uncertain = reference(replace(operation, function=largest))(*(x.bound for x in inputs))
+    error = np.where(uncertain > 0, np.inf, 0.0) if uncertain.any() else None
+    return Bounded(wrapped(value, dtype), error)
 
 
 def _bound_divide_vec_scalar(

@@ -1,13 +1,15 @@
-"""Arithmetic and comparisons of integers, scalars or registers.
+"""Arithmetic, comparisons and bits of integers, scalars or registers.
 
 All wraps around, as in NumPy: the `abs` of the lowest number is itself. It is computed on unsigned
 integers, as C does not define the overflow of signed ones, to which it converts narrow ones, too.
+Neither does C define shifts by too many bits, and a division by 0 would end the program.
 """
 
 from __future__ import annotations
 
+from morello.ir.functions import BITWISE
 from morello.targets.helpers.scans import place_runs
-from morello.targets.helpers.vectors import scalar, vector_types
+from morello.targets.helpers.vectors import scalar, size, vector_types
 
 INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
 
@@ -43,7 +45,15 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
             (f"{type_} x",),
             f"return max_{kind}(x, neg_{kind}(x));" if signed else "return x;",
         ),
+        f"bitwise_not_{kind}": ((f"{type_} x",), f"return ({type_})~x;"),
+        **{f"{n}_{kind}": (two, f"return ({type_})(a {c} b);") for n, c in BITWISE.items()},
     }
+    count = 8 * size(dtype)
+    if single:
+        shifted = _of_scalars(type_, count, signed)
+    else:
+        shifted = _of_registers(type_, bits, count, signed)
+    texts |= {f"{name}_{kind}": (two, body) for name, body in shifted.items()}
     if single:
         helpers = _runs(dtype, element, scalar(unsigned))
     else:
@@ -52,6 +62,36 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
     for name, (parameters, body) in texts.items():
         helpers[name] = f"static inline {type_} {name}({', '.join(parameters)}) {{ {body} }}"
     return helpers
+
+
+def _of_scalars(type_: str, bits: int, signed: bool) -> dict[str, str]:
+    """C for shifts and quotients of two numbers of so many bits."""
+    within, other = f"(uint32_t)b < {bits}", f"a >> {bits - 1}" if signed else "0"
+    quotient = f"b == 0 ? ({type_})-1 : ({type_})(a / b)"
+    if signed:  # of the lowest number by -1, the division would end the program as well
+        quotient = f"b == -1 ? ({type_})-(uint32_t)a : {quotient}"
+    return {
+        "left_shift": f"return {within} ? ({type_})((uint32_t)a << b) : 0;",
+        "right_shift": f"return ({type_})({within} ? a >> b : {other});",
+        "quotient": f"return {quotient};",
+    }
+
+
+def _of_registers(type_: str, unsigned: str, bits: int, signed: bool) -> dict[str, str]:
+    """C for shifts and quotients of registers; a mask has all bits of an element, or none."""
+    within = f"{unsigned} n = ({unsigned})b, within = ({unsigned})(n < {bits});"
+    right = f"(a >> (n & {bits - 1})) & within"
+    unsafe = "none"
+    if signed:
+        right = f"a >> ({type_})((n & within) | (~within & {bits - 1}))"
+        lowest = f"(-{2 ** (bits - 1) - 1} - 1)"
+        unsafe = f"none | ({type_})((a == {lowest}) & (b == -1))"
+    return {
+        "left_shift": f"{within} return ({type_})((({unsigned})a << (n & {bits - 1})) & within);",
+        "right_shift": f"{within} return {right};",
+        "quotient": f"{type_} none = ({type_})(b == 0), unsafe = {unsafe}; "
+        "return (a / ((b & ~unsafe) | (unsafe & 1))) | none;",
+    }
 
 
 def _runs(dtype: str, element: str, unsigned: str) -> dict[str, str]:

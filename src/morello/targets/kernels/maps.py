@@ -11,8 +11,10 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.functions import (
     BINARY,
+    BITWISE,
     COMPARISONS,
     INTEGER_FUNCTIONS,
+    ONLY_INTEGERS,
     OPERATORS,
     TERNARY,
     UNARY,
@@ -26,14 +28,17 @@ CYCLES = {
     "atan2": 18.0, "cos": 20.0, "sin": 20.0,
     "abs": 0.5, "add": 0.5, "cast": 0.3, "ceil": 1.0, "divide": 8.0, "erf": 14.0, "erfc": 17.0,
     "exp": 6.5, "exp2": 6.5, "expm1": 7.5, "floor": 1.0, "gelu": 16.0, "gelu_tanh": 14.0,
-    "leaky_relu": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5, "minimum": 1.5,
-    "multiply": 0.5, "neg": 0.5, "reciprocal": 8.0, "relu": 0.5, "round": 1.0, "rsqrt": 16.0,
-    "sigmoid": 14.0, "sign": 1.5, "silu": 14.0, "softplus": 17.0, "sqrt": 10.0, "square": 0.5,
-    "subtract": 0.5, "tanh": 14.0, "where": 2.0, **dict.fromkeys(COMPARISONS, 1.5),
+    "leaky_relu": 1.5, "left_shift": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5,
+    "minimum": 1.5, "multiply": 0.5, "neg": 0.5, "quotient": 60.0, "reciprocal": 8.0, "relu": 0.5,
+    "right_shift": 1.5, "round": 1.0, "rsqrt": 16.0, "sigmoid": 14.0, "sign": 1.5, "silu": 14.0,
+    "softplus": 17.0, "sqrt": 10.0, "square": 0.5, "subtract": 0.5, "tanh": 14.0, "where": 2.0,
+    **dict.fromkeys(COMPARISONS, 1.5), **dict.fromkeys(("bitwise_not", *BITWISE), 0.5),
 }  # fmt: skip
 """Cycles that each function takes on one register."""
 
-_GROUPS: dict[str, Group] = dict.fromkeys(("divide", "reciprocal", "rsqrt", "sqrt"), "divisions")
+_GROUPS: dict[str, Group] = dict.fromkeys(
+    ("divide", "quotient", "reciprocal", "rsqrt", "sqrt"), "divisions"
+)
 _GROUPS |= dict.fromkeys(
     (
         "atan2", "cos", "erf", "erfc", "exp", "exp2", "expm1", "gelu", "gelu_tanh", "log", "log1p",
@@ -47,7 +52,8 @@ SPLAT = 0.2
 
 def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Every function of one register, or of several, some of which may be broadcast scalars."""
-    known = [*UNARY, *BINARY, *TERNARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
+    of_floats = [name for name in (*UNARY, *BINARY, *TERNARY) if name not in ONLY_INTEGERS]
+    known = of_floats if dtype.is_float else sorted(INTEGER_FUNCTIONS)
     kernels: list[LeafKernel] = []
     kernels += _broadcasts(dtype, width)
     for name in known:
