@@ -48,12 +48,31 @@ def total(x: Array) -> Any:
     return before, after
 
 
+def heat(x: Array) -> Any:
+    """A step of a stencil, whose parts are assigned, changed, and read again."""
+    y = x.copy()
+    for _ in range(2):
+        around = y[2:, 1:-1] + y[:-2, 1:-1] + y[1:-1, 2:] + y[1:-1, :-2]
+        y[1:-1, 1:-1] = y[1:-1, 1:-1] + np.float32(0.1) * (around - 4 * y[1:-1, 1:-1])
+    y[0] = y[-1] = 0.5
+    y[:, ::2] *= 2
+    y[1, 2] -= y[2, 1]
+    y[y > 1] = 1
+    out = np.zeros_like(x)
+    out[[2, 0]] = y[1:3]
+    out[-1] += y[0] * 3
+    return out, y
+
+
 MASK = GENERATOR.uniform(size=(4, 6)) > 0.5
 WEIGHTS = random(6, 5)
 ROWS = np.array([2, 0, -1])
+COEFFICIENTS = np.array([2, 0.5, -1], np.float32)
+COUNTS = np.array([1, 2, 3, 0, 1, 5], np.float32)
 
 TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: x + 1, (4, 6)),
+    (heat, (4, 6)),
     (lambda x: 2 - x / 3, (4, 6)),
     (lambda x: 1 / x, (4, 6)),
     (lambda x: -abs(x), (4, 6)),
@@ -136,6 +155,46 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: x.astype(np.int32).astype(np.float32) + x.astype(np.float64), (4, 6)),
     (lambda x: np.zeros_like(x) + np.ones(x.shape, x.dtype) * x, (4, 6)),
     (lambda x: {"sums": (x.sum(0), x.sum(1)), "size": x.size}, (4, 6)),
+    (lambda x: np.convolve(x, x[:5]) + np.convolve(x[:5], x, "same").sum(), (8,)),
+    (lambda x: np.convolve(x, x[:4], "same") + np.correlate(x, x[3:]).sum(), (8,)),
+    (lambda x: np.correlate(x, x[:3], "full")[:8] * np.correlate(x, x[:4], "same"), (8,)),
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=1) @ x[0, :3], (4, 6)),
+    (lambda x: np.gradient(x)[0] + np.gradient(x, axis=1), (4, 6)),
+    (lambda x: np.gradient(x, 0.5, 2, axis=(1, 0)), (4, 2)),
+    (lambda x: np.trapezoid(x) + np.trapezoid(x, dx=0.5, axis=0)[:4] + np.ediff1d(x).sum(), (4, 6)),
+    (lambda x: np.cross(x, x[::-1]) + np.cross(x[0], x * x), (5, 3)),
+    (
+        lambda x: np.kron(x, x.T) + np.polyval(COEFFICIENTS, np.polyval(x[0], x)).sum(),
+        (4, 6),
+    ),
+    (
+        lambda x: np.meshgrid(x[0], x[:, 0], x[0, :2]) + np.meshgrid(x[0], x[1], indexing="ij"),
+        (4, 6),
+    ),
+    (lambda x: np.select([x < 0.3, x < 0.6], [x, 2 * x], -1) + np.trunc(9 * x), (4, 6)),
+    (lambda x: np.logaddexp(x, x.T) + (9 * x) % 2 + (-9 * x) % 4 + np.fmod(-9 * x, 2), (4, 4)),
+    (lambda x: np.sort(x) + np.sort(x, 0)[::-1] + np.argsort(x) + x.argsort(0), (4, 6)),
+    (lambda x: np.median(x) + np.median(x, 0) + np.median(x[1:], 0), (4, 6)),
+    (lambda x: np.cumprod(x, 1) + np.maximum.accumulate(x) + np.minimum.accumulate(x, 1), (4, 6)),
+    (lambda x: np.add.accumulate(x, 1) + np.multiply.accumulate(x), (4, 6)),
+    (lambda x: (x > 0.5).all(1) | np.any(x > 0.9, axis=1) ^ np.logical_and.reduce(x.T > 0), (4, 6)),
+    (lambda x: np.count_nonzero(x > 0.5, 0) + (x > 0.2).sum(0) * (x.argmax(0) == 2), (4, 6)),
+    (
+        lambda x: np.searchsorted([0.2, 0.5, 0.8], x) + np.digitize(x, [0.2, 0.5], right=True),
+        (4, 6),
+    ),
+    (lambda x: np.searchsorted(np.sort(x), x, "right") + np.digitize(x, [0.3, 0.6]), (7,)),
+    (lambda x: np.average(x, 1, COUNTS), (4, 6)),
+    (
+        lambda x: x[::-1, 4:0:-2] + np.flip(x, 0)[:, :2] + np.flip(x)[:, 1:3] * np.fliplr(x)[:, :2],
+        (4, 6),
+    ),
+    (
+        lambda x: np.pad(x, ((1, 2), (0, 3)), "edge") + np.pad(x, ((3, 0), (2, 1)), "reflect"),
+        (4, 6),
+    ),
+    (lambda x: np.pad(x, 2, "symmetric") - np.pad(x, 2, "wrap"), (4, 6)),
+    (lambda x: (x > 0.5) * 3 + np.maximum((x > 0.1).sum(1), 2)[:, None] // 2, (4, 6)),
     (in_place, (4, 6)),
     (total, (4, 6)),
     (lambda x: attention(x, x + 1, x + 2), (8, 16)),
@@ -179,6 +238,36 @@ def test_operators_compute_what_numpy_does(number: int) -> None:
     assert not any(
         isinstance(node.operator, Foreign) for node in trace(function, (x,), {}).graph.nodes
     )
+
+
+SPECIAL = np.array([[np.nan, 1, -np.inf, 3, 0, -0.0], [2, np.inf, 5, 5, -1, 2]], np.float32)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (np.isfinite(x), np.isinf(x), np.isnan(x), np.isfinite(x).all(0), np.isnan(x).any(1)),
+    lambda x: (np.nan_to_num(x), np.nan_to_num(x, nan=3, posinf=1, neginf=-1)),
+    lambda x: (np.sort(x), np.sort(x, 0), np.argsort(x, 1, kind="stable"), np.median(x, 1)),
+    lambda x: (np.median(x), np.maximum.accumulate(x, 1), np.minimum.accumulate(x, 1)),
+    lambda x: (np.searchsorted([0, 2, 5], x), np.digitize(x, [0, 2, 5]), np.digitize(x, [0], True)),
+    lambda x: (np.logaddexp(x, x), np.logaddexp(x[0], x[1]), np.trunc(x), np.isfinite([1, 2])),
+    lambda x: (np.isfinite(x.shape), np.select([x > 1, x < 1], [x, 2 * x]), np.fmod(x, 2), x % 2),
+])  # fmt: skip
+def test_infinities_and_nan_are_as_numpy_has_them(function: Function) -> None:
+    with np.errstate(all="ignore"):
+        assert_same(*values(function, SPECIAL))
+        traced = trace(function, (SPECIAL,), {})
+    assert not any(isinstance(node.operator, Foreign) for node in traced.graph.nodes)
+
+
+def test_elements_that_come_from_elsewhere_are_assigned_by_numpy() -> None:
+    def function(x: Array, places: Array) -> Any:
+        y = x * 2
+        y[places] = 0
+        y[y > 1] = y[y > 1][::-1]
+        return y
+
+    traced = trace(function, (random(4), np.array([2, 0])), {})
+    assert "assigned" in {str(n.operator).split()[-1] for n in traced.graph.nodes}
 
 
 def test_erf_is_that_of_scipy() -> None:
@@ -258,9 +347,15 @@ def catches(x: Array) -> Any:
 
 
 def assigns(x: Array) -> Any:
+    x[0] = 0
+    return x
+
+
+def assigns_to_a_view(x: Array) -> Any:
     y = x * 2
-    y[0] = 0
-    return y
+    row = y[0]
+    y[1] = 0
+    return row
 
 
 def changes(x: Array) -> Any:
@@ -280,13 +375,13 @@ def changes_a_view(x: Array) -> Any:
     [
         (branches, "use np.where"),
         (catches, "no Python number"),
-        (assigns, "assigning to elements"),
+        (assigns, "changed in place"),
+        (assigns_to_a_view, "changed in place"),
         (changes, "changed in place"),
         (changes_a_view, "changed in place"),
         (lambda x: np.asarray(x) + 1, "np.asarray of a traced array"),
         (lambda x: np.array([x.sum(), x.max()]), "traced array"),
         (lambda x: [1, 2][x.argmax()], "no Python number"),
-        (lambda x: np.add(x, 1, out=np.empty_like(x)), "changed in place"),
         (lambda x: np.sum(x, axis=0, out=np.empty(6, np.float32)), "written to"),
         (lambda x: np.allclose(x, 1), "returns no arrays"),
         (lambda x: x.tofile("nowhere"), "tofile cannot be traced"),

@@ -11,7 +11,7 @@ from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest, mapped
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.building import settled
-from morello.importers.composed import COMPOSED, has_rest, rest
+from morello.importers.composed import COMPOSED, floor_rest, has_rest, rest
 from morello.importers.integers import (
     bitwise_and,
     floor_quotient,
@@ -176,9 +176,7 @@ def floor_division(call: AtenCall) -> Node:
     Remainders of floats by powers of two are those of fmod, or so much above 0.
     """
     if call.name == "remainder" and _has_rest(call):
-        result = rest(call.map, call.x, call["other"])
-        above = call.map("add", result, call["other"])
-        return call.apply(Where(), call.map("less", result, 0), above, result)
+        return floor_rest(call.map, call.x, call["other"])
     return _of_integers(call, floor_remainder if call.name == "remainder" else floor_quotient)
 
 

@@ -102,6 +102,14 @@ def _hypot(f: Apply, a: Node, b: Node) -> Node:
     return f("multiply", larger, f("sqrt", f("add", f("square", ratio), 1)))
 
 
+def _logaddexp(f: Apply, a: Node, b: Node) -> Node:
+    """m + log(1 + exp(n - m)), with the larger number m and the smaller one n."""
+    larger, smaller = f("maximum", a, b), f("minimum", a, b)
+    more = f("log1p", f("exp", f("subtract", smaller, larger)))
+    same = f("add", a, math.log(2))  # also of infinities, whose difference is NaN
+    return apply(Where(), f("equal", a, b), same, f("add", larger, more))
+
+
 def _atanh(f: Apply, x: Node) -> Node:
     """(log1p(x) - log1p(-x)) / 2."""
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
@@ -118,6 +126,12 @@ def rest(f: Apply, x: Node, by: float) -> Node:
     return f("subtract", x, f("multiply", f("multiply", f("sign", x), whole), by))
 
 
+def floor_rest(f: Apply, x: Node, by: float) -> Node:
+    """x - by floor(x / by), for a number that `has_rest`: what `rest` gives, or so much above 0."""
+    result = rest(f, x, by)
+    return apply(Where(), f("less", result, 0), f("add", result, by), result)
+
+
 _SMALLEST, _LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 """The limits of normal numbers of f32."""
 
@@ -131,6 +145,7 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "cosh": _cosh,
     "erfinv": _erfinv,
     "hypot": _hypot,
+    "logaddexp": _logaddexp,
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
     "sinh": _sinh,
     "tan": lambda f, x: f("divide", f("sin", x), f("cos", x)),

@@ -17,9 +17,20 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Concat, Constant, Cumulate, Map, Reduce, Where
-from morello.graph.patterns.matching import in_dtype
-from morello.importers.composed import COMPOSED
+from morello.graph.operators import (
+    ArgReduce,
+    Broadcast,
+    Concat,
+    Constant,
+    Cumulate,
+    Map,
+    Reduce,
+    Where,
+)
+from morello.graph.operators.elementwise import COMPARISONS
+from morello.graph.patterns.matching import in_dtype, is_float, lowest
+from morello.importers.building import GraphBuilder
+from morello.importers.composed import COMPOSED, floor_rest, has_rest, rest
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.integers import (
     bitwise_and,
@@ -39,11 +50,16 @@ from morello.importers.numpy_operands import (
     as_node,
     dtype_of,
     flat,
+    map_of,
     normal_axis,
     promoted,
     sorted_axes,
+    truth,
 )
-from morello.importers.ranges import in_32_bits
+from morello.importers.numpy_signals import SIGNALS
+from morello.importers.numpy_statistics import STATISTICS
+from morello.importers.ranges import all_narrowed, in_32_bits, rounded
+from morello.importers.writing import MOST_WRITTEN, after_writing
 
 UFUNCS: dict[str, str] = {
     "absolute": "abs",
@@ -119,7 +135,8 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
     if name in _OF_INTEGERS:
-        return _of_integers(function, *args)
+        left = _rest(name, *args)
+        return _of_integers(function, *args) if left is None else left
     name = name.replace("arc", "a")
     composed = COMPOSED.get(name)
     if composed is None and name not in UFUNCS and name not in _BITWISE.values():
@@ -129,12 +146,34 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     *dtypes, _ = function.resolve_dtypes((*kinds, None))
     inputs = [as_node(x, dtype) for x, dtype in zip(args, dtypes, strict=True)]
     if name.startswith("logical_"):
-        inputs = [_truth(x) for x in inputs]
+        inputs = [truth(x) for x in inputs]
     if composed is not None:
         if inputs[0].dtype != np.float32:
             raise GraphError(f"there is no operator for {name} of {inputs[0].dtype}.")
-        return composed(_map, *inputs)
-    return apply(Map(name), *inputs)
+        return composed(map_of, *inputs)
+    return _in_few_bits(name, inputs)
+
+
+def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
+    """A function of operands of one dtype; of integers of 64 bits in 32, where these suffice."""
+    if inputs[0].dtype != np.int64:
+        return apply(Map(name), *inputs)
+    if name in COMPARISONS:
+        operands = all_narrowed(inputs) or rounded(inputs, in_dtype)
+        return apply(Map(name), *(as_node(each) for each in operands))
+    small = in_32_bits(lambda *narrow: apply(Map(name), *narrow), *inputs)
+    return apply(Map(name), *inputs) if small is None else in_dtype(small, inputs[0].dtype)
+
+
+def _rest(name: str, *args: Operand) -> Node | None:
+    """The rests of f32 by a known power of two; None for what is none of these."""
+    if name not in ("fmod", "remainder"):
+        return None
+    x, by = promoted(*args)
+    number = _number(by)
+    if x.dtype != np.float32 or number is None or not has_rest(number):
+        return None
+    return (rest if name == "fmod" else floor_rest)(map_of, x, number)
 
 
 def _of_integers(function: np.ufunc, *args: Operand) -> Node:
@@ -145,16 +184,6 @@ def _of_integers(function: np.ufunc, *args: Operand) -> Node:
         raise GraphError(f"there is no operator for {name} of {dtype}.")
     operands = (as_node(each, dtype) for each in args)
     return in_dtype(of_integers(_OF_INTEGERS[name], *operands), result)
-
-
-def _truth(x: Node) -> Node:
-    """Whether elements are not 0."""
-    return x if x.dtype == bool else apply(Map("not_equal"), x, as_node(0, x.dtype))
-
-
-def _map(name: str, *operands: Operand) -> Node:
-    """A function of arrays and numbers of their common dtype."""
-    return apply(Map(name), *promoted(*operands))
 
 
 def _identity(x: Node, **_: Any) -> Node:
@@ -192,12 +221,59 @@ def astype(x: Any, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype)
 
 
-def _isnan(x: Node) -> Node:
-    return apply(Map("not_equal"), x, x)
+def assigned(x: Any, index: Any, value: Any) -> Any:
+    """A copy of an array in which some elements have another value."""
+    result = np.array(x)
+    result[index] = value
+    return result
+
+
+def _assigned(x: Node, index: Any, value: Operand) -> Node:
+    """The elements at known places, or where a condition holds, which has the shape of all."""
+    given = as_node(value, x.dtype)
+    if isinstance(index, Node) and index.dtype == bool and given.type.size == 1:
+        if index.shape != x.shape:
+            raise GraphError("a condition is for each element.")
+        return apply(Where(), index, reshaped(given, ()), x)
+    if any(isinstance(each, Node) for each in (index if isinstance(index, tuple) else (index,))):
+        raise GraphError("elements at places that are not known are left.")
+    places = np.arange(x.type.size).reshape(x.shape)[index]
+    if len(np.unique(places)) < places.size:
+        raise GraphError("an element is assigned twice.")
+    if not places.size or places.size > MOST_WRITTEN:
+        raise GraphError("no element is assigned, or too many.")
+    build = GraphBuilder()
+    part = build.apply(Broadcast(places.shape), given) if given.shape != places.shape else given
+    return after_writing(build, x, np.asarray(places), part)
+
+
+def _classified(compare: Callable[[Node], Node], of_integers: bool) -> Callable[[Node], Node]:
+    """Which floats a comparison holds for; for all integers it is the same."""
+
+    def classified(x: Node, /) -> Node:
+        if is_float(x.dtype):
+            return compare(x)
+        if of_integers:
+            return apply(Map("equal"), x, x)
+        return apply(Map("not_equal"), x, x)
+
+    return classified
+
+
+def _largest(name: str) -> Callable[[Node], Node]:
+    """How the size of floats compares with the largest number."""
+    return lambda x: map_of(name, apply(Map("abs"), x), -lowest(x.dtype))
+
+
+def _trunc(x: Node, /) -> Node:
+    if not is_float(x.dtype):
+        return x
+    down, up = (apply(Map(name), x) for name in ("floor", "ceil"))
+    return apply(Where(), map_of("less", x, 0), up, down)
 
 
 def _where(condition: Operand, x: Operand, y: Operand, /) -> Node:
-    return apply(Where(), _truth(as_node(condition)), *promoted(x, y))
+    return apply(Where(), truth(as_node(condition)), *promoted(x, y))
 
 
 def _clip(
@@ -210,7 +286,7 @@ def _clip(
 ) -> Node:
     for name, bound in (("maximum", a_min), ("maximum", min), ("minimum", a_max), ("minimum", max)):
         if bound is not None:
-            a = _map(name, a, bound)
+            a = map_of(name, a, bound)
     return a
 
 
@@ -257,7 +333,11 @@ def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
     if axes == _stacked(a) and kind in _OF_TWO:
         result = reduce(partial(apply, Map(_OF_TWO[kind])), a.inputs)
         return result if keepdims else _squeezed(result, axes)
-    return apply(Reduce(kind, axes, bool(keepdims)), a) if axes else a
+    if not axes:
+        return a
+    reduction = partial(apply, Reduce(kind, axes, bool(keepdims)))
+    small = in_32_bits(reduction, a) if a.dtype == np.int64 else None
+    return reduction(a) if small is None else in_dtype(small, a.dtype)
 
 
 _OF_TWO = {"max": "maximum", "min": "minimum", "prod": "multiply", "sum": "add"}
@@ -282,14 +362,14 @@ def _variance(
     result = np.dtype(dtype) if dtype is not None else _total("mean", a.dtype)
     inner = np.dtype(np.float32) if result == np.float16 else result
     a, axes = as_node(a, inner), sorted_axes(axis, a.type.rank)
-    centred = _map("subtract", a, _reduced("mean", a, axes, True))
+    centred = map_of("subtract", a, _reduced("mean", a, axes, True))
     squares = apply(Map("square"), centred)
     mean = _reduced("mean", squares, axes, keepdims)
     if ddof:
         count = prod(a.shape[d] for d in axes)
         if count <= ddof:
             raise GraphError("the variance has no degrees of freedom.")
-        mean = _map("multiply", mean, count / (count - ddof))
+        mean = map_of("multiply", mean, count / (count - ddof))
     return as_node(mean, result)
 
 
@@ -301,7 +381,7 @@ def _deviation(
 
 def _range(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
     largest = _reduced("max", a, axis, keepdims)
-    return _map("subtract", largest, _reduced("min", a, axis, keepdims))
+    return map_of("subtract", largest, _reduced("min", a, axis, keepdims))
 
 
 def _place(kind: str) -> Callable[..., Node]:
@@ -353,7 +433,7 @@ def _matmul(a: Node, b: Node) -> Node:
 def _dot(a: Operand, b: Operand) -> Node:
     a, b = promoted(a, b)
     if not (a.type.rank and b.type.rank):
-        return _map("multiply", a, b)
+        return map_of("multiply", a, b)
     return _tensordot(a, b, ((-1,), (-min(b.type.rank, 2),)))
 
 
@@ -375,7 +455,7 @@ def _tensordot(a: Node, b: Node, axes: Any = 2) -> Node:
 def _inner(a: Operand, b: Operand) -> Node:
     a, b = promoted(a, b)
     if not (a.type.rank and b.type.rank):
-        return _map("multiply", a, b)
+        return map_of("multiply", a, b)
     return _tensordot(a, b, ((-1,), (-1,)))
 
 
@@ -399,6 +479,8 @@ def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 
 TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **MOVEMENTS,
+    **SIGNALS,
+    **STATISTICS,
     np.add.reduce: _of_ufunc("sum"),
     np.amax: _reduction("max"),
     np.amin: _reduction("min"),
@@ -413,7 +495,9 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.einsum: _einsum,
     np.float_power: _power,
     np.inner: _inner,
-    np.isnan: _isnan,
+    np.isfinite: _classified(_largest("less_equal"), True),
+    np.isinf: _classified(_largest("greater"), False),
+    np.isnan: _classified(lambda x: apply(Map("not_equal"), x, x), False),
     np.linalg.norm: _norm,
     np.matmul: _matmul,
     np.max: _reduction("max"),
@@ -433,10 +517,12 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.sum: _reduction("sum"),
     np.tensordot: _tensordot,
     np.trace: _trace,
+    np.trunc: _trunc,
     np.var: _variance,
     np.vdot: _vdot,
     np.vecdot: _vecdot,
     np.where: _where,
+    assigned: _assigned,
     astype: as_node,
     operator.pow: _power,
 }

@@ -12,9 +12,17 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Map, Pad, Slice, Where
-from morello.graph.patterns.matching import sliced
+from morello.graph.patterns.matching import constant, sliced
 from morello.importers.contractions import diagonal, einsum, reshaped, transposed
-from morello.importers.numpy_operands import Operand, as_node, flat, normal_axis, promoted
+from morello.importers.numpy_operands import (
+    Operand,
+    as_node,
+    flat,
+    normal_axis,
+    promoted,
+    sorted_axes,
+)
+from morello.importers.taking import NUMBERS, backwards
 
 
 def _reshape(a: Node, shape: Any, order: str = "C") -> Node:
@@ -112,10 +120,20 @@ def _tile(A: Node, reps: Any) -> Node:  # noqa: N803 (it is called so in NumPy)
     return reshaped(tiled, tuple(c * n for c, n in zip(counts, shape, strict=True)))
 
 
+_MOVED = ("edge", "reflect", "symmetric", "wrap")
+"""The ways of padding in which elements are repeated."""
+
+
 def _pad(array: Node, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Node:
-    if mode != "constant" or not isinstance(constant_values, int | float | np.generic):
-        raise GraphError("arrays are padded with one number only.")
     widths = np.broadcast_to(pad_width, (array.type.rank, 2)).tolist()
+    if mode in _MOVED:
+        for axis, width in enumerate(widths):
+            if any(width):
+                places = np.pad(np.arange(array.shape[axis]), width, mode)
+                array = apply(Gather(axis), array, constant(places, NUMBERS))
+        return array
+    if mode != "constant" or not isinstance(constant_values, int | float | np.generic):
+        raise GraphError("arrays are padded with one number, or with their own elements.")
     before, after = (tuple(int(pair[side]) for pair in widths) for side in (0, 1))
     return apply(Pad(before, after), array, as_node(constant_values, array.dtype))
 
@@ -195,6 +213,36 @@ def _triangle(lower: bool) -> Callable[..., Node]:
     return triangle
 
 
+def _flip(m: Node, axis: Any = None) -> Node:
+    for each in sorted_axes(axis, m.type.rank):
+        m = backwards(m, each)
+    return m
+
+
+def _meshgrid(*xi: Operand, indexing: str = "xy", copy: bool = True) -> list[Node]:
+    vectors = [flat(as_node(each)) for each in xi]
+    if indexing not in ("ij", "xy"):
+        raise GraphError(f"there is no indexing {indexing}.")
+    order = [*range(len(vectors))]
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
+    shape = tuple(vectors[d].type.size for d in order)
+    alone = (
+        reshaped(each, tuple(each.type.size if d == place else 1 for d in order))
+        for place, each in enumerate(vectors)
+    )
+    return [_broadcast_to(each, shape) for each in alone]
+
+
+def _windows(x: Node, window_shape: Any, axis: Any = None) -> Node:
+    """All windows along an axis; the elements of each along a new last dimension."""
+    (size,) = (window_shape,) if isinstance(window_shape, int) else window_shape
+    (place,) = sorted_axes(axis, x.type.rank)
+    numbers = np.arange(x.shape[place] - size + 1)[:, None] + np.arange(size)
+    windows = apply(Gather(place), x, constant(numbers, NUMBERS))
+    return _moveaxis(windows, place + 1, -1)
+
+
 def _indexed(x: Node, index: Any) -> Node:
     """`x[index]`, for integers, slices, None and Ellipsis, and one array of constant integers."""
     items = index if isinstance(index, tuple) else (index,)
@@ -234,12 +282,16 @@ def _selected(x: Node, items: Sequence[Any]) -> Node:
             bounds.append(range(every[item], every[item] + 1))
         else:
             raise GraphError(f"an index of {type(item).__name__} is unknown.")
-    if any(part.step < 1 or not part for part in bounds):
-        raise GraphError("slices go forward, and have elements.")
+    if not all(bounds):
+        raise GraphError("slices have elements.")
+    turned = [axis for axis, part in enumerate(bounds) if part.step < 0]
+    bounds = [part[::-1] if part.step < 0 else part for part in bounds]
     starts, stops = tuple(r.start for r in bounds), tuple(r[-1] + 1 for r in bounds)
     slices = Slice(starts, stops, tuple(part.step for part in bounds))
     if stops != x.shape or any(starts) or any(step > 1 for step in slices.steps):
         x = apply(slices, x)
+    for axis in turned:
+        x = backwards(x, axis) if x.shape[axis] > 1 else x
     x = reshaped(x, tuple(shape))
     for axis, numbers in gathers:
         x = _take(x, numbers, axis)
@@ -256,7 +308,12 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.diagonal: diagonal_of,
     np.diff: _diff,
     np.expand_dims: _expand_dims,
+    np.flip: _flip,
+    np.fliplr: lambda m: _flip(m, 1),
+    np.flipud: lambda m: _flip(m, 0),
     np.hstack: _hstack,
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    np.meshgrid: _meshgrid,
     np.moveaxis: _moveaxis,
     np.pad: _pad,
     np.ravel: _ravel,

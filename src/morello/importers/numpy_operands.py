@@ -8,7 +8,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Cast, Constant
+from morello.graph.operators import Cast, Constant, Map
 from morello.importers.contractions import reshaped
 
 Operand = Node | complex | np.generic
@@ -22,26 +22,44 @@ def as_node(operand: Operand, dtype: np.dtype[Any] | None = None) -> Node:
     if isinstance(operand, Node):
         same = dtype is None or dtype == operand.dtype
         return operand if same else apply(Cast(np.dtype(dtype)), operand)
-    if not isinstance(operand, int | float | np.generic):
-        raise GraphError(f"{type(operand).__name__} is neither an array nor a number.")
+    _check_number(operand)
     try:
         return apply(Constant(np.asarray(operand, dtype)))
     except (OverflowError, ValueError, TypeError) as error:
         raise GraphError(f"{operand!r} is no constant of {dtype}: {error}.") from None
 
 
+def _check_number(operand: object) -> None:
+    if not isinstance(operand, int | float | np.generic):
+        raise GraphError(f"{type(operand).__name__} is neither an array nor a number.")
+
+
 def dtype_of(operand: Operand) -> Any:
     """The dtype of an operand, as `np.result_type` and ufuncs take it: Python numbers are weak."""
     if isinstance(operand, Node):
         return operand.dtype
+    _check_number(operand)
     return np.dtype(bool) if isinstance(operand, bool) else getattr(operand, "dtype", type(operand))
 
 
 def promoted(*operands: Operand) -> list[Node]:
     """Operands cast to their common dtype."""
+    for each in operands:
+        if not isinstance(each, Node):
+            _check_number(each)
     samples = [np.empty(0, x.dtype) if isinstance(x, Node) else x for x in operands]
     dtype = np.result_type(*samples)
     return [as_node(operand, dtype) for operand in operands]
+
+
+def map_of(name: str, *operands: Operand) -> Node:
+    """A function of arrays and numbers of their common dtype."""
+    return apply(Map(name), *promoted(*operands))
+
+
+def truth(x: Node) -> Node:
+    """Whether elements are not 0."""
+    return x if x.dtype == bool else apply(Map("not_equal"), x, as_node(0, x.dtype))
 
 
 def sorted_axes(axis: Axes, rank: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ call of NumPy, a `Foreign` node. Whatever depends on the values themselves canno
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
@@ -20,7 +21,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.contractions import transposed
-from morello.importers.numpy_functions import astype, translated
+from morello.importers.numpy_functions import assigned, astype, translated
 
 CONSTANTS = (
     bool, int, float, str, bytes, type, slice, np.generic, np.dtype, np.ufunc, FunctionType,
@@ -84,6 +85,7 @@ def trace(
     recorder = Recorder()
     given, named = mapped(recorder.input, (tuple(args), keywords))
     returned = function(*given, **named)
+    recorder.check()
     if recorder.failure is not None:
         raise recorder.failure  # the function caught it
     outputs: dict[Node, int] = {}
@@ -140,6 +142,8 @@ class Recorder:
         self.inputs: list[Node] = []
         self.arrays: list[Array] = []
         self.failure: GraphError | None = None
+        self.pending: Stand | None = None
+        """A part of an array that was changed, if it is to be assigned to its place next."""
         self._constants: dict[int, tuple[Array, Node]] = {}
 
     def input(self, value: Any) -> Any:
@@ -154,12 +158,18 @@ class Recorder:
         self.inputs.append(apply(Input(TensorType(shape, value.dtype), name)))
         self.arrays.append(protected(value.view()))
         back = tuple(order.index(d) for d in range(len(order)))
-        return Stand(self, transposed(self.inputs[-1], back), self.arrays[-1], shared=True)
+        return Stand(self, transposed(self.inputs[-1], back), self.arrays[-1], given=True)
 
     def refuse(self, what: str, remedy: str = "") -> NoReturn:
         """Raise, now and at the end, the `GraphError` that says what cannot be traced."""
         self.failure = GraphError(what, remedy)
         raise self.failure
+
+    def check(self) -> None:
+        """Raise `GraphError` if a part of an array was changed, and not assigned."""
+        if self.pending is not None:
+            self.pending = None
+            self.refuse(_SEEN, _REMEDY)
 
     def constant(self, array: Array) -> Node:
         """A node with the present values of an array, one for all uses of it."""
@@ -173,6 +183,7 @@ class Recorder:
         self, function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
         """What a call of NumPy returns, with an object that stands for each array."""
+        self.check()
         stands: list[Stand] = []
 
         def value(each: Any) -> Any:
@@ -191,7 +202,7 @@ class Recorder:
         for result in results:
             for stand in stands:
                 if np.may_share_memory(result.value, stand.value):
-                    result.shared = stand.shared = True
+                    result.join(stand)
         return type(returned)(results) if isinstance(returned, list | tuple) else results[0]
 
     def _nodes(
@@ -240,15 +251,33 @@ def protected(value: Any) -> Any:
 class Stand(np.lib.mixins.NDArrayOperatorsMixin):
     """What stands for an array while a function is traced.
 
-    `shared` ones may have their elements in common with others, or are inputs: changing them in
-    place would change more than themselves.
+    The `family` are all that may have elements in common with it, which is None for the inputs and
+    their views: others see their elements.
     """
 
-    __slots__ = ("node", "recorder", "shared", "value")
+    __slots__ = ("__weakref__", "family", "node", "recorder", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, recorder: Recorder, node: Node, value: Any, shared: bool = False) -> None:
-        self.recorder, self.node, self.value, self.shared = recorder, node, value, shared
+    def __init__(self, recorder: Recorder, node: Node, value: Any, given: bool = False) -> None:
+        self.recorder, self.node, self.value = recorder, node, value
+        self.family: list[weakref.ref[Stand]] | None = None if given else [weakref.ref(self)]
+
+    def join(self, other: Stand) -> None:
+        """Note that both may have elements in common."""
+        if self.family is None or other.family is None:
+            self.family = other.family = None
+        elif self.family is not other.family:
+            other.family += self.family
+            self.family = other.family
+
+    @property
+    def shared(self) -> bool:
+        """Whether changing it in place would change more than itself."""
+        return self.family is None or sum(each() is not None for each in self.family) > 1
+
+    def change(self, other: Stand) -> None:
+        """Let it stand for another array from now on."""
+        self.node, self.value, self.family = other.node, other.value, [weakref.ref(self)]
 
     # ---- what NumPy hands over
 
@@ -259,16 +288,19 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return result
         (changed,) = out if len(out) == 1 else (None,)
-        if not isinstance(changed, Stand) or changed.shared:
-            self._refuse("an array that others see is changed in place", "make a new one")
+        if not isinstance(changed, Stand) or changed.family is None:
+            self._refuse(_SEEN, _REMEDY)
+        part = changed.shared
+        if part:  # as in x[0] += 1, which goes on to assign to x[0]
+            changed = Stand(self.recorder, changed.node, changed.value)
         if isinstance(changed.value, np.generic):
             return result  # numbers do not change: the name stands for another one
         if result.shape != changed.shape or not np.can_cast(
             result.dtype, changed.dtype, "same_kind"
         ):
             self._refuse(f"an array of another type is changed in place by {ufunc.__name__}")
-        result = result.astype(changed.dtype)
-        changed.node, changed.value = result.node, result.value
+        changed.change(result.astype(changed.dtype))
+        self.recorder.pending = changed if part else None
         return changed
 
     def __array_function__(
@@ -277,7 +309,10 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         if "out" in keywords:
             self._refuse("an array is written to by `out`", "leave it out")
         if function in _OF_TYPES:
-            return function(*mapped(_value, args), **keywords)
+            result = function(*mapped(_value, args), **keywords)
+            if type(result) is np.ndarray:
+                return Stand(self.recorder, self.recorder.constant(result), protected(result))
+            return result
         return self.recorder.record(function, args, keywords)
 
     def _refuse(self, what: str, remedy: str = "") -> NoReturn:
@@ -300,10 +335,11 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __complex__ = item = tolist = tobytes = _number
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._refuse(
-            "assigning to elements of a traced array cannot be traced",
-            "use np.where or np.concatenate",
-        )
+        if value is self.recorder.pending:
+            self.recorder.pending = None
+        if self.shared:
+            self._refuse(_SEEN, _REMEDY)
+        self.change(self.recorder.record(assigned, (self, index, value), {}))
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
@@ -398,10 +434,12 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name in (
     "argmax", "argmin", "argsort", "all", "any", "copy", "cumprod", "cumsum", "diagonal",
-    "dot", "max", "mean", "min", "prod", "ravel", "repeat", "round", "squeeze", "std", "sum",
-    "swapaxes", "take", "trace", "var",
+    "dot", "max", "mean", "min", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze",
+    "std", "sum", "swapaxes", "take", "trace", "var",
 ):  # fmt: skip
     setattr(Stand, _name, _method(getattr(np, _name)))
+
+_SEEN, _REMEDY = "an array that others see is changed in place", "make a new one"
 
 _OF_TYPES = (
     np.can_cast, np.empty_like, np.full_like, np.ndim, np.ones_like, np.result_type, np.shape,

@@ -1,0 +1,181 @@
+"""NumPy's functions of all elements along an axis: in order, counted, weighted, up to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, Node, apply
+from morello.graph.operators import Constant, Cumulate, Map, Reduce, Where
+from morello.graph.patterns.matching import in_dtype, is_float, mapped, reshaped, selected, sliced
+from morello.importers.numpy_operands import (
+    Axes,
+    Operand,
+    flat,
+    map_of,
+    normal_axis,
+    promoted,
+    sorted_axes,
+    truth,
+)
+from morello.importers.ordering import MOST_PAIRS, in_order
+from morello.importers.prefixes import cumulated
+from morello.importers.taking import NUMBERS, taken_along
+
+INTEGER = np.dtype(np.intp)
+
+
+def _truths(kind: str, first: Axes = None) -> Callable[..., Node]:
+    """Whether all elements are true, as the least of them, or any, as the largest.
+
+    Unless an axis is given, they are those along the `first`.
+    """
+
+    def reduced(a: Node, axis: Axes = first, *, keepdims: bool = False) -> Node:
+        axes = sorted_axes(axis, a.type.rank)
+        return apply(Reduce(kind, axes, bool(keepdims)), truth(a)) if axes else truth(a)
+
+    return reduced
+
+
+def _counted(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
+    """How many elements are not 0."""
+    axes, ones = sorted_axes(axis, a.type.rank), in_dtype(truth(a), NUMBERS)
+    total = apply(Reduce("sum", axes, bool(keepdims)), ones) if axes else ones
+    return in_dtype(total, INTEGER)
+
+
+def _up_to_each(kind: str) -> Callable[..., Node]:
+    """The method `accumulate` of a universal function."""
+
+    def accumulated(array: Node, axis: int = 0) -> Node:
+        axis = normal_axis(axis, array.type.rank)
+        if kind == "sum" and is_float(array.dtype):
+            return apply(Cumulate(axis), array)
+        if kind == "sum" or array.dtype == bool:
+            raise GraphError(
+                f"there is no operator for the {kind} of all {array.dtype} up to each."
+            )
+        return cumulated(kind, array, axis)
+
+    return accumulated
+
+
+def _cumprod(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
+    if dtype is not None or not is_float(a.dtype):
+        raise GraphError("products up to each element are of floats, in their dtype.")
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    return cumulated("prod", a, axis)
+
+
+# ---- elements in order
+
+
+def _argsort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Node:
+    """Of equal elements, the first one comes first."""
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    return in_dtype(in_order(a, axis), INTEGER)
+
+
+def _sort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Node:
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    return taken_along(a, in_order(a, axis), axis)
+
+
+def _median(a: Node, axis: int | None = None, *, keepdims: bool = False) -> Node:
+    """The mean of the two elements in the middle, or the one; NaN if there is one."""
+    if not is_float(a.dtype):
+        raise GraphError("the median of integers is in float64.")
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    count, ordered = a.shape[axis], _sort(a, axis)
+    low, high = (sliced(ordered, axis, n, n + 1) for n in ((count - 1) // 2, count // 2))
+    middle = low if count % 2 else map_of("multiply", mapped("add", low, high), 0.5)
+    last = sliced(ordered, axis, count - 1, count)  # NaN is larger than all numbers
+    result = apply(Where(), mapped("equal", last, last), middle, last)
+    return result if keepdims else selected(result, axis, 0)
+
+
+# ---- places among others
+
+
+def _searchsorted(a: Any, v: Node, side: str = "left") -> Node:
+    """How many of numbers in order come before each element; NaN comes after all."""
+    return _before(a, v, "less" if side == "left" else "less_equal")
+
+
+def _digitize(x: Node, bins: Any, right: bool = False) -> Node:
+    if isinstance(bins, Node) and not isinstance(bins.operator, Constant):
+        raise GraphError("elements are put between numbers that are known.")
+    known = bins.operator.evaluate() if isinstance(bins, Node) else np.asarray(bins)
+    if (np.diff(known) < 0).any():
+        raise GraphError("elements are put between increasing numbers.")
+    return _before(bins, x, "less" if right else "less_equal")
+
+
+def _before(edges: Any, x: Node, name: str) -> Node:
+    """How many of the edges are `name` than each element, or to the same."""
+    if not isinstance(edges, Node):
+        edges = apply(Constant(np.asarray(edges)))
+    if isinstance(edges.operator, Constant) and edges.dtype == np.float64:
+        edges = apply(Constant(_nearest(edges.operator.array, x.dtype, name == "less")))
+    edges, x = promoted(edges, x)
+    if edges.type.rank != 1 or x.type.size * edges.type.size > MOST_PAIRS:
+        raise GraphError("that many comparisons are left to NumPy.")
+    own = reshaped(x, (*x.shape, 1))
+    before = apply(Map(name), edges, own)
+    if is_float(x.dtype):
+        before = mapped("logical_or", before, mapped("not_equal", own, own))
+    return _counted(before, -1)
+
+
+def _nearest(numbers: Array, dtype: np.dtype[Any], down: bool) -> Array:
+    """The nearest floats of a dtype that are not above numbers, or not below: those between these
+    and the numbers compare alike, as there are none.
+    """
+    if dtype.kind != "f":
+        return numbers
+    with np.errstate(over="ignore"):
+        near = numbers.astype(dtype)
+    beyond = near > numbers if down else near < numbers
+    return np.where(beyond, np.nextafter(near, dtype.type(-np.inf if down else np.inf)), near)
+
+
+# ---- means
+
+
+def _average(
+    a: Node, axis: int | None = None, weights: Operand | None = None, *, keepdims: bool = False
+) -> Node:
+    """Weighted by a known vector along the axis, whose sum is not 0."""
+    a, factors = promoted(a, 1 if weights is None else weights)
+    axes = sorted_axes(axis, a.type.rank)
+    known = isinstance(factors.operator, Constant) and factors.operator.array.sum()
+    if not (is_float(a.dtype) and known and [factors.shape] == [(a.shape[d],) for d in axes]):
+        raise GraphError("averages are of floats, with known weights along one axis.")
+    spread = reshaped(factors, tuple(n if d in axes else 1 for d, n in enumerate(a.shape)))
+    total = apply(Reduce("sum", axes, bool(keepdims)), mapped("multiply", a, spread))
+    return mapped("divide", total, apply(Reduce("sum", (0,)), factors))
+
+
+STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.add.accumulate: _up_to_each("sum"),
+    np.all: _truths("min"),
+    np.any: _truths("max"),
+    np.argsort: _argsort,
+    np.average: _average,
+    np.count_nonzero: _counted,
+    np.cumprod: _cumprod,
+    np.digitize: _digitize,
+    np.logical_and.reduce: _truths("min", first=0),
+    np.logical_or.reduce: _truths("max", first=0),
+    np.maximum.accumulate: _up_to_each("max"),
+    np.median: _median,
+    np.minimum.accumulate: _up_to_each("min"),
+    np.multiply.accumulate: _up_to_each("prod"),
+    np.searchsorted: _searchsorted,
+    np.sort: _sort,
+}
+"""The translation of each of these functions."""
