@@ -79,7 +79,7 @@ def test_few_elements_are_ordered(program: Any) -> None:
 def test_integers_that_may_be_large_are_divided_by_torch() -> None:
     numbers = torch.randint(0, 2**40, (8,))
     assert [*imported(lambda i: i // 3, numbers).left] == ["floor_divide"]
-    assert [*imported(lambda x: x.argmax(-1) % x.argmin(-1), random(*BATCH)).left] == ["remainder"]
+    compared(lambda x: x.argmax(-1) % (x.argmin(-1) + 1), random(*BATCH))
     assert [*imported(lambda i: i.sort(), numbers).left] == ["sort"]
 
 

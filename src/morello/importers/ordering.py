@@ -44,6 +44,8 @@ def in_order(x: Node, axis: int, descending: bool = False) -> Node:
     Raises `GraphError` for many elements, and for integers that may need more than 32 bits.
     """
     rank, floats = x.type.rank, is_float(x.dtype)
+    if x.dtype == np.uint32:  # as signed integers in the same order
+        x = in_dtype(mapped("bitwise_xor", x, constant(1 << 31, x.dtype)), NUMBERS)
     given = in_dtype(x, _FLOATS) if floats and x.dtype.itemsize <= 4 else narrowed(x)
     if given is None or not rank or x.type.size * x.shape[axis] > MOST_PAIRS:
         raise GraphError(f"an order of {x.type} is left to the framework.")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
@@ -34,6 +33,7 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.matching import (
     constant,
+    epsilon,
     in_dtype,
     is_float,
     is_map,
@@ -260,6 +260,15 @@ def _convert(operation: Any, x: Node) -> Results:
     return (apply(Where(), above, constant(limits.max, dtype), result),)
 
 
+def _next_after(operation: Any, x: Node, toward: Node) -> Results:
+    """Of known numbers, as random ones have as limits."""
+    numbers = [_uniform(x), _uniform(toward)]
+    if None in numbers or x.dtype.kind != "f":
+        return None
+    near = np.nextafter(*(np.array(each, x.dtype) for each in numbers))
+    return (broadcast(constant(near, x.dtype), x.shape),)
+
+
 def _bitcast(operation: Any, x: Node) -> Results:
     """The bits of integers as others, or of a fraction with the exponent of 1: floats below 2."""
     dtype = type_of(operation.results[0]).dtype
@@ -269,10 +278,10 @@ def _bitcast(operation: Any, x: Node) -> Results:
         return (in_dtype(x, dtype),)
     if not (is_float(dtype) and x.dtype.kind == "u" and is_map(x, "bitwise_or")):
         return None
-    one = int(np.array(1, dtype).view(x.dtype))
-    fraction, exponent = x.inputs if _uniform(x.inputs[1]) == one else x.inputs[::-1]
-    digits, within = int(ml_dtypes.finfo(dtype).nmant), known_range(fraction)
-    if _uniform(exponent) != one or within is None or within[1] >> digits:
+    unit = int(np.array(1, dtype).view(x.dtype))
+    fraction, exponent = x.inputs if _uniform(x.inputs[1]) == unit else x.inputs[::-1]
+    digits, within = -int(np.log2(epsilon(dtype))), known_range(fraction)
+    if _uniform(exponent) != unit or within is None or within[1] >> digits:
         return None
     part = mapped("multiply", in_dtype(fraction, dtype), constant(2.0**-digits, dtype))
     return (broadcast(mapped("add", part, constant(1, dtype)), x.shape),)
@@ -374,6 +383,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys((*_MAPS, *_FLOAT_MAPS, *_INTEGER_MAPS, *_SIGNED_MAPS, *_BOOLEAN_MAPS), _map),
     **{f"chlo.{name}": _composed for name in COMPOSED},
     "chlo.erf_inv": _composed,
+    "chlo.next_after": _next_after,
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.clamp": _clamp,

@@ -16,12 +16,14 @@ from morello.graph.operators import (
     Constant,
     Conv,
     Cumulate,
+    Gather,
     Iota,
     Map,
     Pooling,
     Reduce,
 )
-from morello.graph.patterns.matching import selected
+from morello.graph.patterns.matching import constant, selected
+from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
 from morello.importers.prefixes import cumulated
@@ -35,7 +37,8 @@ from morello.importers.stablehlo_rules import (
     reshaped,
     transposed,
 )
-from morello.importers.taking import backwards
+from morello.importers.taking import NUMBERS, backwards
+from morello.importers.writing import MOST_WRITTEN, after_writing
 
 _REDUCTIONS = {
     "add": "sum",
@@ -255,6 +258,8 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
     returned = [*block.operations[len(block.operations) - 1].operands]
     kind = "last" if returned == [block.arguments[1]] else _SCATTERED.get(_body(operation) or "")
     whole = tuple(updates.shape[d] for d in window) == tuple(x.shape[d] for d in rest)
+    if kind is not None and not whole:
+        return _at_known_places(kind, said, x, places, updates)
     if kind is None or not axes or {*said.inserted_window_dims} != {*axes} or not whole:
         return None
     try:
@@ -274,6 +279,36 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
     order = (*axes, *rest)
     result = combined_at(kind, transposed(x, order), columns, rows)
     return (transposed(result, inverse(order)),)
+
+
+def _at_known_places(kind: str, said: Any, x: Node, places: Node, updates: Node) -> Results:
+    """Parts of slices written or combined where constants say, each element once, all within."""
+    starts, vector = known(places), said.index_vector_dim
+    batching = (*said.input_batching_dims, *said.scatter_indices_batching_dims)
+    if starts is None or batching or x.type.size > MOST_WRITTEN:
+        return None
+    starts = starts.reshape((*starts.shape, 1)) if vector == starts.ndim else starts
+    starts = np.moveaxis(starts, vector, -1)
+    window, rank = tuple(said.update_window_dims), x.type.rank
+    inside = [d for d in range(rank) if d not in tuple(said.inserted_window_dims)]
+    coordinates = np.indices(updates.shape)
+    which = tuple(coordinates[d] for d in range(updates.type.rank) if d not in window)
+    at = np.zeros((rank, *updates.shape), np.int64)
+    for column, d in enumerate(said.scattered_dims_to_operand_dims):
+        at[d] += starts[..., column][which]
+    for d, place in zip(inside, window, strict=True):
+        at[d] += coordinates[place]
+    if any(at[d].min(initial=0) < 0 or at[d].max(initial=0) >= x.shape[d] for d in range(rank)):
+        return None
+    numbers = np.ravel_multi_index(tuple(at), x.shape)
+    if len(np.unique(numbers)) < numbers.size or not numbers.size:
+        return None
+    build = GraphBuilder()
+    if kind != "last":
+        given = apply(Gather(0), reshaped(x, (x.type.size,)), constant(numbers, NUMBERS))
+        name = {each: name for name, each in _REDUCTIONS.items()}[kind]
+        updates = apply(Map(name), given, updates)
+    return (after_writing(build, x, numbers, updates),)
 
 
 WINDOW_RULES: Mapping[str, Rule] = {

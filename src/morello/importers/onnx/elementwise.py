@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Broadcast, Constant, Where
+from morello.graph.operators import Constant, Where
 from morello.graph.operators.elementwise import broadcast_shape
 from morello.importers.building import settled
 from morello.importers.composed import COMPOSED

@@ -70,8 +70,8 @@ def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
     low = function("minimum", op(Reduce("min", axes), x), nothing)
     high = function("maximum", op(Reduce("max", axes), x), nothing)
     span = function("subtract", high, low)
-    one = op(Where(), function("equal", span, nothing), number(255, x), span)  # if all are 0
-    scale = function("divide", one, number(255, x))
+    span = op(Where(), function("equal", span, nothing), number(255, x), span)  # if all are 0
+    scale = function("divide", span, number(255, x))
     start = function("round", function("divide", function("neg", low), scale))
     zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
     return quantized(x, scale, zero), scale, zero

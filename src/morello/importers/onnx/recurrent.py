@@ -113,9 +113,12 @@ def long_short_term_memory(call: OnnxCall) -> tuple[Node, ...]:
 def dynamic_memory(call: OnnxCall) -> tuple[Node, ...]:
     """Its weights are bytes, in columns."""
 
-    def weights_of(direction: int, *weights: Node) -> Weights:
+    def weights_of(
+        direction: int, inputs: Node, state: Node, input_bias: Node, state_bias: Node
+    ) -> Weights:
         own = [settled(selected(call[n], 0, direction)) for n in range(8, 12)]
-        return _QuantizedWeights(*weights, scales=(own[0], own[2]), zeros=(own[1], own[3]))
+        scales, zeros = (own[0], own[2]), (own[1], own[3])
+        return _QuantizedWeights(inputs, state, input_bias, state_bias, scales, zeros)
 
     rows = (op(Transpose((0, 2, 1)), call[n]) for n in (1, 2))
     plain = replace(call, type="LSTM", inputs=(call[0], *rows, *call.inputs[3:8]))
