@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from morello.frontends.copies import cast_in_place
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, I64, DType
+from morello.ir.dtype import F32, I64, U32, DType
 from morello.ir.functions import BINARY, ONLY_INTEGERS, UNARY
 from morello.targets.kernels import CASTS
 
@@ -57,6 +58,15 @@ def _divided(a: Value | float, b: Value | float) -> Value:
     return maps.quotient(a, b) if _of_integers(a, b) else maps.divide(a, b)
 
 
+def _power(base: Value | float, exponent: Value | float) -> Value:
+    """By a known number, or of one above 0: as powers of 2."""
+    if isinstance(exponent, float):
+        return FUNCTIONS["pow"](base, exponent)
+    if isinstance(base, Value) or base <= 0 or base == 1:
+        raise SpecError("the language has powers by and of known numbers", "compute it elsewhere")
+    return maps.unary("exp2", maps.multiply(exponent, math.log2(base)))
+
+
 def _rest(a: Value | float, b: Value | float) -> Value:
     if not _of_integers(a, b):
         raise SpecError("the language has no remainders of floats", "compute them elsewhere")
@@ -75,7 +85,7 @@ _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
     "logical_not": lambda x: maps.equal(x, 0.0),
     "logical_or": maps.maximum,
     "logical_xor": maps.not_equal,
-    "power": FUNCTIONS["pow"],
+    "power": _power,
     "remainder": _rest,
 }
 """The functions that have an expression."""
@@ -118,8 +128,6 @@ class Map(Operator):
     def value(self, *inputs: Value) -> Value:
         if self.name not in _IN_LANGUAGE:
             raise SpecError(f"the language has no {self.name}", "compute it elsewhere")
-        if self.name == "power" and not isinstance(inputs[-1], float):
-            raise SpecError("the language has powers by numbers only", "compute it elsewhere")
         arrays = [each for each in inputs if isinstance(each, Value)]
         if self.name.startswith("logical") and len({x.dtype for x in arrays}) > 1:
             inputs = tuple(converted(x, F32) for x in arrays)  # truth of several dtypes
@@ -195,6 +203,8 @@ def converted(x: Value, dtype: DType) -> Value:
 @cache
 def _way(source: DType, target: DType) -> tuple[DType, ...]:
     """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
+    if target is U32 and source.is_float:  # as the way leads by i32
+        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
     ways: dict[DType, tuple[DType, ...]] = {source: ()}
     for dtype in (todo := [source]):
         for before, after in CASTS:

@@ -22,6 +22,8 @@ from morello.graph.operators import (
     Pooling,
     Reduce,
     Reshape,
+    Scatter,
+    SegmentSum,
     Softmax,
     Where,
 )
@@ -165,16 +167,37 @@ def _product(x: Node, axis: int) -> Node:
     return x if rest is None else mapped("multiply", x, rest)
 
 
+_REPEATED = 1 << 16
+"""The most elements of a constant that are written out where a number is repeated."""
+
+
+def written_out(node: Node) -> Node | None:
+    """f(broadcast(c)) -> f(all elements of it), where a kernel reads elements that are stored."""
+    inputs = tuple(map(_written_out, node.inputs))
+    return None if inputs == node.inputs else apply(node.operator, *inputs)
+
+
+def _written_out(node: Node) -> Node:
+    if not isinstance(node.operator, Broadcast) or node.type.size > _REPEATED:
+        return node
+    known = node.inputs[0].operator
+    if not isinstance(known, Constant):
+        return node
+    return constant(np.broadcast_to(known.array, node.shape), node.dtype)
+
+
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
     Conv: (layered_convolution, conv_of_registers),
-    Dot: (product_with_zeros, shared_factor, outer_product, dot_of_registers),
+    Dot: (product_with_zeros, shared_factor, outer_product, written_out, dot_of_registers),
     Gather: (taken_rows,),
     Map: (computed, map_before_slice),
     Pad: (padded,),
     Pooling: (pooled_layers, counted_windows),
     Reduce: (product_by_halves,),
+    Scatter: (written_out,),
+    SegmentSum: (written_out,),
     Where: (computed,),
 }
 """The rules for what no single kernel computes, and for what is known of what they make."""
