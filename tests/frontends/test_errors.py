@@ -208,8 +208,9 @@ MAPS = [
 ]  # fmt: skip
 
 COPIES = [
-    ("cast(f32[4], i8)", "cast f32 to bf16, f16, i32", 13),
-    ("cast(u32[4], f32)", "cast u32 to i32", 13),
+    ("cast(f32[4], i8)", "cast f32 to bf16, f16, i32, i64", 13),
+    ("bitwise_or(f32[4], 1)", "cast it to i32 first", 0),
+    ("cast(u32[4], i8)", "cast u32 to i32, f32, i64", 13),
     ("transpose(f32[2,3,4])", "say the order, as in order=[0,2,1]", 10),
     ("transpose(f32[2,3], order=[0,0])", "name each of the 2 dimensions once", 26),
     ("transpose(f32[2,3], order=1)", "[1] is no order", 26),

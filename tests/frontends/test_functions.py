@@ -179,7 +179,9 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "left_shift(i32[3,4], abs(i32[4]))": lambda a, b: a << np.abs(b),
     "left_shift(3, abs(i32[4]))": lambda b: 3 << np.abs(b),
     "right_shift(i32[3,4], 2)": lambda a: a >> 2,
-    "quotient(i32[3,4], i32[4])": lambda a, b: np.where(b == 0, -1, np.trunc(a / np.where(b, b, 1))),
+    "quotient(i32[3,4], i32[4])": lambda a, b: np.where(
+        b == 0, -1, np.trunc(a / np.where(b, b, 1))
+    ),
     "quotient(7, u8[3,4] * 0 + 3)": lambda x: 0 * x + 2,
     "5 - u8[3,4]": lambda x: 5 - x,
     "argmin(f32[3,4], axis=0)": lambda x: x.argmin(0),

@@ -240,11 +240,7 @@ def test_a_view_of_a_number_is_no_kernel() -> None:
 
 
 def test_casts_that_no_kernel_has_are_in_no_group() -> None:
-    for source, target in (
-        (np.float32, np.uint32),
-        (np.float32, np.int64),
-        (np.uint32, np.float32),
-    ):
+    for source, target in ((np.float32, np.uint32), (np.float32, np.float64)):
         x = apply(Input(TensorType((4, 8), np.dtype(source))))
         partition = by_rule(Graph((x,), (apply(Cast(np.dtype(target)), x),)))
         assert len(partition.left) == 1 and not partition.groups

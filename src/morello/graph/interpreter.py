@@ -13,7 +13,8 @@ from morello.graph.graph import Array, Graph, Node
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs, in float64, int64, uint64 or bool, with no rounding in between.
 
-    Integers wrap around as those of their dtypes do. Raises `GraphError` for arrays of other shapes than those of the inputs.
+    Integers wrap around as those of their dtypes do. Raises `GraphError` for arrays of other shapes
+    than those of the inputs.
     """
     if len(arrays) != len(graph.inputs):
         raise GraphError(f"{len(arrays)} arrays for {len(graph.inputs)} inputs; give one for each.")

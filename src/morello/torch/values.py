@@ -31,6 +31,7 @@ from morello.graph.operators import (
 )
 from morello.importers.aten_calls import TORCH_DTYPES, array_of, tensor_of
 
+
 def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The quotient; of integers without its fraction."""
     return torch.div(a, b, rounding_mode=None if a.is_floating_point() else "trunc")
