@@ -35,6 +35,8 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS
+from morello.graph.patterns.matching import in_dtype
+from morello.ir.functions import ONLY_INTEGERS
 
 F32, BOOL, I32 = np.dtype(np.float32), np.dtype(bool), np.dtype(np.int32)
 
@@ -102,6 +104,15 @@ def _with_number(draw: st.DrawFn, x: Node, y: Node) -> Node:
     a, b = draw(st.permutations([_floats(x), number]))
     name = draw(st.sampled_from((*BINARY, *BINARY, "divide", "power", *COMPARISONS)))
     return apply(Map(name), a, b)
+
+
+def _of_integers(draw: st.DrawFn, x: Node, y: Node) -> Node:
+    """Bits, shifts and quotients of integers and truths."""
+    number = apply(Constant(np.array(draw(st.sampled_from((-3, 0, 1, 5, 31, 40))), I32)))
+    integers = [each for each in (x, y) if each.dtype.kind in "ib"] or [number]
+    a, b = (in_dtype(draw(st.sampled_from([*integers, number])), I32) for _ in range(2))
+    names = sorted(ONLY_INTEGERS - {"bitwise_not"}) + ["divide", "remainder", "add", "multiply"]
+    return apply(Map(draw(st.sampled_from(names))), a, b)
 
 
 def _constant(draw: st.DrawFn, x: Node, y: Node) -> Node:
@@ -267,6 +278,6 @@ _KINDS = (
     _unary, _unary, _binary, _binary, _with_number, _with_number, _constant, _where, _cast, _iota,
     _reshape, _reshape, _broadcast, _broadcast, _transpose, _slice, _concat, _pad, _gather,
     _scatter,
-    _segment_sum,
+    _segment_sum, _of_integers, _of_integers,
     _softmax_parts, _norm_parts, _reduce, _reduce, _along, _norm, _dot, _dot, _windows, _attention,
 )  # fmt: skip

@@ -185,7 +185,8 @@ def reduction(call: AtenCall) -> Node:
     if call.name in ("any", "all") and x.dtype != bool:
         x = call.map("not_equal", x, 0)
     axes = call.axes()
-    result = call.reduce(kind, call.cast(x), axes, bool(call["keepdim"]))
+    kept = bool(call["keepdim"])
+    result = in_few_bits(call, lambda x: call.reduce(kind, x, axes, kept), call.cast(x))
     return call.reshape(result, call.type.shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -61,7 +62,7 @@ def reduction(call: OnnxCall) -> Node:
     if call.type in _BEFORE:
         x = function(_BEFORE[call.type], x)
     if axes:
-        x = op(Reduce(kind, axes, _keeps(call)), x)
+        x = in_few_bits(partial(op, Reduce(kind, axes, _keeps(call))), x)
     return function(_AFTER[call.type], x) if call.type in _AFTER else x
 
 
