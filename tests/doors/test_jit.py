@@ -129,12 +129,12 @@ def test_numbers_are_constants() -> None:
 
 
 def test_what_is_left_to_numpy_is_told() -> None:
-    def sorts(x: Array, y: Array) -> Any:
-        return np.sort(x @ y, axis=0) * 3 + 1
+    def parted(x: Array, y: Array) -> Any:
+        return np.partition(x @ y, 1, axis=0) * 3 + 1
 
-    told = text(agrees(sorts, random(4, 8), random(8, 4)))
+    told = text(agrees(parted, random(4, 8), random(8, 4)))
     assert "\n  100 %     1 " in told
-    assert "left to NumPy: foreign sort (no operator computes it)" in told
+    assert "left to NumPy: foreign partition (no operator computes it)" in told
     assert "left to NumPy: multiply (a kernel would save less than its call takes)" in told
 
     def branches(x: Array) -> Any:
