@@ -45,7 +45,9 @@ def test_no_integers_of_64_bits_are_computed(function: Callable[[Any], Any]) -> 
     program = type("Program", (nn.Module,), {"forward": lambda _, i: function(i)})()
     result = aten.exported(torch.export.export(program, (given,)))
     assert not result.left
-    computed = [n for n in simplified(result.graph).nodes if isinstance(n.operator, Map | Cumulate | Reduce)]
+    computed = [
+        n for n in simplified(result.graph).nodes if isinstance(n.operator, Map | Cumulate | Reduce)
+    ]
     assert computed
     assert all(each.dtype.itemsize < 8 for node in computed for each in (node, *node.inputs))
     for value, tensor in zip(evaluate(result.graph, [NUMBERS]), function(given), strict=True):

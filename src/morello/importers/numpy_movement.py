@@ -219,6 +219,14 @@ def _flip(m: Node, axis: Any = None) -> Node:
     return m
 
 
+def _rot90(m: Node, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Node:
+    first, second = (normal_axis(axis, m.type.rank) for axis in axes)
+    if k % 4 == 2:
+        return backwards(backwards(m, first), second)
+    turned = _swapaxes(m, first, second) if k % 2 else m
+    return backwards(turned, {1: first, 3: second}[k % 4]) if k % 4 else m
+
+
 def _meshgrid(*xi: Operand, indexing: str = "xy", copy: bool = True) -> list[Node]:
     vectors = [flat(as_node(each)) for each in xi]
     if indexing not in ("ij", "xy"):
@@ -320,6 +328,7 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.repeat: _repeat,
     np.reshape: _reshape,
     np.roll: _roll,
+    np.rot90: _rot90,
     np.split: _split,
     np.squeeze: _squeeze,
     np.stack: _stack,

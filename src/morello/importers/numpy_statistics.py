@@ -86,15 +86,53 @@ def _sort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = Non
 
 
 def _median(a: Node, axis: int | None = None, *, keepdims: bool = False) -> Node:
-    """The mean of the two elements in the middle, or the one; NaN if there is one."""
-    if not is_float(a.dtype):
-        raise GraphError("the median of integers is in float64.")
+    """The mean of the two elements in the middle, or the one."""
+
+    def middle(pair: Callable[[int, int], tuple[Node, Node]], count: int) -> Node:
+        low, high = pair((count - 1) // 2, count // 2)
+        return low if count % 2 else map_of("multiply", mapped("add", low, high), 0.5)
+
+    return _in_order(a, axis, keepdims, middle)
+
+
+def _quantile(whole: int) -> Callable[..., Node]:
+    """The element at a part of the whole in order, on a line between the two beside that place."""
+
+    def quantile(a: Node, q: float, axis: int | None = None, *, keepdims: bool = False) -> Node:
+        if not isinstance(q, int | float) or not 0 <= q <= whole or a.dtype != np.float32:
+            raise GraphError("a known part of f32 is asked for.")
+
+        def between(pair: Callable[[int, int], tuple[Node, Node]], count: int) -> Node:
+            place = (count - 1) * (np.float32(q) / np.float32(whole))
+            low = int(np.floor(place))
+            first, second = pair(low, min(low + 1, count - 1))
+            part, span = float(place - np.float32(low)), mapped("subtract", second, first)
+            if part < 0.5:
+                return mapped("add", first, map_of("multiply", span, part))
+            return mapped("subtract", second, map_of("multiply", span, 1 - part))
+
+        return _in_order(a, axis, keepdims, between)
+
+    return quantile
+
+
+def _in_order(
+    a: Node,
+    axis: int | None,
+    keepdims: bool,
+    combine: Callable[[Callable[[int, int], tuple[Node, Node]], int], Node],
+) -> Node:
+    """What is made of two elements in order, by their numbers; NaN if one of all is NaN."""
+    if not is_float(a.dtype) or (keepdims and axis is None):
+        raise GraphError("floats are put in order, along one axis if it is kept.")
     a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
     count, ordered = a.shape[axis], _sort(a, axis)
-    low, high = (sliced(ordered, axis, n, n + 1) for n in ((count - 1) // 2, count // 2))
-    middle = low if count % 2 else map_of("multiply", mapped("add", low, high), 0.5)
+
+    def pair(low: int, high: int) -> tuple[Node, Node]:
+        return sliced(ordered, axis, low, low + 1), sliced(ordered, axis, high, high + 1)
+
     last = sliced(ordered, axis, count - 1, count)  # NaN is larger than all numbers
-    result = apply(Where(), mapped("equal", last, last), middle, last)
+    result = apply(Where(), mapped("equal", last, last), combine(pair, count), last)
     return result if keepdims else selected(result, axis, 0)
 
 
@@ -174,6 +212,8 @@ STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.maximum.accumulate: _up_to_each("max"),
     np.median: _median,
     np.minimum.accumulate: _up_to_each("min"),
+    np.percentile: _quantile(100),
+    np.quantile: _quantile(1),
     np.multiply.accumulate: _up_to_each("prod"),
     np.searchsorted: _searchsorted,
     np.sort: _sort,
