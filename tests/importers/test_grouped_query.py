@@ -30,6 +30,7 @@ class Case:
     together: bool = False
     positions: bool = False
     biased: bool = False
+    sinks: bool = False
     dtype: str = "float32"
 
     @property
@@ -57,12 +58,14 @@ class Case:
             given["positions"] = places.astype(np.int64)
         if self.biased:
             given["bias"] = floats(1, HEADS, self.rows, total)
+        if self.sinks:
+            given["sinks"] = floats(HEADS)
         return given
 
 
 ORDER = ("q", "k", "v", "before_k", "before_v", "lengths", "total", "cos", "sin", "positions",
-         "bias")  # fmt: skip
-KNOWN = {"total", "cos", "sin"}
+         "bias", "sinks")  # fmt: skip
+KNOWN = {"total", "cos", "sin", "sinks"}
 """The inputs that are constants of the model."""
 ROTARY = {"do_rotary": 1}
 
@@ -83,6 +86,9 @@ CASES = {
     "added numbers": Case(1, 8, (9, 9), {"softcap": 1.5}, biased=True),
     "positions": Case(1, 8, (9, 5), ROTARY, positions=True),
     "positions of a prompt": Case(5, 0, (5, 5), ROTARY, positions=True),
+    "sinks": Case(1, 8, (9, 5), ROTARY, sinks=True),
+    "sinks of a prompt": Case(5, 0, (5, 5), {"local_window_size": 3, "softcap": 1.5}, sinks=True),
+    "a smooth softmax": Case(1, 8, (9, 5), {"smooth_softmax": 1}),
     "half precision": Case(1, 8, (9, 5), ROTARY, dtype="float16"),
 }
 
@@ -133,7 +139,7 @@ def test_tokens_see_those_before_them(name: str) -> None:
 
 @pytest.mark.parametrize(
     "attributes, reason",
-    [({"smooth_softmax": 1}, "its softmax has sinks"), ({"causal": 0}, "its cache slides")],
+    [({"sliding_window_cache": 1}, "its cache slides"), ({"causal": 0}, "its cache slides")],
 )
 def test_other_forms_are_left(attributes: dict[str, Any], reason: str) -> None:
     case = Case(1, 8, (9,), attributes)

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Attention, Constant, Map, Reduce, Where
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Concat,
+    Constant,
+    Dot,
+    Map,
+    Reduce,
+    Softmax,
+    Where,
+)
+from morello.graph.patterns.matching import sliced
 from morello.importers.building import GraphBuilder
 
 
@@ -53,3 +64,40 @@ def attended(
     highest = build.apply(Reduce("max", (mask.type.rank - 1,), True), mask)
     seen = build.cast(build.map("greater", highest, lowest), q.dtype)
     return build.apply(Map("multiply"), result, seen)
+
+
+def attended_with_sinks(
+    build: GraphBuilder,
+    q: Node,
+    k: Node,
+    v: Node,
+    mask: Node | None,
+    sinks: Node,
+    scale: float,
+    cap: float | None = None,
+) -> Node:
+    """As `attended`, of heads [b, h, m, d], with one more score for each head that has no value.
+
+    It takes a part of the softmax. The heads of k and v are fewer, or as many. Not even the sink of
+    a row that sees nothing has a value, so that it is 0.
+    """
+    batch, heads, m, size = q.shape
+    shared, n = k.shape[1], k.shape[2]
+    each, pairs = heads // shared, ((0, 0), (1, 1))
+    grouped = build.reshape(q, (batch, shared, each, m, size))
+    scores = build.reshape(build.apply(Dot(pairs, ((4, 3),)), grouped, k), (batch, heads, m, n))
+    scores = build.map("multiply", scores, scale / (cap or 1))
+    if cap:
+        scores = build.map("multiply", build.map("tanh", scores), cap)
+    lowest = masked_score(q.dtype)
+    if mask is not None and mask.dtype == bool:
+        scores = build.apply(Where(), mask, scores, build.number(lowest, q.dtype))
+    elif mask is not None:
+        scores = build.map("maximum", build.map("add", scores, build.cast(mask, q.dtype)), lowest)
+    column = build.reshape(build.cast(sinks, q.dtype), (1, heads, 1, 1))
+    column = build.apply(Broadcast((batch, heads, m, 1)), column)
+    weights = build.apply(Softmax(3), build.apply(Concat(3), scores, column))
+    shown = build.reshape(sliced(weights, 3, 0, n), (batch, shared, each, m, n))
+    return build.reshape(
+        build.apply(Dot(pairs, ((4, 2),)), shown, v), (batch, heads, m, v.shape[3])
+    )

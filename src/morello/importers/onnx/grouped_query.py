@@ -9,7 +9,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Concat, Gather, Pad, Where
-from morello.importers.attending import attended, masked_score
+from morello.importers.attending import attended, attended_with_sinks, masked_score
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.attention import apart, band, together
 from morello.importers.onnx.call import (
@@ -30,7 +30,7 @@ from morello.importers.onnx.movement import between
 from morello.importers.onnx.rotary import rotated
 
 _UNKNOWN = {
-    11: "its softmax has sinks", 12: "its cache is quantized", 13: "its cache is quantized",
+    12: "its cache is quantized", 13: "its cache is quantized",
     14: "it has norms inside", 15: "it has norms inside", 16: "its rows are padded",
 }  # fmt: skip
 """The inputs that it may not have, and why it is left to ONNX Runtime with these."""
@@ -67,7 +67,20 @@ def group_query_attention(call: OnnxCall) -> list[Node]:
         mask = bias if mask is None else op(Where(), mask, bias, lowest)
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(size)
     cap = call.attribute("softcap", 0.0) or None
-    return [together(attended(GraphBuilder(), q, k, v, mask, scale, cap)), *caches]
+    sinks, build = _sinks(call, q), GraphBuilder()
+    if sinks is None:
+        return [together(attended(build, q, k, v, mask, scale, cap)), *caches]
+    return [together(attended_with_sinks(build, q, k, v, mask, sinks, scale, cap)), *caches]
+
+
+def _sinks(call: OnnxCall, q: Node) -> Node | None:
+    """The score of each head that has no value; 0 for a smooth softmax."""
+    sinks = call.get(11)
+    if sinks is None and call.attribute("smooth_softmax", 0) > 0:
+        return constant(np.zeros(q.shape[1]), q.dtype)
+    if sinks is not None and sinks.shape != (q.shape[1],):
+        raise GraphError(f"sinks of {sinks.type} for {q.type}.")
+    return sinks
 
 
 def _check_left(call: OnnxCall) -> None:
@@ -77,8 +90,6 @@ def _check_left(call: OnnxCall) -> None:
     for index, reason in _UNKNOWN.items():
         if call.get(index) is not None:
             raise LeftError(reason)
-    if call.attribute("smooth_softmax", 0) > 0:
-        raise LeftError(_UNKNOWN[11])
     if call.attribute("sliding_window_cache", 0) or not call.attribute("causal", 1):
         raise LeftError("its cache slides, or its rows see what comes after them")
 
