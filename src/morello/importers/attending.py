@@ -78,8 +78,7 @@ def attended_with_sinks(
 ) -> Node:
     """As `attended`, of heads [b, h, m, d], with one more score for each head that has no value.
 
-    It takes a part of the softmax. The heads of k and v are fewer, or as many. Not even the sink of
-    a row that sees nothing has a value, so that it is 0.
+    It takes a part of the softmax. The heads of k and v are fewer, or as many.
     """
     batch, heads, m, size = q.shape
     shared, n = k.shape[1], k.shape[2]

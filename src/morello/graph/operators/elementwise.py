@@ -90,7 +90,11 @@ _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
 }
 """The functions that have an expression."""
 
-NUMPY: dict[str, Callable[..., Any]] = {**UNARY, **BINARY, **_MORE, **COMPARISONS}
+NUMPY: dict[str, Callable[..., Any]] = {
+    name: function
+    for name, function in {**UNARY, **BINARY, **_MORE, **COMPARISONS}.items()
+    if name != "quotient"  # it is `divide` of integers
+}
 """What each function of a `Map` computes, on NumPy arrays."""
 
 
