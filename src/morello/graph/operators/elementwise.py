@@ -90,11 +90,10 @@ _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
 }
 """The functions that have an expression."""
 
-NUMPY: dict[str, Callable[..., Any]] = {
-    name: function
-    for name, function in {**UNARY, **BINARY, **_MORE, **COMPARISONS}.items()
-    if name != "quotient"  # it is `divide` of integers
-}
+_OF_TWO = {name: BINARY[name] for name in BINARY if name != "quotient"}
+"""The functions of two numbers in the language, where `divide` is that of integers, too."""
+
+NUMPY: dict[str, Callable[..., Any]] = {**UNARY, **_OF_TWO, **_MORE, **COMPARISONS}
 """What each function of a `Map` computes, on NumPy arrays."""
 
 
