@@ -60,6 +60,7 @@ def heat(x: Array) -> Any:
     y[y > 1] = 1
     out = np.zeros_like(x)
     out[[2, 0]] = y[1:3]
+    out[np.array([1]), ROWS] = 7
     out[-1] += y[0] * 3
     return out, y
 

@@ -235,9 +235,8 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
         if index.shape != x.shape:
             raise GraphError("a condition is for each element.")
         return apply(Where(), index, reshaped(given, ()), x)
-    if any(isinstance(each, Node) for each in (index if isinstance(index, tuple) else (index,))):
-        raise GraphError("elements at places that are not known are left.")
-    places = np.arange(x.type.size).reshape(x.shape)[index]
+    known = tuple(_known_index(each) for each in (index if isinstance(index, tuple) else (index,)))
+    places = np.arange(x.type.size).reshape(x.shape)[known]
     if len(np.unique(places)) < places.size:
         raise GraphError("an element is assigned twice.")
     if not places.size or places.size > MOST_WRITTEN:
@@ -247,22 +246,30 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
     return after_writing(build, x, np.asarray(places), part)
 
 
-def _classified(compare: Callable[[Node], Node], of_integers: bool) -> Callable[[Node], Node]:
-    """Which floats a comparison holds for; for all integers it is the same."""
-
-    def classified(x: Node, /) -> Node:
-        if is_float(x.dtype):
-            return compare(x)
-        if of_integers:
-            return apply(Map("equal"), x, x)
-        return apply(Map("not_equal"), x, x)
-
-    return classified
+def _known_index(index: Any) -> Any:
+    """An index that is no array, or a constant one."""
+    if not isinstance(index, Node):
+        return index
+    if not isinstance(index.operator, Constant):
+        raise GraphError("elements at places that are not known are left.")
+    return index.operator.array
 
 
-def _largest(name: str) -> Callable[[Node], Node]:
+def _isnan(x: Node, /) -> Node:
+    return apply(Map("not_equal"), x, x)
+
+
+def _isinf(x: Node, /) -> Node:
+    return _size("greater", x) if is_float(x.dtype) else _isnan(x)
+
+
+def _isfinite(x: Node, /) -> Node:
+    return _size("less_equal", x) if is_float(x.dtype) else apply(Map("equal"), x, x)
+
+
+def _size(name: str, x: Node) -> Node:
     """How the size of floats compares with the largest number."""
-    return lambda x: map_of(name, apply(Map("abs"), x), -lowest(x.dtype))
+    return map_of(name, apply(Map("abs"), x), -lowest(x.dtype))
 
 
 def _trunc(x: Node, /) -> Node:
@@ -495,9 +502,9 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.einsum: _einsum,
     np.float_power: _power,
     np.inner: _inner,
-    np.isfinite: _classified(_largest("less_equal"), True),
-    np.isinf: _classified(_largest("greater"), False),
-    np.isnan: _classified(lambda x: apply(Map("not_equal"), x, x), False),
+    np.isfinite: _isfinite,
+    np.isinf: _isinf,
+    np.isnan: _isnan,
     np.linalg.norm: _norm,
     np.matmul: _matmul,
     np.max: _reduction("max"),
