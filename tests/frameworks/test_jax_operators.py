@@ -36,7 +36,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS, NUMPY
-from morello.ir.functions import BINARY
+from morello.ir.functions import BINARY, ONLY_INTEGERS
 
 F32, I32, BOOL = (np.dtype(each) for each in (np.float32, np.int32, bool))
 
@@ -105,10 +105,15 @@ def test_an_operator_computes_in_jax_what_it_does_in_numpy(number: int) -> None:
 @pytest.mark.parametrize("name", some(sorted(set(NUMPY) - {"cast"}), 2))
 def test_a_function_computes_in_jax_what_it_does_in_numpy(name: str) -> None:
     assert name in MAPS
-    dtype = BOOL if name.startswith("logical") else F32
+    dtype = BOOL if name.startswith("logical") else I32 if name in ONLY_INTEGERS else F32
     two = name in {*BINARY, *COMPARISONS, "power", "remainder"} or name[-3:] in (
         "and",
         "_or",
         "xor",
     )
     agree(apply(Map(name), *[given(4, 6, dtype=dtype) for _ in range(1 + two)]))
+
+
+@pytest.mark.parametrize("name", ["divide", "remainder"])
+def test_integers_are_divided_in_jax_as_in_numpy(name: str) -> None:
+    agree(apply(Map(name), given(4, 6, dtype=I32), given(6, dtype=I32)))
