@@ -17,8 +17,10 @@ UNARY = (
     "log1p", "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "silu", "softplus",
     "sqrt", "square", "tanh", "neg", "move",
 )  # fmt: skip
-WHOLE = ("abs", "relu", "sign", "square", "neg", "move")
+WHOLE = ("abs", "relu", "sign", "square", "neg", "move", "bitwise_not")
 """The unary functions of integers."""
+BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "quotient")
+"""Functions of two integers."""
 CONSTANTS = ("0.5", "2", "3", "1e-3", "0.1", "100", "-1.5", "0")
 CASTS = {
     "f32": ("bf16", "f16", "i32"), "bf16": ("f32",), "f16": ("f32",), "i16": ("u8", "i8", "i32"),
@@ -193,6 +195,9 @@ class Grammar:
                 return r.choice(("1 / ({})", "0.5 - ({})", "maximum(0.25, {})")).format(inner)
         else:
             number = r.choice(("0", "1", "3", "100"))
+            if r.random() < 0.3:
+                name, operands = r.choice(BITS), (inner, number)
+                return f"{name}({', '.join(operands if r.random() < 0.8 else operands[::-1])})"
         return r.choice(placements).format(inner, number)
 
     def binary(self, shape: Shape, dtype: str, depth: int) -> str:
@@ -219,7 +224,11 @@ class Grammar:
             "maximum({}, {})",
             "minimum({}, {})",
         ]
-        return self.random.choice(placements + ["({}) / ({})"] * (dtype in FLOATS))
+        if dtype in FLOATS:
+            placements += ["({}) / ({})"]
+        else:
+            placements += [f"{name}({{}}, {{}})" for name in BITS]
+        return self.random.choice(placements)
 
     def kept(self, shape: Shape, dtype: str, depth: int) -> str:
         """A tensor minus its reduction along an axis that is kept with size 1."""

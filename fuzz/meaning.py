@@ -175,9 +175,30 @@ def mapped(name: str, *given: Bounded | float, last: bool = False) -> Bounded:
     return rounded(value, error, dtype, ulps=ulps, least=FLUSHED, last=last)
 
 
-_MAPS = ("abs", "square", "divide_vec")
+def _by_python(function: Callable[[int, int], int]) -> Callable[..., Array]:
+    """A function of Python's integers, which are exact, for each pair of elements."""
+    each = np.frompyfunc(lambda a, b: function(int(a), int(b)), 2, 1)
+    return lambda a, b: np.asarray(each(a, b) % (1 << 64), np.uint64).astype(np.int64)
+
+
+def _quotient(a: int, b: int) -> int:
+    return -1 if b == 0 else abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+
+
+_OF_BITS: dict[str, Callable[..., Array]] = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_not": lambda x: -1 - x,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "left_shift": _by_python(lambda a, b: a << b if 0 <= b < 32 else 0),
+    "quotient": _by_python(_quotient),
+    "right_shift": _by_python(lambda a, b: a >> b if 0 <= b < 32 else -int(a < 0)),
+}
+
+_MAPS = ("abs", "square", "divide_vec", *_OF_BITS)
 
 _WHOLE: dict[str, Callable[..., Array]] = {
+    **_OF_BITS,
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
     "minimum": np.minimum, "abs": np.abs, "neg": np.negative, "square": np.square,
     "relu": lambda x: np.maximum(x, 0), "sign": np.sign,
