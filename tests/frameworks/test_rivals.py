@@ -18,6 +18,7 @@ from morello.runtime.tolerance import expected
 BEYOND = {
     "onnxruntime": {
         "atan2", "elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16", "quantized_matmul",
+        "left_shift", "right_shift",
     },
     "jax": {"quantized_matmul"},
     "torch": {"quantized_matmul"},
@@ -30,6 +31,9 @@ EXPRESSIONS = (
     "x = f32[3,5]; round(x) + rsqrt(x) + sigmoid(x) + sign(x) + silu(x) + sin(x) + softplus(x)",
     "x = f32[3,5]; sqrt(x) - square(x) * tanh(x)",
     "atan(f32[3,5])",
+    "bitwise_xor(bitwise_and(i32[3,5], i32[5]), bitwise_or(i32[3,5], bitwise_not(i32[5])))",
+    "quotient(i32[3,5], abs(i32[5]) + 1)",
+    "right_shift(left_shift(i32[3,5], 3), 1)",
     "atan2(f32[3,5], f32[5]) - atan2(f32[3,5], 0.5)",
     *(f"{name}(f32[3,5])" for name in ("erfc", "exp2", "expm1", "log1p", "log2")),
     "elu(f32[6,8], 0.5)",

@@ -151,6 +151,7 @@ FUNCTIONS: Functions = {
     "min": along(jnp.min),
     "move": jnp.copy,
     "pow": jnp.power,
+    "quotient": MAPS["divide"],
     "rms_norm": _rms_norm,
     "softmax": along(jax.nn.softmax),
     "sum": along(jnp.sum),

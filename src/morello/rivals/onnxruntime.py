@@ -272,7 +272,9 @@ def _silu(writer: _Writer, call: NamedCall, x: str) -> str:
 
 
 _ONE = {
-    "abs": "Abs", "add": "Add", "atan": "Atan", "ceil": "Ceil", "cos": "Cos", "divide": "Div",
+    "abs": "Abs", "add": "Add", "atan": "Atan", "bitwise_and": "BitwiseAnd",
+    "bitwise_not": "BitwiseNot", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor",
+    "ceil": "Ceil", "cos": "Cos", "divide": "Div", "quotient": "Div",
     "erf": "Erf", "exp": "Exp", "floor": "Floor", "hardswish": "HardSwish", "leaky_relu": "PRelu",
     "log": "Log", "maximum": "Max", "minimum": "Min", "move": "Identity", "multiply": "Mul",
     "neg": "Neg", "pow": "Pow", "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round",

@@ -204,7 +204,7 @@ def _segment_sum(rows: Any, ids: Any, count: int) -> Any:
 _SAME = (
     "abs", "atan", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p",
     "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
-    "tanh", "clip", "pow", "einsum",
+    "tanh", "clip", "pow", "einsum", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
 )  # fmt: skip
 """What PyTorch calls as the language does."""
 
@@ -229,6 +229,7 @@ _FUNCTIONS: Functions = {
     "hardswish": functional.hardswish,
     "layer_norm": _layer_norm,
     "leaky_relu": _leaky_relu,
+    "left_shift": torch.bitwise_left_shift,
     "linear": _linear,
     "matmul": _matmul,
     "max": _reduced(torch.amax),
@@ -238,6 +239,8 @@ _FUNCTIONS: Functions = {
     "min": _reduced(torch.amin),
     "minimum": _bounded(torch.minimum, "max"),
     "move": torch.clone,
+    "quotient": partial(torch.div, rounding_mode="trunc"),
+    "right_shift": torch.bitwise_right_shift,
     "rms_norm": _rms_norm,
     "silu": functional.silu,
     "softmax": lambda x, axis=-1: torch.softmax(x, axis),
