@@ -11,7 +11,7 @@ import pytest
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Constant, Foreign, Input, Map
+from morello.graph.operators import Cast, Constant, Foreign, Input, Map
 from morello.importers.integers import (
     arithmetic_shift,
     bitwise_and,
@@ -170,6 +170,18 @@ def test_integers_wrap_around_before_they_are_divided() -> None:
     for value, result, each in zip(evaluate(graph, [a, b]), model(a, b), wanted, strict=True):
         np.testing.assert_array_equal(value, each.astype(np.int64))
         np.testing.assert_array_equal(result, each)
+
+
+def test_casts_of_unsigned_integers_and_to_64_bits() -> None:
+    a, _ = pairs("uint32")
+    b = np.array([0, -1.5, 3e9, -(2.0**40), 2.0**62, 1e10, 2**24 + 2, -0.9] * 9, np.float32)
+    x, y = inputs(a, b)
+    targets = [(x, np.float32), (x, np.int64), (x, np.int32), (x, np.uint8), (y, np.int64)]
+    casts = tuple(apply(Cast(np.dtype(dtype)), source) for source, dtype in targets)
+    model = compile_graph(Graph((x, y), casts), budget=0.1, gap=1.0)
+    assert not model.left
+    for (source, dtype), result in zip(targets, model(a, b), strict=True):
+        np.testing.assert_array_equal(result, (a if source is x else b).astype(dtype))
 
 
 def test_bits_are_those_of_integers() -> None:
