@@ -40,14 +40,21 @@ def i32(*shape: int, low: int = -500, high: int = 500) -> Array:
     return GENERATOR.integers(low, high, shape, np.int32)
 
 
-def results(kind: str, inputs: list[Array | None], outputs: int, **attributes: Any) -> Any:
+def results(
+    kind: str,
+    inputs: list[Array | None],
+    outputs: int,
+    domain: str | None = None,
+    **attributes: Any,
+) -> Any:
     """What the graph of a node, and ONNX Runtime, make of inputs: all but the first are constants.
 
-    The domain is com.microsoft unless ONNX has such operators.
+    Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
     """
     make = onnx.helper
     names = ["" if each is None else f"x{n}" for n, each in enumerate(inputs)]
-    domain = "" if onnx.defs.has(kind) and "Attention" not in kind else "com.microsoft"
+    if domain is None:
+        domain = "" if onnx.defs.has(kind) and "Attention" not in kind else "com.microsoft"
     node = make.make_node(kind, names, [f"y{n}" for n in range(outputs)], domain=domain,
                           **attributes)  # fmt: skip
     first, *known = [(n, each) for n, each in zip(names, inputs, strict=True) if each is not None]
@@ -182,6 +189,21 @@ def test_a_recurrent_layer_of_bytes(directions: int, columns: bool) -> None:
     for ours, theirs in zip(*computed, strict=True):
         assert ours.shape == theirs.shape
         np.testing.assert_allclose(ours, theirs, atol=0.02)  # a step of the state's quantization
+
+
+@pytest.mark.parametrize(
+    "zero", [np.uint16(30000), np.int16(-5), np.uint8(9), np.int8([1, 2, 3, 4])]
+)
+def test_numbers_of_16_bits_are_quantized_by_operators_of_onnx_runtime(zero: Any) -> None:
+    zeros = np.broadcast_to(zero, 4).copy()
+    for inputs in ([floats(2, 4, 3) * 3, scale(4)], [floats(5) * 3, scale()]):
+        given = [*inputs, zeros if inputs[1].size > 1 else zeros[0]]
+        arrays = [np.asarray(each) for each in given]
+        ((ours,), (theirs,)) = results("QuantizeLinear", arrays, 1, "com.microsoft")
+        np.testing.assert_array_equal(ours, theirs)
+        back = [theirs, *arrays[1:]]
+        ((ours,), (theirs,)) = results("DequantizeLinear", back, 1, "com.microsoft")
+        np.testing.assert_allclose(ours, theirs, 1e-6)
 
 
 def test_zeros_are_quantized_by_their_range() -> None:

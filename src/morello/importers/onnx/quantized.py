@@ -22,12 +22,14 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
+from morello.importers.onnx.contributed import MICROSOFT
 from morello.importers.onnx.products import product
 
 _NARROW = frozenset(map(np.dtype, (np.int8, np.uint8)))
 _QUANTIZED = _NARROW | frozenset(map(np.dtype, (np.int16, np.uint16)))
 
 
+@translates("QuantizeLinear", domain=MICROSOFT)
 @translates("QuantizeLinear")
 def quantize_linear(call: OnnxCall) -> Node:
     x, scale, zero = call[0], call[1], call.get(2)
@@ -38,6 +40,7 @@ def quantize_linear(call: OnnxCall) -> Node:
     return quantized(x, scale, zero, call.attribute("axis", 1))
 
 
+@translates("DequantizeLinear", domain=MICROSOFT)
 @translates("DequantizeLinear")
 def dequantize_linear(call: OnnxCall) -> Node:
     _plain(call)
