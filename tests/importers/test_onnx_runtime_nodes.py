@@ -198,7 +198,7 @@ def test_numbers_of_16_bits_are_quantized_by_operators_of_onnx_runtime(zero: Any
     zeros = np.broadcast_to(zero, 4).copy()
     for inputs in ([floats(2, 4, 3) * 3, scale(4)], [floats(5) * 3, scale()]):
         given = [*inputs, zeros if inputs[1].size > 1 else zeros[0]]
-        arrays = [np.asarray(each) for each in given]
+        arrays: list[Array | None] = [np.asarray(each) for each in given]
         ((ours,), (theirs,)) = results("QuantizeLinear", arrays, 1, "com.microsoft")
         np.testing.assert_array_equal(ours, theirs)
         back = [theirs, *arrays[1:]]
