@@ -191,9 +191,7 @@ def test_a_recurrent_layer_of_bytes(directions: int, columns: bool) -> None:
         np.testing.assert_allclose(ours, theirs, atol=0.02)  # a step of the state's quantization
 
 
-@pytest.mark.parametrize(
-    "zero", [np.uint16(30000), np.int16(-5), np.uint8(9), np.int8([1, 2, 3, 4])]
-)
+@pytest.mark.parametrize("zero", [np.uint16(30000), np.int16(-5), np.uint8(9), np.int8(-7)])
 def test_numbers_of_16_bits_are_quantized_by_operators_of_onnx_runtime(zero: Any) -> None:
     zeros = np.broadcast_to(zero, 4).copy()
     for inputs in ([floats(2, 4, 3) * 3, scale(4)], [floats(5) * 3, scale()]):
