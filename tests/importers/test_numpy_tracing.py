@@ -154,6 +154,7 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: x[1:, None, ::2] + x[-1, 0] + x[..., -1:, :1], (4, 6)),
     (lambda x: sum(row * n for n, row in enumerate(x)), (4, 6)),
     (lambda x: x.astype(np.int32).astype(np.float32) + x.astype(np.float64), (4, 6)),
+    (lambda x: np.full_like(x, x.mean()) + np.full_like(x, 2) * np.full_like(x, x[0]), (4, 6)),
     (lambda x: np.zeros_like(x) + np.ones(x.shape, x.dtype) * x, (4, 6)),
     (lambda x: {"sums": (x.sum(0), x.sum(1)), "size": x.size}, (4, 6)),
     (lambda x: np.convolve(x, x[:5]) + np.convolve(x[:5], x, "same").sum(), (8,)),
@@ -262,6 +263,13 @@ def test_infinities_and_nan_are_as_numpy_has_them(function: Function) -> None:
         assert_same(*values(function, SPECIAL))
         traced = trace(function, (SPECIAL,), {})
     assert not any(isinstance(node.operator, Foreign) for node in traced.graph.nodes)
+
+
+def test_what_fills_an_array_is_no_constant() -> None:
+    (filled,) = trace(lambda x: np.full_like(x, x.max()), (random(4),), {}).graph.outputs
+    assert [node.shape for node in filled.inputs] == [()]
+    given, computed = values(lambda x: np.full_like(x, x.max()), random(5))
+    assert_same(given, computed)
 
 
 def test_elements_that_come_from_elsewhere_are_assigned_by_numpy() -> None:

@@ -64,6 +64,10 @@ def _broadcast_to(array: Node, shape: Any) -> Node:
     return array if array.shape == shape else apply(Broadcast(shape), array)
 
 
+def _full_like(a: Node, fill_value: Operand, dtype: Any = None) -> Node:
+    return _broadcast_to(as_node(fill_value, np.dtype(dtype or a.dtype)), a.shape)
+
+
 def _concatenate(arrays: Sequence[Operand], axis: int | None = 0) -> Node:
     nodes = promoted(*arrays)
     if axis is None:
@@ -317,6 +321,7 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.diff: _diff,
     np.expand_dims: _expand_dims,
     np.flip: _flip,
+    np.full_like: _full_like,
     np.fliplr: lambda m: _flip(m, 1),
     np.flipud: lambda m: _flip(m, 0),
     np.hstack: _hstack,

@@ -442,7 +442,7 @@ for _name in (
 _SEEN, _REMEDY = "an array that others see is changed in place", "make a new one"
 
 _OF_TYPES = (
-    np.can_cast, np.empty_like, np.full_like, np.ndim, np.ones_like, np.result_type, np.shape,
+    np.can_cast, np.empty_like, np.ndim, np.ones_like, np.result_type, np.shape,
     np.size, np.zeros_like,
 )  # fmt: skip
 """The functions whose results depend on the types of arrays alone."""
