@@ -367,6 +367,9 @@ LAYERS: dict[str, Any] = {
     "a cell of a GRU": nn.GRUCell(8, 6),
     "a plain cell": nn.RNNCell(8, 6),
     "parts that are exchanged": lambda x: x.roll((1, -3), (0, 1)) + x.roll(5),
+    "cross products": lambda x: (
+        torch.linalg.cross(x[:, :3], x[:1, 3:6]) + torch.cross(x[1:].T, x[:3].T)[:4]
+    ),
     "repeated elements": lambda x: x.repeat_interleave(2, 0) * x.repeat_interleave(3).sum(),
     "slopes": nn.PReLU(8),
     "elements along a dimension": lambda x: x.gather(1, torch.tensor([[7, 0], [3, 2], [1, 1]])),

@@ -13,6 +13,7 @@ from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several, with_batch
+from morello.importers.contractions import cross_product
 from morello.importers.gaps import transposed_convolution
 from morello.importers.taking import taken_along
 
@@ -54,6 +55,15 @@ def prelu(call: AtenCall) -> Node:
         slope = call.reshape(slope, (*slope.shape, *(1,) * (call.x.type.rank - 2)))
     scaled = call.map("multiply", call.x, slope)
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
+
+
+def crossed(call: AtenCall) -> Node:
+    """cross, which has a default dimension, and linalg_cross."""
+    shape, axis = call.type.shape, call["dim"]
+    if axis is None:
+        axis = shape.index(3)
+    a, b = (call.broadcast(call.cast(call[name]), shape) for name in ("self", "other"))
+    return cross_product(a, b, axis % len(shape))
 
 
 def rolled(call: AtenCall) -> Node:
@@ -188,6 +198,7 @@ LAYERS: dict[str, Handler] = {
     **{f"conv_transpose{d}d": with_batch(transposed, d) for d in (1, 2, 3)},
     **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
     "col2im": folded,
+    **dict.fromkeys(("cross", "linalg_cross"), crossed),
     **dict.fromkeys(("embedding_bag", "_embedding_bag"), bags),
     "gather": gathered,
     "gru_cell": gru_cell,

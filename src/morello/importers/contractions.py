@@ -11,7 +11,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Dot, Map, Reduce, Reshape, Slice, Transpose
+from morello.graph.operators import Concat, Dot, Map, Reduce, Reshape, Slice, Transpose
+from morello.graph.patterns.matching import mapped, sliced
 
 
 def einsum(subscripts: str, *operands: Node) -> Node:
@@ -149,3 +150,14 @@ def _spread(node: Node, term: str, wanted: str) -> Node:
     node = transposed(node, tuple(term.index(label) for label in ordered))
     sizes = dict(zip(ordered, node.shape, strict=True))
     return reshaped(node, tuple(sizes.get(label, 1) for label in wanted))
+
+
+def cross_product(a: Node, b: Node, axis: int) -> Node:
+    """The cross products of vectors of three numbers along an axis of two tensors of one shape."""
+
+    def product(i: int, j: int) -> Node:
+        return mapped("multiply", sliced(a, axis, i, i + 1), sliced(b, axis, j, j + 1))
+
+    pairs = (1, 2), (2, 0), (0, 1)
+    parts = (mapped("subtract", product(i, j), product(j, i)) for i, j in pairs)
+    return apply(Concat(axis), *parts)

@@ -10,8 +10,8 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Conv, Reduce, Where
-from morello.graph.patterns.matching import is_float, mapped, reshaped, selected, sliced
-from morello.importers.contractions import einsum
+from morello.graph.patterns.matching import in_shape, is_float, mapped, reshaped, selected, sliced
+from morello.importers.contractions import cross_product, einsum
 from morello.importers.numpy_operands import (
     Operand,
     as_node,
@@ -103,12 +103,8 @@ def _cross(a: Operand, b: Operand) -> Node:
     if not (left.type.rank and right.type.rank and left.shape[-1] == right.shape[-1] == 3):
         raise GraphError("vectors are of three numbers, along the last dimension.")
 
-    def product(i: int, j: int) -> Node:
-        x, y = (selected(e, e.type.rank - 1, n) for e, n in ((left, i), (right, j)))
-        return mapped("multiply", x, y)
-
-    parts = [mapped("subtract", product(i, j), product(j, i)) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return apply(Concat(parts[0].type.rank), *(reshaped(e, (*e.shape, 1)) for e in parts))
+    shape = np.broadcast_shapes(left.shape, right.shape)
+    return cross_product(in_shape(left, shape), in_shape(right, shape), len(shape) - 1)
 
 
 def _kron(a: Operand, b: Operand) -> Node:
