@@ -190,10 +190,6 @@ NOTES: dict[str, tuple[Function, tuple[Any, ...], str]] = {
     ),
     "keys": (lambda key: jax.random.normal(key, (4,)), (jax.random.key(0),), "key<fry>"),
     "numbers": (lambda x: x * 2, (3.0,), "weak"),
-    "wide numbers": (
-        lambda key, x: jax.random.uniform(key, x.shape) + x @ x.T @ x, (jax.random.PRNGKey(0), X),
-        "arrays of JAX are uint64 only if jax_enable_x64 is set",
-    ),
     "nothing": (lambda x: x, (X,), "no kernel computes any of it"),
     "none": (lambda: jnp.arange(4), (), "no kernel computes any of it"),
 }  # fmt: skip
@@ -205,6 +201,14 @@ def test_what_is_no_graph_is_left_to_jax_with_a_note(name: str) -> None:
     report = compared(function, *arrays)
     assert "JAX computes all of it" in report
     assert note in report
+
+
+def test_random_numbers_are_computed_by_kernels() -> None:
+    def function(key: Any, x: Any) -> Any:
+        return jax.random.uniform(key, x.shape) + x @ x.T @ x
+
+    report = compared(function, jax.random.PRNGKey(0), X)
+    assert "left to JAX" not in report and "JAX computes" not in report
 
 
 def test_a_mistake_of_the_compiler_leaves_the_function_to_jax(
