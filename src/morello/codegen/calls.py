@@ -14,7 +14,8 @@ def kernel_lines(call: Call, called: Mapping[str, str]) -> list[str]:
     """The lines of a call, where names are called so in C: one for each register, or just one."""
     kernel, spec, operation = call.kernel, call.spec, call.spec.operation
     names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
-    names["length"] = max(spec.sizes)
+    names["length"], names["elements"] = max(spec.sizes), math.prod(spec.sizes)
+    names["scanned"] = next((names[dim] for dim in operation.untiled), 1)
     if operation.function is not None and operation.function.constant is not None:
         names["constant"] = _literal(operation.function.constant, spec.dtypes[-1])
     held: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.quantized import quantized_helpers
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import run_helpers
-from morello.targets.helpers.scans import SCANS
+from morello.targets.helpers.scans import SCANS, scan_helpers
 from morello.targets.helpers.scattering import SCATTERING
 from morello.targets.helpers.shuffles import (
     every_second_helpers,
@@ -49,6 +49,8 @@ def helpers_for(
     for bytes_ in vector_bytes:
         for dtype in _DTYPES:
             helpers |= vector_helpers(isa, dtype, bytes_ // size(dtype))
+        for dtype in ("f32", "i32"):
+            helpers |= scan_helpers(isa, dtype, bytes_ // size(dtype))
         helpers |= every_second_helpers(isa, bytes_ // 4)
         helpers |= shared_groups_helpers(isa, bytes_ // 4)
         for source, target in CONVERSIONS:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from morello.targets.helpers.vectors import full_width, vector_helpers, vector_types
+from morello.targets.helpers.vectors import full_width, shuffled, vector_helpers, vector_types
 
 COLUMNS = 4
 """The columns of a block, whose sums end in one register of four lanes."""
@@ -103,7 +101,7 @@ def _totals(w: int) -> dict[str, str]:
             for start in range(0, w, 4)
             for lane in lanes
         )
-        return _shuffled(a, b, chosen)
+        return shuffled(a, b, chosen)
 
     def added(a: str, b: str, lanes: tuple[int, ...]) -> str:
         return f"{pairs(a, b, 0, lanes)} + {pairs(a, b, 2, lanes)}"
@@ -118,14 +116,10 @@ def _totals(w: int) -> dict[str, str]:
     while half >= 4:
         types |= vector_types("f32", half)
         low, high = (
-            _shuffled(f"v{2 * half}", f"v{2 * half}", range(i, i + half)) for i in (0, half)
+            shuffled(f"v{2 * half}", f"v{2 * half}", range(i, i + half)) for i in (0, half)
         )
         lines.append(f"f32x{half} v{half} = {low} + {high};")
         half //= 2
     body = "\n  ".join([*lines, "return v4;"])
     head = f"static inline f32x4 totals_{kind}({kind} a, {kind} b, {kind} c, {kind} d)"
     return types | {f"totals_{kind}": f"{head} {{\n  {body}\n}}"}
-
-
-def _shuffled(a: str, b: str, lanes: Iterable[int]) -> str:
-    return f"__builtin_shufflevector({a}, {b}, {', '.join(map(str, lanes))})"

@@ -9,6 +9,8 @@ Almost all is in GNU vector extensions, so that few definitions cost a kernel th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _C_TYPES = {
     "u8": ("uint8_t", 1),
     "i8": ("int8_t", 1),
@@ -63,6 +65,11 @@ def size(dtype: str) -> int:
 def full_width(isa: str, dtype: str) -> int:
     """The elements of the widest register."""
     return _REGISTER_BYTES[isa][-1] // size(dtype)
+
+
+def shuffled(a: str, b: str, lanes: Iterable[int]) -> str:
+    """C for a vector of these elements of a and b; those of b count from the width of a."""
+    return f"__builtin_shufflevector({a}, {b}, {', '.join(map(str, lanes))})"
 
 
 _MASKED_STORE = "static inline void store_part_{0}({1} *p, {0} v, int n) {{ {2}; }}"

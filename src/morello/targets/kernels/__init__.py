@@ -156,7 +156,7 @@ def standard_kernels(
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
-    kernels += scans(width)
+    kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)
     kernels += _packed(widest, features, bf16_product)

@@ -1,4 +1,4 @@
-"""Kernels that scan a whole row, wherever in memory it lies."""
+"""Kernels that scan whole rows, wherever in memory they lie."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, DType
+from morello.ir.placements import prod_columns
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
 from morello.targets.kernels.names import kind_of
@@ -18,9 +19,13 @@ EACH, LINE = 3.0, 2.0
 """The cycles of an element, as each waits for the one before, and of each cache line."""
 START, REGISTER = 60.0, 2.0
 """Those of a search by registers, which ends within a single block, and of each register."""
+SUMMED = 5.0
+"""Those of each register of a run of sums, which waits for the one before."""
+ADDED, COMPARED = 1.5, 2.5
+"""Those of each register of sums of rows, and of places in columns."""
 
 
-def scans(width: int) -> tuple[LeafKernel, ...]:
+def scans(width: int, masks: bool) -> tuple[LeafKernel, ...]:
     """Places of extrema and sums up to each element, of f32 and i32."""
     kernels = []
     for dtype in (F32, I32):
@@ -28,8 +33,11 @@ def scans(width: int) -> tuple[LeafKernel, ...]:
             line = f"{{out}} = {name}_{dtype}(&{{x}}, {{length}}, {_step('x')});"
             kernels.append(_kernel(name, (dtype, I32), line, _along(search, I32)))
             kernels.append(_place_run(name, dtype, width, _along(search, I32)))
+            kernels.append(_rows(name, (dtype, I32), width, search, COMPARED))
         line = f"cumsum_{dtype}(&{{out}}, &{{x}}, {{length}}, {_step('out')}, {_step('x')});"
         kernels.append(_kernel("cumsum", (dtype, dtype), line, _along(np.cumsum, dtype)))
+        kernels.append(_sum_run(dtype, width, masks))
+        kernels.append(_rows("cumsum", (dtype, dtype), width, np.cumsum, ADDED))
     return tuple(kernels)
 
 
@@ -37,10 +45,14 @@ def _along(function: Callable[..., Any], dtype: DType) -> Callable[[Any], Any]:
     """All elements are of one row, whatever dimensions of size 1 there are."""
 
     def semantics(x: Any) -> Any:
-        result = np.asarray(function(np.asarray(x).ravel()))
-        return result if dtype.is_float else result.astype(dtype.np)
+        return _of(np.asarray(function(np.asarray(x).ravel())), dtype)
 
     return semantics
+
+
+def _of(result: Any, dtype: DType) -> Any:
+    """A result of a search or of a sum, as what it is stored as."""
+    return result if dtype.is_float else result.astype(dtype.np)
 
 
 def _step(operand: str) -> str:
@@ -83,6 +95,69 @@ def _place_run(name: str, dtype: DType, width: int, semantics: Callable[[Any], A
         f"{{out}} = {name}_run_{kind}(&{{x}}, {{length}});", semantics, applies, cost,
         registers=8, anywhere=(0,), group="reductions",
     )  # fmt: skip
+
+
+def _sum_run(dtype: DType, width: int, masks: bool) -> LeafKernel:
+    """Sums up to each of elements that lie next to each other."""
+    kind = kind_of(dtype, width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        for operand in range(2):
+            yield flat(s, operand)
+
+    def cost(s: Batch) -> Column:
+        n = s.size(scan(s))
+        rest = SUMMED * (n % width > 0) if masks else EACH * (n % width)
+        return SUMMED * (n // width) + rest + _lines(s)
+
+    return LeafKernel(
+        f"cumsum_run_{kind}", "Cumsum", (dtype, dtype), (None, None),
+        f"cumsum_run_{kind}(&{{out}}, &{{x}}, {{length}});", _along(np.cumsum, dtype), applies,
+        cost, registers=5, anywhere=(0, 1), group="reductions",
+    )  # fmt: skip
+
+
+def _rows(
+    name: str, dtypes: tuple[DType, DType], width: int, function: Callable[..., Any], each: float
+) -> LeafKernel:
+    """All columns of rows whose elements lie next to each other, as do those of the result.
+
+    `function` is given arrays whose first dimension is the one that is scanned.
+    """
+    kind = kind_of(dtypes[0], width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        columns = prod_columns(s.sizes) // s.size(scan(s))
+        beside = np.zeros(len(s), np.bool_)
+        for dim in s.operation.dims:
+            if dim != scan(s) and all((o, dim) in s.operation.places for o in range(2)):
+                beside |= (s.size(dim) == columns) & _beside(s, 0, dim) & _beside(s, 1, dim)
+        yield Condition(beside, "rows must lie along the only other dimension longer than 1")
+        yield Condition(columns >= width, f"rows must have at least {width} elements")
+
+    def cost(s: Batch) -> Column:
+        rows = s.size(scan(s))
+        columns = prod_columns(s.sizes) // rows
+        lines = columns * dtypes[0].bytes / LINE_BYTES
+        cycles: Column = rows * (each * -(-columns // width) + LINE * lines)
+        return cycles
+
+    to = ", {out_rows}" * (name == "cumsum")
+    return LeafKernel(
+        f"{name}_rows_{kind}", name.capitalize(), dtypes, (None, None),
+        f"{name}_rows_{kind}(&{{out}}, &{{x}}, {{scanned}}{to}, {{x_rows}}, "
+        "{elements} / {scanned});",
+        lambda x: _of(function(x, axis=0), dtypes[1]), applies, cost, registers=12,
+        anywhere=(0, 1), group="reductions",
+    )  # fmt: skip
+
+
+def _beside(s: Batch, operand: int, dim: str) -> Any:
+    """Where an operand's elements along a dimension lie next to each other."""
+    position, _ = s.operation.places[operand, dim]
+    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+    return near & ~s.placements.paneled(s.codes[operand])
 
 
 def _lines(s: Batch) -> Column:
