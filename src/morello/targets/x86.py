@@ -25,7 +25,10 @@ FILTERS = (4, 8)
 """The sides of the blocks of filters and channels that have a kernel to transpose them."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
-BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16))
+BYTE_PACKINGS = (
+    *(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16)),
+    Packing((I8, I8), I32, (I8X4, I8X4)),
+)
 BYTE_TILE_PACKINGS = tuple(
     Packing((a, b), I32, (groups_a, groups_b))
     for (a, groups_a), (b, groups_b) in product(((U8, U8X4), (I8, I8X4)), repeat=2)

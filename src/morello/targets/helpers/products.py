@@ -57,6 +57,7 @@ def _register_products(isa: str, features: frozenset[str]) -> dict[str, str]:
         result["dpbf16_f32x16"] = _DPBF16
     if "avx512_vnni" in features:
         result["dpbusd_i32x16"] = _DPBUSD
+        result["dpbssd_i32x16"] = _DPBSSD
     return result
 
 
@@ -131,6 +132,14 @@ static inline f32x16 dpbf16_f32x16(f32x16 c, bf16x2x16 a, bf16x2x16 b) {
 _DPBUSD = """\
 static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
   return (i32x16)_mm512_dpbusd_epi32((__m512i)c, (__m512i)a, (__m512i)b);
+}"""
+
+# Compilers compute the excess of a register of b once for all rows of a tile.
+_DPBSSD = """\
+static inline i32x16 dpbssd_i32x16(i32x16 c, i8x4x16 a, i8x4x16 b) {
+  const u8x4x16 flip = splat_u8x4x16(0x80808080); // what it adds to a is 128
+  const u32x16 excess = (u32x16)dpbusd_i32x16((i32x16){0}, flip, b);
+  return (i32x16)((u32x16)dpbusd_i32x16(c, a ^ flip, b) - excess);
 }"""
 
 

@@ -97,6 +97,11 @@ ROWS = ((F32, F32, F32), (F32, BF16, F32), (BF16, BF16, F32), (F16, F16, F32))
 INDICES = (I32, I64)
 """The dtypes of numbers of rows."""
 
+SIGNED, SIGNED_REGISTERS = 1.6, 4
+"""How much longer sums of products of signed bytes take than of unsigned by signed ones, for one
+instruction more, and the registers beside their operands: for what is subtracted, most of all.
+"""
+
 
 def standard_kernels(
     vector_bytes: Sequence[int],
@@ -243,12 +248,17 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     kernels: list[LeafKernel] = []
     products = []
     if "bf16_products" in features:
-        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", bf16_product))
+        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", bf16_product, 1))
     if "byte_products" in features:
-        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", 1.0))
-    for dtypes, function, slower in products:
+        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", 1.0, 1))
+        products.append(((I8X4, I8X4, I32), f"dpbssd_i32x{width}", SIGNED, SIGNED_REGISTERS))
+    for dtypes, function, slower, held in products:
         for first in (True, False):
-            kernels.append(packed_multiply_add(dtypes, width, function, slower, scalar_is_a=first))
+            kernels.append(
+                packed_multiply_add(
+                    dtypes, width, function, slower, scalar_is_a=first, registers=held
+                )
+            )
     tiles = BF16_TILES * ("bf16_tiles" in features) + BYTE_TILES * ("byte_tiles" in features)
     kernels += [tile_sums(product, adds=adds) for product in tiles for adds in (True, False)]
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):

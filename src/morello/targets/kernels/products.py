@@ -262,10 +262,11 @@ def packed_multiply_add(
     slower: float,
     *,
     scalar_is_a: bool,
+    registers: int,
 ) -> LeafKernel:
     """A packed group, broadcast, times registers of groups; sums are added to registers of c.
 
-    It takes `slower` times as long as a multiply-add.
+    It takes `slower` times as long as a multiply-add, and needs so many `registers` more.
     """
     a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
@@ -286,7 +287,7 @@ def packed_multiply_add(
         lambda x, y, z: z + unpacked(a, x, x.ndim - 1) @ unpacked(b, y, y.ndim - 2),
         lambda s: unit_sizes(s, but=(along,)),
         cost,
-        registers=1,
+        registers=registers,
         group="products",
     )
 
