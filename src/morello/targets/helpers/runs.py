@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from morello.targets.helpers.math import expand, math_helpers
 from morello.targets.helpers.scans import place_runs
+from morello.targets.helpers.vectors import conversion_helpers, scalar
 
 
 def run_helpers(width: int) -> dict[str, str]:
@@ -27,6 +28,29 @@ def run_helpers(width: int) -> dict[str, str]:
     runs = {name: _without_unrolling(text) for name, text in _RUNS.items()}
     texts = moves | _folds(width) | runs
     return math_helpers(1) | math_helpers(width) | expand(texts, width)
+
+
+def converted_sums(isa: str, source: str, width: int) -> dict[str, str]:
+    """The sum of a run of numbers of 16 bits, which become f32 as they are loaded."""
+    kind = f"f32x{width}"
+    helpers = conversion_helpers(isa, source, "f32", width)
+    part = f"load_part_{kind}_{source}"
+    rest = f"  for (; i < n; ++i) s[1][0] += cast_f32_{source}(x[i]);"
+    if part in helpers:
+        rest = f"  if (i < n) s[1] += {part}(x + i, n - i);"
+    helpers[f"sum_run_{kind}_{source}"] = f"""\
+static inline float sum_run_{kind}_{source}(const {scalar(source)} *x, long n) {{
+  {kind} s[8] = {{0}};
+  long i = 0;
+#pragma GCC unroll 1
+  for (; i + {8 * width} <= n; i += {8 * width})
+    for (int j = 0; j < 8; ++j) s[j] += load_{kind}_{source}(x + i + j * {width});
+#pragma GCC unroll 1
+  for (; i + {width} <= n; i += {width}) s[0] += load_{kind}_{source}(x + i);
+{rest}
+  return sum_of_{kind}(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
+}}"""
+    return helpers
 
 
 def _without_unrolling(text: str) -> str:

@@ -47,6 +47,7 @@ from morello.targets.kernels.products import (
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import (
     complete_lanes,
+    converted_sum,
     integer_runs,
     lanes,
     pools,
@@ -161,6 +162,7 @@ def standard_kernels(
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
+    kernels += [converted_sum(source, width) for source in (BF16, F16)]
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)

@@ -16,6 +16,8 @@ from morello.targets.target import Column, Condition, Group, InRegisters, LeafKe
 
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
+CONVERTED = 1.2
+"""The cycles of each register of a run of floats that are converted first."""
 INTEGERS = 1.0
 """The cycles of each register of integers of a run."""
 
@@ -92,6 +94,26 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
             "merge_run_KIND(&{max_parts}, &{denominator_parts}, {length}, &{max}, &{denominator});",
             9.0, _merge,
         ),
+    )  # fmt: skip
+
+
+def converted_sum(source: DType, width: int) -> LeafKernel:
+    """The sum of a contiguous run of 16-bit floats in the nearest cache, in f32."""
+    kind = f"{kind_of(F32, width)}_{source}"
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        yield flat(s, 0)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = START + CONVERTED * -(-s.size(scan(s)) // width)
+        return cycles
+
+    return LeafKernel(
+        f"sum_run_{kind}", "SumAccum", (source, F32), (None, None),
+        f"{{out}} += sum_run_{kind}(&{{x}}, {{length}});",
+        lambda x, out: out + x.astype(np.float32).sum(), applies, cost,
+        registers=9, group="reductions",
     )  # fmt: skip
 
 
