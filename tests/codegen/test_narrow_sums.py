@@ -57,6 +57,19 @@ def test_a_sum_may_overflow_where_its_mean_does_not() -> None:
     np.testing.assert_array_equal(means, np.full(8, 300, np.float16))
 
 
+def test_all_numbers_are_rounded_to_the_nearest() -> None:
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 1 << 32, (8, 64), np.uint64).astype(np.uint32)
+    bits[:2] &= 0x807FFFFF  # subnormal, or 0
+    bits[2] = (bits[2] & 0xFFFF0000) | 0x8000  # between two numbers
+    bits[3, ::2] |= 0x7F800000  # infinite, or NaN
+    x = bits.view(np.float32)
+    with np.errstate(all="ignore"):
+        wanted = x.astype(BF16.np)
+    found = kernel("neg(neg(f32[8,64])) -> bf16[8,64]")(x)
+    np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
+
+
 @pytest.mark.parametrize("text", some(GOALS, 4))
 def test_results_are_rounded_once(text: str) -> None:
     made, random = kernel(text), np.random.default_rng(0)

@@ -22,6 +22,7 @@ from morello.targets.helpers.shuffles import (
 )
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
+    ROUNDED_BY_INSTRUCTION,
     conversion_helpers,
     size,
     vector_helpers,
@@ -60,6 +61,8 @@ def helpers_for(
             helpers |= conversion_helpers(isa, source, target, width)
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
+    if "avx512_bf16" in features:
+        helpers |= ROUNDED_BY_INSTRUCTION
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 
 

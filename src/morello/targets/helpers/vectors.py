@@ -128,10 +128,7 @@ def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[s
 
 
 def rounding_helpers(width: int) -> dict[str, str]:
-    """`round_bf16_f32x{width}`: bf16 to nearest even, in the upper half of every lane.
-
-    Not by `vcvtneps2bf16`, which takes subnormal numbers for zero.
-    """
+    """`round_bf16_f32x{width}`: bf16 to nearest even, in the upper half of every lane."""
     real, bits = f"f32x{width}", f"u32x{width}"
     return {
         **vector_types("f32", width),
@@ -143,6 +140,18 @@ static inline {bits} round_bf16_{real}({real} v) {{
   return (~nan & rounded) | (nan & (bits | 0x400000)); // quiet, or it might become infinity
 }}""",
     }
+
+
+ROUNDED_BY_INSTRUCTION = {
+    "store_bf16_f32x16": """\
+static inline void store_bf16_f32x16(uint16_t *p, f32x16 v) {
+  bf16x16 rounded = (bf16x16)_mm512_cvtneps_pbh((__m512)v);
+  if (__builtin_expect(_mm512_fpclass_ps_mask((__m512)v, 0x20) != 0, 0)) // subnormal ones, now 0
+    rounded = __builtin_convertvector(round_bf16_f32x16(v) >> 16, bf16x16);
+  *(bf16x16_any *)p = rounded;
+}""",
+}
+"""What replaces other helpers of AVX-512 where there is an instruction for bf16."""
 
 
 def _vector_name(dtype: str, width: int) -> str:
