@@ -7,6 +7,7 @@ multiplied by the unit and the scale, and added up in f32. A unit is NaN where x
 
 from __future__ import annotations
 
+from itertools import product
 from string import Template
 
 from morello.ir.primitives.quantized import BLOCK, LEVELS, LONGEST, SMALLEST, ZERO
@@ -31,8 +32,8 @@ WEIGHTS = {"u8": BLOCK // 2, "i8": BLOCK}
 """The bytes of a block of weights, by their dtype: those of u8 are two numbers each."""
 SCALES = ("f32", "f16", "bf16")
 
-AHEAD_BYTES = 4096
-"""The prefetch distance."""
+FETCHED = {"": "4096", "l2_": "2048, 0, 2"}
+"""How weights are prefetched, by a part of names: so many bytes ahead, into L1 or into L2."""
 
 
 def quantized_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
@@ -41,10 +42,9 @@ def quantized_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     bytewise = "avx512_vnni" in features
     for weights in WEIGHTS:
         result |= _bytes_rounded(weights) if bytewise else _words_rounded()
-        for scales in SCALES:
-            dot = _dot_of_bytes if bytewise else _dot_of_words
-            result |= dot(isa, weights, scales)
-            result |= _product(weights, scales, bytewise)
+        dot = _dot_of_bytes if bytewise else _dot_of_words
+        for scales, way in product(SCALES, FETCHED):
+            result |= dot(isa, weights, scales, way) | _product(weights, scales, way, bytewise)
     return result
 
 
@@ -78,7 +78,7 @@ static inline void round_words(const float *x, long k, int16_t *to, float *units
     return {"round_words": text}
 
 
-def _dot_of_words(isa: str, weights: str, scales: str) -> dict[str, str]:
+def _dot_of_words(isa: str, weights: str, scales: str, way: str) -> dict[str, str]:
     """Rows of x, as integers of 16 bits, times a row of weights, widened to 16 bits."""
     length = full_width(isa, "i16") if isa == "neon" else 16
     half = length // 2
@@ -106,7 +106,7 @@ def _dot_of_words(isa: str, weights: str, scales: str) -> dict[str, str]:
     scale = scale if scales == "f32" else f"cast_f32_{scales}({scale})"
     if scales != "f32":
         helpers |= conversion_helpers(isa, scales, "f32", half)
-    name = f"dot_words_{weights}_{scales}"
+    name = f"dot_words_{way}{weights}_{scales}"
     helpers[name] = f"""\
 static inline __attribute__((always_inline)) void {name}(const int rows, const int streams,
     const int16_t *x, const float *units, long k, const {scalar(weights)} *weights, long w_n,
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void {name}(const int rows, const i
   for (long b = 0; b < k / {BLOCK}; ++b) {{
     for (int n = 0; n < streams; ++n) {{
       const {scalar(weights)} *from = weights + n * w_n + {size} * b;
-      __builtin_prefetch(from + {AHEAD_BYTES});
+      __builtin_prefetch(from + {FETCHED[way]});
       {unpack}
       const float scale = {scale};
       for (int r = 0; r < rows; ++r) {{
@@ -145,9 +145,9 @@ def _cleared(floats: str) -> str:
     return f"{''.join(places)}({floats}){{0}};"
 
 
-def _product(weights: str, scales: str, bytewise: bool) -> dict[str, str]:
+def _product(weights: str, scales: str, way: str, bytewise: bool) -> dict[str, str]:
     """Rounds rows of x, and multiplies them by all rows of weights."""
-    name = f"quantized_{weights}_{scales}"
+    name = f"quantized_{way}{weights}_{scales}"
     if bytewise:
         chunk = 64 * BLOCK // WEIGHTS[weights]
         count = 64 // WEIGHTS[weights]
@@ -179,8 +179,8 @@ def _product(weights: str, scales: str, bytewise: bool) -> dict[str, str]:
         loops = [
             f"""\
     for (long i = {first}; i < {end}; ++i) {{
-      {dot}_{weights}_{scales}({rows}, {count}, {given}, weights + i * w_n, n / {streams} * w_n,
-          scales + i * s_n, n / {streams} * s_n, {group},
+      {dot}_{way}{weights}_{scales}({rows}, {count}, {given},
+          weights + i * w_n, n / {streams} * w_n, scales + i * s_n, n / {streams} * s_n, {group},
           out + i * out_n, out_m, n / {streams} * out_n);
     }}"""
             for count, first, end in parts[: 1 + (streams > 1)]
@@ -234,9 +234,9 @@ static inline void round_bytes_$weights(const float *x, long k, int8_t *to, int3
     return {f"round_bytes_{weights}": text}
 
 
-def _dot_of_bytes(isa: str, weights: str, scales: str) -> dict[str, str]:
+def _dot_of_bytes(isa: str, weights: str, scales: str, way: str) -> dict[str, str]:
     """Rows of x, as bytes, times a row of weights, as bytes without a sign."""
-    name = f"dot_bytes_{weights}_{scales}"
+    name = f"dot_bytes_{way}{weights}_{scales}"
     parts = BLOCK // WEIGHTS[weights]
     helpers = vector_helpers(isa, "u16", 32) | vector_helpers(isa, "u8", 64)
     if scales != "f32":
@@ -293,7 +293,7 @@ static inline __attribute__((always_inline)) void $name(const int rows, const in
 }""").substitute(
         name=name, rows=ROWS, streams=STREAMS, cleared=_cleared("f32x16"), load=load,
         kind=f"{weights}x64", chunk=128 * parts, weights=scalar(weights),
-        scales=scalar(scales), ahead=AHEAD_BYTES, unpack="\n        ".join(unpack),
+        scales=scalar(scales), ahead=FETCHED[way], unpack="\n        ".join(unpack),
         adds="\n          ".join(adds),
     )  # fmt: skip
     return helpers

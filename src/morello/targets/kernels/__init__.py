@@ -26,6 +26,7 @@ from morello.ir.primitives.convolutions import SHARING
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.columns import rows_at_once
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.helpers.quantized import FETCHED
 from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.gathering import take_row
@@ -276,7 +277,8 @@ def _quantized(vector_bytes: int, features: frozenset[str], streamed: float) -> 
         wide = max(1, 32 // vector_bytes)
         cycles = {U8: (3.8 * wide, 2.6 * wide), I8: (2.45 * wide, 2.4 * wide)}
     return [
-        quantized_product(weights, scales, *cycles[weights], streamed)
+        quantized_product(weights, scales, way, *cycles[weights], streamed)
         for weights in (U8, I8)
         for scales in (F32, F16, BF16)
+        for way in FETCHED
     ]

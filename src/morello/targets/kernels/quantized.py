@@ -10,22 +10,26 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.primitives.quantized import BLOCK, LONGEST, dequantized
 from morello.targets.helpers.quantized import ROWS, WEIGHTS
-from morello.targets.target import Column, Condition, LeafKernel
+from morello.targets.target import Column, Condition, Group, LeafKernel
 
 ROUNDED = 20.0
 """Cycles to round a block of x."""
+PREFETCHED = 1.1
+"""How much longer it takes if weights are prefetched into L2, where that gains nothing."""
 TOTAL = 16.0
 """Cycles of a row of weights beside its blocks, for each row of x."""
 
 
 def quantized_product(
-    weights: DType, scales: DType, unpacked: float, multiplied: float, streamed: float
+    weights: DType, scales: DType, way: str, unpacked: float, multiplied: float, streamed: float
 ) -> LeafKernel:
-    """A few rows of x times rows of weights.
+    """A few rows of x times rows of weights, prefetched in one of the ways of `FETCHED`.
 
     A block of weights takes `unpacked` cycles, and `multiplied` more for each row of x. Weights and
     scales come at `streamed` bytes a cycle.
     """
+    group: Group = "dots_l2" if way else "dots"
+    slower = PREFETCHED if way else 1.0
 
     def applies(s: Batch) -> Iterator[Condition]:
         k, bytes_, groups = s.size("k"), s.size("j"), s.size("g")
@@ -49,19 +53,19 @@ def quantized_product(
         bytes_ = s.size("j") + s.size("g") * float(scales.bytes)
         row = np.maximum((unpacked + multiplied * m) * blocks, bytes_ / streamed)
         cycles: Column = 100.0 + ROUNDED * m * blocks + s.size("n") * (row + TOTAL * m)
-        return cycles
+        return slower * cycles
 
     rows = "&{x}, {x_m}, &{weights}, {weights_n}, &{scales}, {scales_n}"
     return LeafKernel(
-        f"quantized_{weights}_{scales}",
+        f"quantized_{way}{weights}_{scales}",
         "QuantizedMatmul",
         (F32, weights, scales, F32),
         (None, None, None, None),
-        f"quantized_{weights}_{scales}({rows}, &{{out}}, {{out_m}}, {{out_n}}, {{m}}, {{n}}, "
+        f"quantized_{way}{weights}_{scales}({rows}, &{{out}}, {{out_m}}, {{out_n}}, {{m}}, {{n}}, "
         "{k}, {g});",
         lambda x, w, factors: x @ dequantized(w, factors.astype(x.dtype), x.shape[1]).T,
         applies,
         cost,
         anywhere=(0, 1, 2, 3),
-        group="dots",
+        group=group,
     )
