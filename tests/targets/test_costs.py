@@ -26,8 +26,9 @@ from morello.targets.costs import (
     with_coefficients,
     with_streaming_costs,
 )
+from morello.targets.machines import ZEN4
 from morello.targets.target import GROUPS, Target
-from morello.targets.x86 import AVX2, AVX512
+from morello.targets.x86 import AVX2, AVX512, avx512
 
 by_name = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
 
@@ -145,3 +146,14 @@ def test_block_sums_pay_for_rows_that_may_begin_inside_of_lines() -> None:
 
     inside = Placement(row_major(2), 1, aliased_at(65 * F32.bytes))
     assert cost(gapless(panels(2, 1, 16))) < cost(gapless(row_major(2))) < cost(inside)
+
+
+def test_large_matrices_of_weights_are_prefetched_into_l2_on_a_zen_4() -> None:
+    target = replace(avx512(ZEN4, frozenset({"avx512_vnni"})), last_cache=1 << 19)
+    for columns, wanted in ((256, "quantized_u8_f16"), (32768, "quantized_l2_u8_f16")):
+        goal = parse(f"f32[1,4096] @ i4g32[4096,{columns}]")
+        priced = with_streaming_costs(target, goal)
+        batch = Batch.of([goal], Placements())
+        kernels = [k for k in priced.kernels_of("QuantizedMatmul") if k.dtypes == goal.dtypes]
+        cycles = {kernel.name: float(np.max(kernel.cycles(batch))) for kernel in kernels}
+        assert min(cycles, key=lambda name: cycles[name]) == wanted
