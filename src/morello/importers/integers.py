@@ -43,34 +43,34 @@ def quotient(x: Node, by: Node) -> Node:
 
 
 def remainder(x: Node, by: Node) -> Node:
-    """The rest of `quotient`, which has the sign of x; by 0 it is x."""
+    """The remainder of `quotient`, which has the sign of x; by 0 it is x."""
     return mapped("remainder", x, by)
 
 
 def floor_quotient(x: Node, by: Node) -> Node:
     """x / by, rounded down, where `by` is not 0."""
-    whole = mapped("divide", x, by)
+    truncated = mapped("divide", x, by)
     if x.dtype.kind == "u":
-        return whole
-    return mapped("subtract", whole, in_dtype(_apart(mapped("remainder", x, by), by), x.dtype))
+        return truncated
+    return mapped("subtract", truncated, _differs_in_sign(mapped("remainder", x, by), by))
 
 
 def floor_remainder(x: Node, by: Node) -> Node:
-    """The rest of `floor_quotient`, which has the sign of `by`."""
-    rest = mapped("remainder", x, by)
+    """The remainder of `floor_quotient`, which has the sign of `by`."""
+    truncated = mapped("remainder", x, by)
     if x.dtype.kind == "u":
-        return rest
-    more = mapped("multiply", by, in_dtype(_apart(rest, by), x.dtype))
-    return mapped("add", rest, more)
+        return truncated
+    return mapped("add", truncated, mapped("multiply", by, _differs_in_sign(truncated, by)))
 
 
-def _apart(rest: Node, by: Node) -> Node:
-    """Where a rest is not 0, and has another sign than what integers were divided by."""
+def _differs_in_sign(left: Node, by: Node) -> Node:
+    """1 where a remainder is not 0, and its sign is not that of the divisor; 0 elsewhere."""
     within, zero = known_range(by), constant(0, by.dtype)
-    if within is not None and within[0] > 0:
-        return mapped("less", rest, zero)
-    signs = mapped("logical_xor", mapped("less", rest, zero), mapped("less", by, zero))
-    return mapped("logical_and", signs, mapped("not_equal", rest, zero))
+    differs = mapped("less", left, zero)
+    if within is None or within[0] <= 0:
+        signs = mapped("logical_xor", differs, mapped("less", by, zero))
+        differs = mapped("logical_and", signs, mapped("not_equal", left, zero))
+    return in_dtype(differs, by.dtype)
 
 
 def or_zero(result: Node, by: Node) -> Node:
