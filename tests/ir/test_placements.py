@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.ir.strategies import Chain, chains, layouts, shapes
@@ -13,7 +14,17 @@ from tests.support import Ints, places
 
 from morello.ir.layout import Layout, row_major
 from morello.ir.placements import Placements
-from morello.ir.tensor import Placement, canonical, gapless, relaxed, runs, tile_placement
+from morello.ir.tensor import (
+    IDEAL,
+    NONE,
+    Placement,
+    canonical,
+    gapless,
+    relaxed,
+    relaxed_along,
+    runs,
+    tile_placement,
+)
 
 ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased
 
@@ -167,6 +178,35 @@ def test_all_that_helps_is_true_of_ideal_forms_and_nothing_that_costs() -> None:
         for expected, predicates in ((True, HELPS), (False, COSTS)):
             for name, arguments in predicates.items():
                 assert getattr(placements, name)(column([code]), *arguments)[0] == expected, name
+
+
+def test_what_is_known_of_neighbours_rules_out_other_layouts() -> None:
+    placements = Placements()
+    along = relaxed_along(gapless(row_major(2)))  # along 1
+    scattered = replace(along, contiguous=0, along=NONE)
+    codes = np.array(placements.codes([IDEAL, along, scattered]))
+    shape = [np.full(3, 1), np.full(3, 32)]
+    assert placements.gapless_along(codes, 1).tolist() == [True, True, False]
+    assert placements.gapless_along(codes, 0).tolist() == [True, False, False]
+    assert placements.in_panels(codes, 1, 16).tolist() == [True, True, False]
+    assert placements.in_panels(codes, 0, 16).tolist() == [True, False, False]
+    assert placements.in_one_block(codes, shape).tolist() == [True, True, False]
+    assert placements.in_one_block(codes, shape[::-1]).tolist() == [True, False, False]
+    assert not placements.in_one_block(codes, [shape[0], shape[0]]).any()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 3, 2, 0)])
+@pytest.mark.parametrize("strided", [False, True])
+def test_squeezed_placements_keep_what_is_known_of_neighbours(
+    order: tuple[int, ...], strided: bool
+) -> None:
+    placements, kept = Placements(), (0, 3)
+    for placement in gapless(Layout(order)), Placement(Layout(order), 0):
+        ideal = relaxed_along(placement)
+        codes = np.array(placements.codes([placement, ideal, IDEAL]))
+        real, known, free = placements.squeezed(codes, kept, strided=strided).tolist()
+        assert placements[known] == relaxed_along(placements[real])
+        assert placements[free] == IDEAL
 
 
 def test_no_predicate_is_left_out() -> None:

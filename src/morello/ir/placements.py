@@ -25,6 +25,7 @@ from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
     IDEAL,
     LINE_BYTES,
+    NONE,
     WAY_BYTES,
     Placement,
     aliased_at,
@@ -32,6 +33,7 @@ from morello.ir.tensor import (
     realiased,
     relaxed,
     relaxed_along,
+    squeezed,
     tile_placement,
     unaliased,
 )
@@ -151,6 +153,12 @@ class Placements:
         result: Bools = fact | self._ideal[codes]
         return result
 
+    def _may_along(self, codes: Ints, dim: int, fact: Bools) -> Bools:
+        """The fact, or the placement is ideal and neighbours may be along this dimension."""
+        ideal = self._free[codes] | (self._ideal[codes] & (self._fastest[codes] == dim))
+        result: Bools = fact | ideal
+        return result
+
     def unit_stride(self, codes: Ints, shape: Sequence[Ints], dim: int) -> Bools:
         """Whether elements along `dim` have stride 1 (or there is only one)."""
         near = (self._fastest[codes] == dim) & (self._contiguous[codes] > 0)
@@ -168,7 +176,7 @@ class Placements:
 
     def gapless_along(self, codes: Ints, dim: int) -> Bools:
         """Whether there are no gaps, and `dim` is the fastest dimension."""
-        return self._may(codes, (self._fastest[codes] == dim) & self._gapless[codes])
+        return self._may_along(codes, dim, (self._fastest[codes] == dim) & self._gapless[codes])
 
     def row_major(self, codes: Ints) -> Bools:
         return self._may(codes, self._row_major[codes])
@@ -184,24 +192,29 @@ class Placements:
 
     def cut_at(self, codes: Ints, dim: int, width: Ints | int) -> Bools:
         """Whether there are panels or odd-even blocks of this width along `dim`."""
-        return self._may(codes, (self._panel_dim[codes] == dim) & (self._panel[codes] == width))
+        cut = (self._panel_dim[codes] == dim) & (self._panel[codes] == width)
+        return self._may_along(codes, dim, cut)
 
     def in_panels(self, codes: Ints, dim: int, width: int) -> Bools:
         """Whether there are panels of this width along `dim`, not odd-even."""
         return self.cut_at(codes, dim, width) & self._may(codes, ~self._odd_even[codes])
 
     def odd_even(self, codes: Ints) -> Bools:
-        return self._may(codes, self._odd_even[codes])
+        """Whether there are odd-even blocks, which lie along a dimension."""
+        result: Bools = self._odd_even[codes] | (self._ideal[codes] & (self._fastest[codes] > NONE))
+        return result
 
     def in_blocks(self, codes: Ints, dim: int, width: int) -> Bools:
         """Whether there are odd-even blocks of this width along `dim`."""
         return self.cut_at(codes, dim, width) & self.odd_even(codes)
 
     def in_one_block(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
-        """Whether all elements are in one odd-even block."""
-        length = select_columns(shape, self._panel_dim[codes])
-        inside = self._odd_even[codes] & (length <= self._panel[codes])
-        return self._may(codes, inside & (prod_columns(shape) == length))
+        """Whether there are several elements, and all in one odd-even block."""
+        volume, length = prod_columns(shape), select_columns(shape, self._fastest[codes])
+        inside = self._may(codes, length <= self._panel[codes])
+        inside &= self._free[codes] | (volume == length)
+        result: Bools = self.odd_even(codes) & inside & (volume > 1)
+        return result
 
     def alike(self, codes: Ints, others: Ints) -> Bools:
         """Whether both are the same; ideal ones may be if their neighbours may be."""
@@ -214,8 +227,8 @@ class Placements:
         return self._may(codes, self._may(others, codes != others))
 
     def either(self, codes: Ints, fact: Bools, wanted: bool) -> Bools:
-        """Whether a fact about placements is `wanted`; of the ideal one, either will do."""
-        return self._may(codes, fact == wanted)
+        """Whether a fact that programs gain from is `wanted`; ideal placements need not have it."""
+        return fact if wanted else self._may(codes, ~fact)
 
     def where(self, codes: Ints, holds: Callable[[Placement], bool]) -> Bools:
         """Whether something holds of a placement, a function of single placements."""
@@ -313,6 +326,11 @@ class Placements:
         return self._worked_out(
             codes, function, lambda p: self.code(relaxed(p) if p.ideal else function(p))
         )
+
+    def squeezed(self, codes: Ints, kept: tuple[int, ...], *, strided: bool = False) -> Ints:
+        """The codes of placements reduced to some dimensions (see `ir.tensor.squeezed`)."""
+        place = partial(squeezed, kept=kept, strided=strided)
+        return self._worked_out(codes, place, lambda p: self.code(place(p)))
 
     def _worked_out(
         self, codes: Ints, function: Callable[..., object], work_out: Callable[[Placement], int]

@@ -104,7 +104,10 @@ def relaxed(placement: Placement) -> Placement:
 
 def relaxed_along(placement: Placement) -> Placement:
     """The ideal placement whose neighbours are along the same dimension as those of this one."""
-    along = placement.neighbours
+    return _ideal_along(placement, placement.neighbours)
+
+
+def _ideal_along(placement: Placement, along: int) -> Placement:
     return replace(relaxed(placement), contiguous=int(along >= 0), along=along)
 
 
@@ -199,6 +202,27 @@ def _ideal_tile(shape: tuple[int, ...], tile: tuple[int, ...], placement: Placem
     if along == NONE or tile[along] > 1:
         return placement
     return replace(placement, contiguous=0, along=NONE if shape[along] > 1 else ANY)
+
+
+def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
+    """The placement of a tensor reduced to the dimensions `kept`; the others must be of size 1.
+
+    If it is `strided`, neighbours are left out.
+    """
+    if placement.ideal:
+        along = placement.along
+        if along >= 0:
+            along = NONE if strided or along not in kept else kept.index(along)
+        return _ideal_along(placement, along)
+    layout = placement.layout
+    order = tuple(kept.index(d) for d in layout.order if d in kept)
+    panel = layout.panel
+    if panel is not None:
+        panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
+    left = Layout(order, panel)
+    contiguous = 0 if strided else min(placement.contiguous, len(left.physical))
+    aliased = 0 if placement.vector else placement.aliased
+    return Placement(left, contiguous, aliased, placement.vector)
 
 
 def runs(shape: tuple[int, ...], placement: Placement) -> tuple[int, int]:

@@ -11,7 +11,8 @@ import numpy as np
 from morello.ir.axes import Axis
 from morello.ir.batch import Batch
 from morello.ir.compose import compose, inputs_of
-from morello.ir.layout import Layout, row_major
+from morello.ir.dtype import DType
+from morello.ir.layout import row_major
 from morello.ir.operation import (
     Operand,
     Operation,
@@ -20,7 +21,7 @@ from morello.ir.operation import (
     operation,
     reordered,
 )
-from morello.ir.placements import Bools, prod_columns
+from morello.ir.placements import Bools, Ints, prod_columns
 from morello.ir.primitives import (
     PIXELS,
     conv,
@@ -30,7 +31,7 @@ from morello.ir.primitives import (
     windows_of,
 )
 from morello.ir.spec import Spec
-from morello.ir.tensor import IDEAL, LINE_BYTES, Placement
+from morello.ir.tensor import LINE_BYTES, Placement
 from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
@@ -200,7 +201,7 @@ class PadFirst(Rewrite):
         shape = tuple(s.astype(np.int32) for s in whole.shape(0))
         image = tuple(s.astype(np.int32) for s in batch.shape(0))
         dtype, rank = batch.dtypes[0], len(shape)
-        code = buffer_codes(batch, shape, self._layout(rank), 0, dtype)
+        code = self._code(batch, shape, dtype)
         inside = batch.placements.tile(shape, image, code, dtype.bytes)
         buffer = len(batch.operation.operands)
         body = replace(whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:]))
@@ -224,22 +225,29 @@ class PadFirst(Rewrite):
         return f"pad_first(in {self.level})"
 
     def relaxed(self, *, kept: bool) -> Rewrite:
-        return _RelaxedPadFirst(self.level)
+        return _Along(self.level) if kept else _Ideal(self.level)
 
     def words(self, applied: Application) -> str:
         image = applied.spec.operation.operands[0].name
         return f"{applied.name(image)}, padded -> {self.level}"
 
-    def _layout(self, rank: int) -> Layout:
-        """The layout of the buffer."""
-        return row_major(rank)
+    def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
+        """The placements of the buffer, as codes."""
+        return buffer_codes(batch, shape, row_major(len(shape)), 0, dtype)
 
 
-class _RelaxedPadFirst(PadFirst):
+class _Along(PadFirst):
+    """The same in a relaxed space: the buffer has the ideal layout but for neighbours."""
+
+    def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
+        return batch.placements.relaxed_along(super()._code(batch, shape, dtype))
+
+
+class _Ideal(PadFirst):
     """The same in a relaxed space: the buffer has the ideal layout."""
 
-    def _layout(self, rank: int) -> Layout:
-        return IDEAL.layout
+    def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
+        return batch.placements.relaxed(super()._code(batch, shape, dtype))
 
 
 @dataclass(frozen=True)
@@ -356,9 +364,8 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         length = length * batch.size(dim)
     strided = any(stride > 1 for axis in conv.axes[0] for n, stride in axis.terms if n == "x")
     codes = tuple(
-        batch.placements.change(
-            batch.codes[o],
-            partial(squeezed, kept=tuple(kept_dims(conv, o)), strided=strided and o == 0),
+        batch.placements.squeezed(
+            batch.codes[o], tuple(kept_dims(conv, o)), strided=strided and o == 0
         )
         for o in range(3)
     )
@@ -369,20 +376,6 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         for o in range(3)
     )
     return replace(result, codes=canonical)
-
-
-def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
-    """The placement of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
-    layout = placement.layout
-    order = tuple(kept.index(d) for d in layout.order if d in kept)
-    panel = layout.panel
-    if panel is not None:
-        panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
-    squeezed = Layout(order, panel)
-    contiguous = 0 if strided else min(placement.contiguous, len(squeezed.physical))
-    return Placement(
-        squeezed, contiguous, 0 if placement.vector else placement.aliased, placement.vector
-    )
 
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:

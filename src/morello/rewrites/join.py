@@ -14,7 +14,6 @@ from morello.ir.layout import row_major
 from morello.ir.placements import Ints, prod_columns
 from morello.ir.tensor import Placement, gapless
 from morello.rewrites.buffer import buffer_codes
-from morello.rewrites.conv import squeezed
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Condition, Target
 
@@ -119,12 +118,10 @@ def _placed(batch: Batch, tensor: int, result: Batch, operand: int, joining: Joi
     """The placements of an operand of the result, which is this tensor of the batch."""
     dims, codes = batch.operation.operands[tensor].dims, batch.codes[tensor]
     shape = result.shape(operand)
-    place = (
-        partial(_without_gaps, rank=len(shape))
-        if joining.joins_any(dims)
-        else partial(squeezed, kept=joining.kept(dims), strided=False)
-    )
-    codes = batch.placements.change(codes, place)
+    if joining.joins_any(dims):
+        codes = batch.placements.change(codes, partial(_without_gaps, rank=len(shape)))
+    else:
+        codes = batch.placements.squeezed(codes, joining.kept(dims))
     return batch.placements.tile(shape, shape, codes, result.dtypes[operand].bytes)
 
 

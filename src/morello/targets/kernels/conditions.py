@@ -70,5 +70,6 @@ def rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 
     place, _ = s.operation.places[operand, dim]
     placements, codes = s.placements, s.codes[operand]
     rows = placements.unit_stride(codes, s.shape(operand), place) & ~placements.paneled(codes)
-    panels = placements.in_panels(codes, place, panel)
-    return Condition(rows | panels, reason)
+    if panel:
+        rows |= placements.in_panels(codes, place, panel)
+    return Condition(rows, reason)
