@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.sampling import some
+from tests.search.small_goals import GOALS, brute
 
 from morello.frontends import parse
 from morello.search.pruned_space import PrunedSpace
 from morello.search.session import search
+from morello.space import space
 from morello.space.neighbours import keeps_neighbours
 from morello.targets import find_target
 
@@ -16,17 +19,29 @@ SHORT = (
     "softmax(f32[40,8] @ f32[8,5])",
     "f32[3,40,8] @ f32[3,8,18]",
 )
+CONVOLUTIONS = (
+    "conv(f32[1,96,13,13], f32[128,96,3,3], padding=1)",
+    "relu(conv(f32[1,64,20,20], f32[64,64,3,3]) + f32[64,1,1])",
+)
 OTHERS = (
     "f32[128,128] @ f32[128,128]",
     "f32[5,44] @ f32[44,120]",
     "softmax(f32[40,5])",
     "conv(f32[1,4,7,7], f32[5,4,3,3])",
+    "conv(f32[1,64,56,56], f32[64,1,3,3], groups=64)",
+    "conv(f32[1,64,960], f32[64,64,3])",
+    "conv(f32[1,64,56,56], f32[256,64,1,1])",
     " @ ".join(["f32[40,40]"] * 5),
 )
 
 
 @pytest.mark.parametrize("text", SHORT)
 def test_products_with_short_rows_do(text: str) -> None:
+    assert keeps_neighbours([(parse(text),)])
+
+
+@pytest.mark.parametrize("text", CONVOLUTIONS)
+def test_large_convolutions_of_images_do(text: str) -> None:
     assert keeps_neighbours([(parse(text),)])
 
 
@@ -47,3 +62,25 @@ def test_their_bounds_are_near_their_costs(text: str) -> None:
     goal, target = parse(text), find_target("avx512")
     bound, cost = PrunedSpace([(goal,)], target).lower_bound(), search(goal, target).cost
     assert 0.85 * cost <= bound <= cost
+
+
+def test_filters_are_not_transposed_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal, target = parse("conv(f32[1,16,7,7], f32[32,16,3,3])"), find_target("avx512")
+    cost = search(goal, target).cost
+    free = PrunedSpace([(goal,)], target).lower_bound()
+    monkeypatch.setattr(space, "keeps_neighbours", lambda goals: True)
+    bound = PrunedSpace([(goal,)], target).lower_bound()
+    assert free < 0.8 * cost
+    assert 0.9 * cost <= bound <= cost
+
+
+@pytest.mark.parametrize("name", some([n for n in GOALS if n.startswith("conv")], 6))
+def test_bounds_of_convolutions_never_exceed_the_truth(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal, target = GOALS[name]
+    monkeypatch.setattr(space, "keeps_neighbours", lambda goals: True)
+    pruned = PrunedSpace([(goal,)], target)
+    bound = pruned.bound()
+    for spec, cost in brute(name).optima(target.limits).items():
+        assert float(bound(pruned.space.batch_of(spec))[0]) <= cost * (1 + 1e-9), spec
