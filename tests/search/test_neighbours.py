@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.sampling import some
 from tests.search.small_goals import GOALS, brute
 
 from morello.frontends import parse
+from morello.search import pruned_space
+from morello.search.budget import BudgetError
 from morello.search.pruned_space import PrunedSpace
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import search
 from morello.space import space
 from morello.space.neighbours import keeps_neighbours
@@ -62,6 +67,22 @@ def test_their_bounds_are_near_their_costs(text: str) -> None:
     goal, target = parse(text), find_target("avx512")
     bound, cost = PrunedSpace([(goal,)], target).lower_bound(), search(goal, target).cost
     assert 0.85 * cost <= bound <= cost
+
+
+def test_a_bound_that_takes_too_long_is_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def slow_bound(*arguments: Any, neighbours: bool) -> RelaxedBound:
+        asked.append(neighbours)
+        if neighbours:
+            raise BudgetError("it takes too long")
+        return RelaxedBound(*arguments, neighbours=False)
+
+    goal, target = parse("f32[8,16] @ f32[16,5]"), find_target("avx512")
+    wanted = search(goal, target).cost
+    monkeypatch.setattr(pruned_space, "RelaxedBound", slow_bound)
+    assert search(goal, target).cost == wanted
+    assert asked == [True, False]
 
 
 def test_filters_are_not_transposed_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import weakref
 from dataclasses import replace
 from itertools import islice
 from math import inf
+from typing import Any
 
 import pytest
 from tests.sampling import some
@@ -74,9 +75,9 @@ def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds: list[Goal] = []
     graphs = []
 
-    def counted_bound(goals: tuple[Goal, ...], *arguments: object) -> RelaxedBound:
+    def counted_bound(goals: tuple[Goal, ...], *arguments: Any, neighbours: bool) -> RelaxedBound:
         bounds.extend(goals)
-        return RelaxedBound(goals, *arguments)  # type: ignore[arg-type]
+        return RelaxedBound(goals, *arguments, neighbours=neighbours)
 
     def counted_build(*arguments: object) -> SearchGraph:
         graphs.append(arguments)

@@ -41,11 +41,13 @@ class PrunedSpace:
         result._bound = self._bound
         return result
 
-    def bound(self, progress: Progress | None = None) -> RelaxedBound:
-        """The lower bound."""
+    def bound(self, progress: Progress | None = None, *, neighbours: bool = True) -> RelaxedBound:
+        """The lower bound; `neighbours` as in `RelaxedBound`, when it is computed."""
         if self._bound is None:
             space = self.space
-            self._bound = RelaxedBound(space.goals, space.target, space.sizes, self._memo, progress)
+            self._bound = RelaxedBound(
+                space.goals, space.target, space.sizes, self._memo, progress, neighbours=neighbours
+            )
         return self._bound
 
     @property

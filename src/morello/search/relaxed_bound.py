@@ -119,7 +119,8 @@ class RelaxedBound:
     The bound is infinite for Specs that have no program in the relaxed space. Bounds are stored
     for all Specs reachable from the goals together: if the memo has the first goal's, all are read
     from it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded
-    for that. Pages of a memo may be damaged, so Specs missing from it get the bound 0.
+    for that. Pages of a memo may be damaged, so Specs missing from it get the bound 0. Bounds that
+    keep `neighbours` are nearer, and may take several times as long (see `space.neighbours`).
     """
 
     def __init__(
@@ -129,8 +130,11 @@ class RelaxedBound:
         sizes: Sizes,
         memo: SpaceMemo | None = None,
         progress: Progress | None = None,
+        *,
+        neighbours: bool = True,
     ) -> None:
-        self.space = Space(goals, target, sizes, relaxed=True, shared=memo is not None)
+        kept = neighbours and memo is None
+        self.space = Space(goals, target, sizes, relaxed=True, neighbours=kept)
         self.specs = 0
         self._memo = memo
         self._tables: dict[Kind, _KindBounds] = {}

@@ -32,8 +32,8 @@ Goal = tuple[Spec, ...]
 class Space:
     """The search space of goals: its rules, sizes, and kinds of Specs.
 
-    Bounds of a relaxed space that is `shared` hold for sums of products of other goals, too,
-    whatever the layouts of these: it keeps no neighbours there.
+    A relaxed space may keep `neighbours` in sums of products, where that pays. If it does not, its
+    bounds hold for other goals, too, whatever the layouts of these.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
@@ -45,16 +45,16 @@ class Space:
         sizes: Sizes,
         *,
         relaxed: bool = False,
-        shared: bool = False,
+        neighbours: bool = True,
     ) -> None:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        neighbours = relaxed and not shared and keeps_neighbours(goals)
+        kept = relaxed and neighbours and keeps_neighbours(goals)
         self.family = Family(
-            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, neighbours
+            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, kept
         )
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
