@@ -28,9 +28,19 @@ CONVOLUTIONS = (
     "conv(f32[1,96,13,13], f32[128,96,3,3], padding=1)",
     "relu(conv(f32[1,64,20,20], f32[64,64,3,3]) + f32[64,1,1])",
 )
+TRANSPOSED = (
+    "f32[50,70] @ f32[70,90]{0,1}",
+    "f32[90,400]{0,1} @ f32[400,130]",
+    "relu(f32[64,129] @ transpose(f32[257,129]) + f32[257])",
+    "i32[50,70] @ i32[70,90]{0,1}",
+)
 OTHERS = (
     "f32[128,128] @ f32[128,128]",
     "f32[5,44] @ f32[44,120]",
+    "f32[50,70] @ f32[70,90]",
+    "f32[50,70] @ f32[70,96]{0,1}",
+    "bf16[50,70] @ bf16[70,90]{0,1}",
+    "f32[999,999] @ f32[999,999]{0,1}",
     "softmax(f32[40,5])",
     "conv(f32[1,4,7,7], f32[5,4,3,3])",
     "conv(f32[1,64,56,56], f32[64,1,3,3], groups=64)",
@@ -47,6 +57,11 @@ def test_products_with_short_rows_do(text: str) -> None:
 
 @pytest.mark.parametrize("text", CONVOLUTIONS)
 def test_large_convolutions_of_images_do(text: str) -> None:
+    assert keeps_neighbours([(parse(text),)])
+
+
+@pytest.mark.parametrize("text", TRANSPOSED)
+def test_products_that_transpose_inputs_and_have_uneven_rows_do(text: str) -> None:
     assert keeps_neighbours([(parse(text),)])
 
 
