@@ -133,16 +133,31 @@ class _Grouping:
             if self._stores_transposed(node):
                 yield [self.drafts[node.inputs[0]]]
             return
+        every = self._light_before(node)
+        alike = self._light_before(node, node.type.size)
+        for light in [every] if alike == every else [every, alike]:
+            if node.operator.elementwise:
+                inside = {node}.union(*(draft.nodes for draft in light))
+                heavy = [draft for draft in self._before(inside) if draft.heavy]
+                heavy.sort(key=lambda draft: -draft.work)
+                yield from ([draft, *light] for draft in heavy)
+            if light and not node.operator.is_product:
+                yield light
+        yield []
+
+    def _light_before(self, node: Node, size: int | None = None) -> list[_Draft]:
+        """The elementwise drafts that a node, or others of these, read; of so many elements, if
+        given: numbers for each row or column may have been stored in another shape.
+        """
         inside, light = {node}, []
-        while more := [draft for draft in self._before(inside) if not draft.heavy]:
+        while more := [
+            draft
+            for draft in self._before(inside)
+            if not draft.heavy and size in (None, draft.nodes[-1].type.size)
+        ]:
             light += more
             inside = inside.union(*(draft.nodes for draft in more))
-        if node.operator.elementwise:
-            heavy = sorted(self._before(inside), key=lambda draft: -draft.work)
-            yield from ([draft, *light] for draft in heavy)
-        if light and not node.operator.is_product:
-            yield light
-        yield []
+        return light
 
     def _before(self, inside: set[Node]) -> list[_Draft]:
         """The drafts that these nodes read, and no others."""
