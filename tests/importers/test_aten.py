@@ -449,8 +449,17 @@ def test_windows_of_images_are_columns() -> None:
     compared(nn.Unfold((3, 2), dilation=(1, 2), padding=(1, 0), stride=2), random(2, 3, 6, 7))
 
 
-def test_images_are_enlarged_and_normalized() -> None:
-    compared(nn.InstanceNorm2d(2, affine=True), random(1, 2, 3, 4))
+@pytest.mark.parametrize("shape", [(2, 8), (2, 8, 3, 4), (2, 8, 40), (2, 8, 5, 6)])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_groups_of_channels_are_normalized(shape: tuple[int, ...], groups: int) -> None:
+    scale, shift = random(8), random(8)
+    for given in ((scale, shift), (scale, None), (None, None)):
+        compared(lambda x, given=given: functional.group_norm(x, groups, *given), random(*shape))
+
+
+def test_images_are_normalized() -> None:
+    for affine, sizes in (True, (3, 4)), (True, (5, 6)), (False, (5, 6)):
+        compared(nn.InstanceNorm2d(2, affine=affine), 3 + random(2, 2, *sizes))
     compared(lambda x: functional.batch_norm(x, None, None, training=True), random(3, 2, 3, 4))
 
 

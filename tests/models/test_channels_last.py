@@ -28,6 +28,7 @@ from morello.graph.patterns.groups import in_fuller_groups
 from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten
 from morello.importers.gaps import transposed_convolution
+from morello.importers.normalizing import norm_of_groups
 from morello.models.channels_last import channels_last, in_place_by_pixels
 from morello.models.compiling import partitioned
 from morello.models.schedule import Stage, StoredCall, schedule
@@ -136,6 +137,18 @@ def test_images_of_one_row_are_images_too() -> None:
     windows = [text for text in texts if "conv" in text]
     assert len(windows) == 3
     assert all("NHWC" in text and "padding" not in text for text in windows)
+
+
+def test_a_norm_of_groups_of_channels_reads_pixels() -> None:
+    """Its means and variances, then a function of all elements, in their order in memory."""
+    generator = np.random.default_rng(0)
+    x = given(1, 3, 6, 6)
+    vectors = (constant(generator, 16) for _ in range(2))
+    normed = norm_of_groups(conv(x, 16, 3, 0), 4, *vectors, epsilon=1e-5)
+    image = conv(apply(Map("silu"), normed), 16, 3, 1)
+    texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
+    assert len(texts) == 9
+    assert "silu(f32[6,6,16] * f32[16] + f32[16]) -> f32[6,6,16]{2,1,0}S(128,16,1)" in texts
 
 
 def test_images_stay_in_rows_around_filters_that_leave_registers_empty() -> None:

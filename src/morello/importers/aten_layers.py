@@ -8,13 +8,14 @@ from itertools import product
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Dot, Gather, LayerNorm, Pad, Where
+from morello.graph.operators import Constant, Dot, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several, with_batch
 from morello.importers.contractions import cross_product
 from morello.importers.gaps import transposed_convolution
+from morello.importers.normalizing import norm_of_groups
 from morello.importers.taking import taken_along
 
 
@@ -33,20 +34,10 @@ def transposed(call: AtenCall) -> Node:
 
 
 def instance_norm(call: AtenCall) -> Node:
-    """A norm of each channel of each image, then a scale and a shift a channel."""
-    x = call.x
     if not call["use_input_stats"]:
         raise call.refuse("by running statistics")
-    size = math.prod(x.shape[2:])
-    apart = call.reshape(x, (x.shape[0] * x.shape[1], size))
-    norm = LayerNorm(call["eps"])
-    result = call.apply(norm, apart, call.full(1, (size,)), call.full(0, (size,)))
-    result = call.reshape(result, x.shape)
-    for name, vector in (("multiply", call["weight"]), ("add", call["bias"])):
-        if vector is not None:
-            wide = call.reshape(vector, (*vector.shape, *(1,) * (x.type.rank - 2)))
-            result = call.map(name, result, call.cast(wide))
-    return result
+    x = call.x
+    return norm_of_groups(x, x.shape[1], call["weight"], call["bias"], call["eps"])
 
 
 def prelu(call: AtenCall) -> Node:

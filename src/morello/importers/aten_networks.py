@@ -26,6 +26,7 @@ from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.attending import attended
+from morello.importers.normalizing import norm_of_groups
 from morello.importers.prefixes import cumulated, log_of_sums
 from morello.importers.resampling import means, resampled
 
@@ -342,17 +343,7 @@ def _flat(call: AtenCall, vector: Node | None, size: int, default: float) -> Nod
 
 
 def group_norm(call: AtenCall) -> Node:
-    """A norm of each group of channels, then a scale and a shift a channel."""
-    x = call.x
-    rank, groups = x.type.rank - 2, call["num_groups"]
-    size = x.type.size // (x.shape[0] * groups)
-    apart = call.reshape(x, (x.shape[0] * groups, size))
-    norm = LayerNorm(call["eps"])
-    result = call.apply(norm, apart, call.full(1, (size,)), call.full(0, (size,)))
-    result = call.reshape(result, x.shape)
-    if call["weight"] is not None:
-        result = call.map("multiply", result, _images(call, call["weight"], rank))
-    return _biased(call, result, _per_channel(call, call["bias"], rank))
+    return norm_of_groups(call.x, call["num_groups"], call["weight"], call["bias"], call["eps"])
 
 
 def batch_norm(call: AtenCall) -> Node:

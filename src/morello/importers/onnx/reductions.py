@@ -22,6 +22,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
+from morello.importers.normalizing import norm_of_groups
 from morello.importers.onnx.call import (
     FLOAT32,
     INT64,
@@ -267,21 +268,13 @@ def group_normalization(call: OnnxCall) -> Node:
 
 
 def _grouped_norm(call: OnnxCall, groups: int) -> Node:
-    """The norm of each group of channels, times a factor, plus a term, of each channel."""
     x, scale, bias = call[0], call[1], call[2]
     channels = x.shape[1]
     if groups < 1 or channels % groups or 0 in x.shape:
         raise GraphError(f"{groups} groups of {channels} channels.")
     if not x.dtype == scale.dtype == bias.dtype:
         raise LeftError("its dtypes differ")
-    rows = reshaped(x, (x.shape[0], groups, prod(x.shape[1:]) // groups))
-    ones, zeros = (np.broadcast_to(x.dtype.type(n), rows.shape[2:]) for n in (1, 0))
-    epsilon = call.attribute("epsilon", 1e-5)
-    normed = op(LayerNorm(epsilon), rows, constant(ones), constant(zeros))
-    if scale.type.size == channels:
-        normed = reshaped(normed, x.shape)
-    factor, term = (along(node, 1, normed.type.rank) for node in (scale, bias))
-    return reshaped(function("add", function("multiply", normed, factor), term), x.shape)
+    return norm_of_groups(x, groups, scale, bias, call.attribute("epsilon", 1e-5))
 
 
 @translates("GlobalAveragePool", "GlobalMaxPool")
