@@ -236,3 +236,19 @@ def test_images_that_have_their_channels_last_stay_so() -> None:
     image = conv(apply(Transpose((0, 3, 1, 2)), pixels), 16, 3, 1)
     texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
     assert "relu(f32[16,8,16] @ f32[16,16]) -> f32[16,8,16]{2,1,0}S(160,16,1)" in texts
+
+
+def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
+    """As those of a vision transformer: no row after them is an image of one row."""
+    generator = np.random.default_rng(0)
+    x = given(1, 3, 6, 6)
+    image = conv(x, 16, 3, 0)
+    pixels = apply(Transpose((0, 2, 1)), apply(Reshape((1, 16, 36)), image))
+    rows = apply(Concat(1), constant(generator, 1, 1, 16), pixels)
+    rows = apply(Map("relu"), apply(Map("add"), rows, constant(generator, 37, 16)))
+    product = apply(Dot((), ((2, 0),)), rows, constant(generator, 16, 16))
+    texts = computed(Graph((x,), (apply(Map("add"), rows, product),)))
+    assert texts[1:] == [
+        "relu(f32[37,16] + f32[37,16])",
+        "a = f32[37,16]; c = f32[16,16]; a + a @ c",
+    ]

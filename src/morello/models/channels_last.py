@@ -121,12 +121,17 @@ def _is_turned(view: View) -> bool:
 
 
 def _makes_last(view: View, last: Collection[Node]) -> bool:
-    """Whether pixels of a view have their channels last, and so those of copies of it."""
+    """Whether pixels of a view have their channels last, and so those of copies of it.
+
+    The pixels of an image may be one dimension.
+    """
     image = view.base.shape
     if view.base in last:
         return not _is_turned(view)
-    alike = len(image) in _RANKS and (*image[:1], *image[2:], *image[1:2]) == view.shape
-    return alike and image[1] > 1 and view.strides[-1] == prod(image[2:]) > 1
+    if len(image) not in _RANKS or view.shape[-1:] != image[1:2] or image[1] == 1:
+        return False
+    pixels = prod(image[2:])
+    return prod(view.shape[:-1]) == image[0] * pixels and view.strides[-1] == pixels > 1
 
 
 def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
