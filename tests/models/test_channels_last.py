@@ -143,8 +143,8 @@ def test_a_norm_of_groups_of_channels_reads_pixels() -> None:
     """Its means and variances, then a function of all elements, in their order in memory."""
     generator = np.random.default_rng(0)
     x = given(1, 3, 6, 6)
-    vectors = (constant(generator, 16) for _ in range(2))
-    normed = norm_of_groups(conv(x, 16, 3, 0), 4, *vectors, epsilon=1e-5)
+    scale, shift = (constant(generator, 16) for _ in range(2))
+    normed = norm_of_groups(conv(x, 16, 3, 0), 4, scale, shift, epsilon=1e-5)
     image = conv(apply(Map("silu"), normed), 16, 3, 1)
     texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
     assert len(texts) == 9
@@ -252,3 +252,15 @@ def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
         "relu(f32[37,16] + f32[37,16])",
         "a = f32[37,16]; c = f32[16,16]; a + a @ c",
     ]
+
+
+def test_tokens_that_a_convolution_makes_are_no_images() -> None:
+    """As those of a speech encoder, which are stored in the kernel of its last convolution."""
+    generator = np.random.default_rng(0)
+    x = given(1, 16, 20)
+    filters = constant(generator, 16, 16, 3)
+    signal = apply(Conv((1,), (1,), (1,), (1,), 1), x, filters)
+    rows = apply(Map("add"), apply(Transpose((0, 2, 1)), signal), constant(generator, 20, 16))
+    product = apply(Dot((), ((2, 0),)), rows, constant(generator, 16, 16))
+    texts = computed(Graph((x,), (apply(Map("tanh"), product),)))
+    assert texts[-1] == "tanh(f32[20,16] @ f32[16,16])"

@@ -80,7 +80,13 @@ def _images(stage: Stage) -> list[Node]:
         (call, [node for node in dict.fromkeys(_bases(call)) if node in stored])
         for call in stage.calls
     ]
-    images = dict.fromkeys(node for call, nodes in near if _has_windows(call) for node in nodes)
+    images = dict.fromkeys(
+        node
+        for call, nodes in near
+        if _has_windows(call)
+        for node in nodes
+        if not (node is call.output.base and _turns(call))
+    )
     before = 0
     while len(images) > before:
         before = len(images)
@@ -111,6 +117,18 @@ def _puts_last(node: Node) -> bool:
     """Whether a node is an image that is turned to have its channels last."""
     order = node.operator.order if isinstance(node.operator, Transpose) else ()
     return len(order) in _RANKS and order == (0, *range(2, len(order)), 1)
+
+
+def _turns(call: StoredCall) -> bool:
+    """Whether the result of a call's convolution is stored with other channels than its filters."""
+    channels = call.output.base.shape[1]
+    return any(part.sizes["f"] != channels for part in call.spec.parts if _is_plain(part))
+
+
+def _is_plain(part: SpecPart) -> bool:
+    """Whether a part is a convolution without groups."""
+    operation = part.operation
+    return operation.is_product and operation.windows and not operation.grouped
 
 
 def _is_turned(view: View) -> bool:
@@ -168,7 +186,7 @@ def _slid_over(call: StoredCall) -> set[Node]:
 def _wastes_registers(call: StoredCall) -> bool:
     """Whether sums of all filters of a convolution by windows fill few of their registers."""
     for part in call.spec.parts:
-        if part.operation.is_product and part.operation.windows and not part.operation.grouped:
+        if _is_plain(part):
             pixels = prod(part.sizes[dim] for dim in part.operation.reduced if dim != "c")
             filters = part.sizes["f"] * part.dtypes[-1].bytes
             if pixels > 1 and filters < FULL * -(-filters // CACHE_LINE) * CACHE_LINE:
