@@ -61,7 +61,7 @@ def the_attention(result: Node) -> tuple[Attention, Sequence[Node]]:
     return result.operator, result.inputs
 
 
-@pytest.mark.parametrize("place", ["after", "divided", "query", "key"])
+@pytest.mark.parametrize("place", ["after", "divided", "query", "key", "both"])
 def test_the_scale_may_be_anywhere(place: str) -> None:
     q, k, v = qkv()
     if place == "after":
@@ -70,8 +70,11 @@ def test_the_scale_may_be_anywhere(place: str) -> None:
         scaled = f("divide", scores(q, k), 4.0)
     elif place == "query":
         scaled = scores(f("multiply", q, 0.25), k)
-    else:
+    elif place == "key":
         scaled = scores(q, f("divide", k, 4.0))
+    else:  # as torch exports it
+        turned = f("multiply", apply(Transpose((0, 1, 3, 2)), k), 0.5)
+        scaled = apply(Dot(BATCH, ((3, 2),)), f("multiply", q, 0.5), turned)
     result = after(weighted(softmax(scaled, 3), v))
     assert (result.operator, result.inputs) == (Attention(0.25), (q, k, v))
 

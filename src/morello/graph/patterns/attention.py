@@ -268,14 +268,23 @@ def scaled_inputs(node: Node) -> Node | None:
     """attention(q * c, k, v), attention(q, k * c, v) -> attention(q, k, v), scaled by c."""
     assert isinstance(node.operator, Attention)
     for side in range(2):
-        x = node.inputs[side]
-        factor = number(x.inputs[1]) if is_map(x, "multiply", "divide") else None
-        if factor:
-            factor = factor if is_map(x, "multiply") else 1 / factor
+        if scaled := _scaled(node.inputs[side]):
+            x, factor = scaled
             inputs = [*node.inputs]
-            inputs[side] = x.inputs[0]
+            inputs[side] = x
             return apply(replace(node.operator, scale=node.operator.scale * factor), *inputs)
     return None
+
+
+def _scaled(node: Node) -> tuple[Node, float] | None:
+    """x and c, if a node is x * c, perhaps transposed, for a number c that is not 0."""
+    if isinstance(node.operator, Transpose):
+        scaled = _scaled(node.inputs[0])
+        return scaled and (apply(node.operator, scaled[0]), scaled[1])
+    factor = number(node.inputs[1]) if is_map(node, "multiply", "divide") else None
+    if not factor or node.inputs[0].shape != node.shape:
+        return None
+    return node.inputs[0], factor if is_map(node, "multiply") else 1 / factor
 
 
 def shared_heads(node: Node) -> Node | None:
