@@ -109,6 +109,21 @@ def test_a_mask_is_added() -> None:
     assert names(after(weighted(softmax(swapped, 3), v))) == ["reshape", "attention"]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_rows_without_any_column_are_0_where_nan_is() -> None:
+    """As torch exports attention with a mask of truth; some rows of this one see nothing."""
+    q, k, v = qkv()
+    shape = 2, 1, 5, 7
+    zero, hiding = (apply(Broadcast(shape), fixed(each)) for each in (0, -np.inf))
+    mask = apply(Where(), f("greater", given(*shape), 1.0), zero, hiding)
+    weights = softmax(f("add", f("multiply", scores(q, k), 0.5), mask), 3)
+    nan, zeros = f("not_equal", weights, weights), apply(Broadcast(weights.shape), fixed(0))
+    result = after(weighted(apply(Where(), nan, zeros, weights), v))
+    assert "attention" in names(result) and "softmax" not in names(result)
+    kept = after(weighted(apply(Where(), nan, weights, zeros), v))
+    assert "attention" not in names(kept)
+
+
 @pytest.mark.parametrize("value", [-np.inf, -1e30, float(np.finfo(np.float32).min)])
 def test_a_lower_triangle_makes_it_causal(value: float) -> None:
     q, k, v = qkv(5, 5)

@@ -14,6 +14,7 @@ from morello.graph.operators import (
     Cast,
     Constant,
     Dot,
+    Reduce,
     Reshape,
     Softmax,
     Transpose,
@@ -22,11 +23,13 @@ from morello.graph.operators import (
 from morello.graph.patterns.matching import (
     Rule,
     before_casts,
+    constant,
     in_dtype,
     is_float,
     is_map,
     keeps_values,
     lowest,
+    mapped,
     number,
     reshaped,
     transposed,
@@ -53,6 +56,39 @@ class _Scores:
         assert isinstance(dot, Dot)
         batch = tuple(pair[side] for pair in dot.batch)
         return batch, dot.free(side, self.product.inputs[side].type.rank), dot.contracted[0][side]
+
+
+def hidden_rows(node: Node) -> Node | None:
+    """dot(where(isnan(p), 0, p), v) with p = softmax(dot(q, k) + mask), as torch exports it
+    -> dot(softmax(dot(q, k) + finite mask), v) * (whether a row of the mask shows anything).
+
+    What is NaN before the mask is applied, so that torch's result is 0, is NaN here.
+    """
+    weights = _without_nan(node.inputs[0])
+    if weights is None or node.shape[:-1] != weights.shape[:-1]:
+        return None
+    last = weights.type.rank - 1
+    (masked,) = weights.inputs
+    if weights.operator != Softmax(last) or not is_map(masked, "add"):
+        return None
+    scores, mask = masked.inputs if _is_scaled_dot(masked.inputs[0]) else masked.inputs[::-1]
+    if not _is_scaled_dot(scores) or mask.shape[-1:] != masked.shape[-1:]:
+        return None
+    least = constant(lowest(mask.dtype) / 2, mask.dtype)  # half, so that scores can be added
+    finite = mapped("add", scores, mapped("maximum", mask, least))
+    largest = apply(Reduce("max", (mask.type.rank - 1,), keepdims=True), mask)
+    shown = in_dtype(mapped("greater", largest, least), node.dtype)
+    product = apply(node.operator, apply(weights.operator, finite), node.inputs[1])
+    return mapped("multiply", product, shown)
+
+
+def _without_nan(node: Node) -> Node | None:
+    """x if a node is where(x != x, 0, x); None otherwise."""
+    if not isinstance(node.operator, Where):
+        return None
+    condition, zero, x = node.inputs
+    is_nan = is_map(condition, "not_equal") and condition.inputs == (x, x)
+    return x if is_nan and number(zero) == 0 else None
 
 
 def attention(node: Node) -> Node | None:
@@ -346,6 +382,6 @@ def one_row(node: Node) -> Node | None:
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Attention: (scaled_inputs, shared_heads, one_row, heads_as_rows),
-    Dot: (attention,),
+    Dot: (hidden_rows, attention),
 }
 """The rules of this family, by the class of the operators that they are for."""
