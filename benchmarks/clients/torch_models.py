@@ -1,11 +1,12 @@
-"""Models of transformers, compiled by torch.compile with Morello as its backend."""
+"""Models of PyTorch, most of them transformers, by torch.compile with Morello as its backend."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from benchmarks.clients.client import Client, Contest, Fast, same_directions
+from benchmarks.clients.client import Client, Contest, Fast, same_directions, same_values
 
 GEMMA_2B: dict[str, Any] = {
     "hidden_size": 2048,
@@ -106,6 +107,63 @@ def gemma(threads: int, prompted: int, new: int) -> Contest:
     )
 
 
+def module(threads: int, make: Callable[[], tuple[Any, Any]]) -> Contest:
+    """A module with random weights, of an input; the first of its results are compared."""
+    import torch
+
+    import morello.torch
+
+    _threads(threads)
+    model, x = make()
+    for weights in model.eval().parameters():
+        if weights.ndim == 1:  # else many are all 0 or all 1
+            weights += 0.1 * torch.randn(weights.shape)
+    fast = torch.compile(model, backend=morello.torch.backend)
+
+    def inductor() -> Callable[[], Any]:
+        compiled = _by_inductor(model)
+        return lambda: compiled(x)[0]
+
+    return Contest(
+        lambda: model(x)[0],
+        lambda: _fast(lambda: fast(x)[0]),
+        lambda theirs, ours: same_values([theirs.numpy()], [ours.numpy()], 1e-4),
+        {"inductor": inductor},
+    )
+
+
+def vision() -> tuple[Any, Any]:
+    """The sizes of DeiT-tiny."""
+    import torch
+    import transformers
+
+    config = transformers.ViTConfig(
+        hidden_size=192, intermediate_size=768, num_attention_heads=3, num_hidden_layers=12
+    )
+    return transformers.ViTModel(config, add_pooling_layer=False), torch.randn(1, 3, 224, 224)
+
+
+def speech() -> tuple[Any, Any]:
+    """The sizes of the encoder of Whisper tiny."""
+    import torch
+    import transformers
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    config = transformers.WhisperConfig(
+        d_model=384, encoder_ffn_dim=1536, encoder_attention_heads=6, encoder_layers=4
+    )
+    return WhisperEncoder(config), torch.randn(1, 80, 3000)
+
+
+def denoiser() -> tuple[Any, Any]:
+    """A network of convolutions that makes an image of another one."""
+    import torch
+
+    from benchmarks.clients.torch_unet import UNet
+
+    return UNet(), torch.randn(1, 3, 128, 128)
+
+
 TORCH = ("torch", "transformers")
 CLIENTS = (
     Client(
@@ -123,5 +181,17 @@ CLIENTS = (
     Client(
         "gemma-prompt", "The same, 128 + 1 tokens", "eager PyTorch",
         TORCH, lambda threads: gemma(threads, 128, 1),
+    ),
+    Client(
+        "vit", "DeiT-tiny's shapes, 224x224, torch.compile", "eager PyTorch",
+        TORCH, partial(module, make=vision),
+    ),
+    Client(
+        "whisper", "Whisper tiny's encoder, 30 s, torch.compile", "eager PyTorch",
+        TORCH, partial(module, make=speech),
+    ),
+    Client(
+        "unet", "A U-Net of 32 to 128 channels, 128x128, torch.compile", "eager PyTorch",
+        ("torch",), partial(module, make=denoiser),
     ),
 )  # fmt: skip
