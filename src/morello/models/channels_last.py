@@ -20,6 +20,7 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives.convolutions import channels_of, suits_channels_last
+from morello.ir.primitives.winograd import WINOGRAD_OUTPUT
 from morello.ir.spec import Spec, SpecPart, goal
 from morello.ir.turned import turned
 from morello.models.in_place import Calls, Relocation, Run, in_place
@@ -155,17 +156,30 @@ def _makes_last(view: View, last: Collection[Node]) -> bool:
 def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
     """The images around convolutions by windows whose filters would leave registers empty.
 
-    Of the images `near` each call; and those that are computed with them, pixel by pixel.
+    Of the images `near` each call; and those that are computed with them, pixel by pixel, unless
+    they are sums of other images and Winograd's tiles: the latter have channels together.
     """
     rows = {node for call, nodes in near if _wastes_registers(call) for node in nodes}
+    sums = _sums_of_tiles(near)
     before = 0
     while len(rows) > before:
         before = len(rows)
         for call, nodes in near:
             alike = [node for node in nodes if node not in _slid_over(call)]
             shapes = {node.shape for node in alike if node in rows}
-            rows |= {node for node in alike if any(_alike(call, node, of) for of in shapes)}
+            more = [node for node in alike if any(_alike(call, node, of) for of in shapes)]
+            rows.update(node for node in more if node not in sums)
     return rows
+
+
+def _sums_of_tiles(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
+    """The images to which tiles of Winograd's are added, and those that these are joined to."""
+    made: set[Node] = set()
+    for call, nodes in near:
+        turning = any(part.operation.primitive is WINOGRAD_OUTPUT for part in call.spec.parts)
+        if (turning and len(nodes) > 1) or (call.copies and call.inputs[0].base in made):
+            made.add(call.output.base)
+    return made
 
 
 def _alike(call: StoredCall, image: Node, shape: tuple[int, ...]) -> bool:
