@@ -110,11 +110,15 @@ def test_a_mask_is_added() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_rows_without_any_column_are_0_where_nan_is() -> None:
-    """As torch exports attention with a mask of truth; some rows of this one see nothing."""
+@pytest.mark.parametrize("value", [-np.inf, float(np.finfo(np.float32).min)])
+def test_rows_without_any_column_are_0_where_nan_is(value: float) -> None:
+    """As torch exports attention with a mask of truth; some rows of this one see nothing.
+
+    Only infinite scores make NaN.
+    """
     q, k, v = qkv()
     shape = 2, 1, 5, 7
-    zero, hiding = (apply(Broadcast(shape), fixed(each)) for each in (0, -np.inf))
+    zero, hiding = (apply(Broadcast(shape), fixed(each)) for each in (0, value))
     mask = apply(Where(), f("greater", given(*shape), 1.0), zero, hiding)
     weights = softmax(f("add", f("multiply", scores(q, k), 0.5), mask), 3)
     nan, zeros = f("not_equal", weights, weights), apply(Broadcast(weights.shape), fixed(0))

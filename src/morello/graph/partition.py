@@ -134,16 +134,21 @@ class _Grouping:
                 yield [self.drafts[node.inputs[0]]]
             return
         every = self._light_before(node)
+        yield from self._joining(node, every)
         alike = self._light_before(node, node.type.size)
-        for light in [every] if alike == every else [every, alike]:
-            if node.operator.elementwise:
-                inside = {node}.union(*(draft.nodes for draft in light))
-                heavy = [draft for draft in self._before(inside) if draft.heavy]
-                heavy.sort(key=lambda draft: -draft.work)
-                yield from ([draft, *light] for draft in heavy)
-            if light and not node.operator.is_product:
-                yield light
+        if alike != every:
+            yield from self._joining(node, alike)
         yield []
+
+    def _joining(self, node: Node, light: list[_Draft]) -> Iterator[Sequence[_Draft]]:
+        """These elementwise drafts, with one that is more and without."""
+        if node.operator.elementwise:
+            inside = {node}.union(*(draft.nodes for draft in light))
+            heavy = [draft for draft in self._before(inside) if draft.heavy]
+            heavy.sort(key=lambda draft: -draft.work)
+            yield from ([draft, *light] for draft in heavy)
+        if light and not node.operator.is_product:
+            yield light
 
     def _light_before(self, node: Node, size: int | None = None) -> list[_Draft]:
         """The elementwise drafts that a node, or others of these, read; of so many elements, if

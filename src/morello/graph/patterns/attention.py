@@ -77,7 +77,7 @@ def hidden_rows(node: Node) -> Node | None:
     least = constant(lowest(mask.dtype) / 2, mask.dtype)  # half, so that scores can be added
     finite = mapped("add", scores, mapped("maximum", mask, least))
     largest = apply(Reduce("max", (mask.type.rank - 1,), keepdims=True), mask)
-    shown = in_dtype(mapped("greater", largest, least), node.dtype)
+    shown = in_dtype(mapped("greater", largest, constant(-np.inf, mask.dtype)), node.dtype)
     product = apply(node.operator, apply(weights.operator, finite), node.inputs[1])
     return mapped("multiply", product, shown)
 
