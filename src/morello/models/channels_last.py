@@ -174,12 +174,12 @@ def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[No
 
 def _sums_of_tiles(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
     """The images to which tiles of Winograd's are added, and those that these are joined to."""
-    made: set[Node] = set()
+    sums: set[Node] = set()
     for call, nodes in near:
         turning = any(part.operation.primitive is WINOGRAD_OUTPUT for part in call.spec.parts)
-        if (turning and len(nodes) > 1) or (call.copies and call.inputs[0].base in made):
-            made.add(call.output.base)
-    return made
+        if (turning and len(nodes) > 1) or (call.copies and call.inputs[0].base in sums):
+            sums.add(call.output.base)
+    return sums
 
 
 def _alike(call: StoredCall, image: Node, shape: tuple[int, ...]) -> bool:
