@@ -20,7 +20,6 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives.convolutions import channels_of, suits_channels_last
-from morello.ir.primitives.winograd import WINOGRAD_OUTPUT
 from morello.ir.spec import Spec, SpecPart, goal
 from morello.ir.turned import turned
 from morello.models.in_place import Calls, Relocation, Run, in_place
@@ -176,10 +175,15 @@ def _sums_of_tiles(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Nod
     """The images to which tiles of Winograd's are added, and those that these are joined to."""
     sums: set[Node] = set()
     for call, nodes in near:
-        turning = any(part.operation.primitive is WINOGRAD_OUTPUT for part in call.spec.parts)
-        if (turning and len(nodes) > 1) or (call.copies and call.inputs[0].base in sums):
+        tiled = any(map(_writes_tiles, _primitives(call.spec)))
+        if (tiled and len(nodes) > 1) or (call.copies and call.inputs[0].base in sums):
             sums.add(call.output.base)
     return sums
+
+
+def _writes_tiles(operation: Operation) -> bool:
+    """Whether a primitive writes windows of its result, as Winograd's tiles are."""
+    return any(not axis.plain for axis in operation.axes[-1])
 
 
 def _alike(call: StoredCall, image: Node, shape: tuple[int, ...]) -> bool:
