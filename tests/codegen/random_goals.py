@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from tests.goals import apply, goal_of, mapped, product, reduced, tensor
@@ -10,7 +10,7 @@ from tests.goals import apply, goal_of, mapped, product, reduced, tensor
 from morello.base.errors import SpecError
 from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, U32, DType
-from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
+from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, ONLY_INTEGERS, UNARY, Function
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
@@ -204,10 +204,15 @@ def fills(random: Random) -> Spec:
     return placed(random, one, shape_of(random, rank), (random.choice(NUMBERS),))
 
 
+def _functions(names: Iterable[str], dtype: DType) -> list[str]:
+    """Those of these functions that a dtype has, in order."""
+    return sorted({*names} - ONLY_INTEGERS if dtype.is_float else {*names} & INTEGER_FUNCTIONS)
+
+
 def unary_maps(random: Random) -> Spec:
     rank = random.randint(1, MAX_RANK)
     dtype = random.choice(NUMBERS)
-    known = sorted(set(UNARY) if dtype.is_float else set(UNARY) & INTEGER_FUNCTIONS)
+    known = _functions(UNARY, dtype)
     known.remove("cast")
     one = elementwise(Function(random.choice(known)), (tuple(range(rank)),), rank)
     return placed(random, one, shape_of(random, rank), (dtype, dtype))
@@ -217,7 +222,7 @@ def binary_maps(random: Random) -> Spec:
     """With an operand of fewer dimensions, or a constant, or two of the same shape."""
     rank = random.randint(1, 3)
     dtype = random.choice(NUMBERS)
-    known = sorted(set(BINARY) if dtype.is_float else set(BINARY) & INTEGER_FUNCTIONS)
+    known = _functions(BINARY, dtype)
     name, whole = random.choice(known), tuple(range(rank))
     if random.random() < 0.25:
         one = elementwise(Function(name, random.choice([2.0, 3.0])), (whole,), rank)
