@@ -276,6 +276,7 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "relu(transpose(f32[2,3,4], order=[1,2,0]))": lambda x: np.maximum(x.transpose(1, 2, 0), 0),
     "sum(f32[3,4])": lambda x: x.sum(1),
     "sum(f32[3,4,2], axis=1)": lambda x: x.sum(1),
+    "sum(square(f32[3,4,2]), axis=1)": lambda x: (x * x).sum(1),
     "sum(f32[4])": lambda x: x.sum(keepdims=True),
     "sum(transpose(f32[3,4]), axis=1)": lambda x: x.sum(0),
     "max(f32[3,4], axis=0)": lambda x: x.max(0),

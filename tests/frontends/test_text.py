@@ -313,6 +313,31 @@ def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, d
     assert parse(spec.expression) == spec
 
 
+@pytest.mark.parametrize(
+    ("text", "operations", "dtypes"),
+    [
+        ("sum(square(f32[4,8]), axis=0)", "SumSquares", "f32 f32"),
+        ("x = f32[4,8]; sum(x * x)", "SumSquares", "f32 f32"),
+        ("mean(square(exp(f32[4,8])))", "Exp SumSquares MultiplyConstant", "f32 f32"),
+        ("sum(square(f32[2,4,8]), axis=[1,2])", "SumSquares Sum", "f32 f32"),
+        ("x = f32[4,8]; square(x) / sum(square(x), axis=0)", "Square SumSquares Divide", "f32 f32"),
+        ("sum(square(cast(bf16[4,8], f32)))", "SumSquares", "bf16 f32"),
+        ("cast(sum(square(cast(bf16[4,8], f32))), bf16)", "SumSquares", "bf16 bf16"),
+        ("cast(sum(square(cast(f16[4,8], f32))), bf16)", "SumSquares", "f16 bf16"),
+        ("f32[4] += sum(square(f32[4,8]))", "SumSquaresAccum", "f32 f32"),
+        ("sum(square(bf16[4,8]))", "Square Sum", "bf16 bf16"),
+        ("sum(square(i32[4,8]))", "Square Sum", "i32 i32"),
+    ],
+)
+def test_sums_of_squares_are_one_operation(text: str, operations: str, dtypes: str) -> None:
+    """But not those that are rounded to 16 bits, or wrap."""
+    spec = parse(text)
+    made = [part.operation.name for part in spec.operation.components] or [spec.operation.name]
+    assert " ".join(made) == operations
+    assert " ".join(map(str, spec.dtypes)) == dtypes
+    assert parse(spec.expression) == spec
+
+
 @given(st.text(st.sampled_from("f32reluxmatmul[](){},:;=T@+-*/>148. \n"), max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

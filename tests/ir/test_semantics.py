@@ -23,6 +23,7 @@ from morello.ir.primitives import (
     PRIMITIVES,
     SOFTMAX,
     SUM,
+    SUM_SQUARES,
     UNSCALED_FROM_MAX,
     broadcast,
     conv,
@@ -301,6 +302,7 @@ def test_sums_and_maxima(rank: int, dim: int) -> None:
     wanted = [np.atleast_1d(x.sum(dim)), np.atleast_1d(x.max(dim))]
     agree(evaluate(reduce(SUM, rank, dim), [x]), wanted[0])
     agree(evaluate(reduce(MAX, rank, dim), [x]), wanted[1])
+    agree(evaluate(reduce(SUM_SQUARES, rank, dim), [x]), np.atleast_1d((x * x).sum(dim)))
     agree(evaluate(accumulating(reduce(SUM, rank, dim)), [x]), wanted[0])
 
 

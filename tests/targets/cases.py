@@ -130,7 +130,7 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [scan(PRIMITIVES[name], rank, dim) for rank, dim in scans]
     if name == "DivideVecScalar":
         return [divide_vec_scalar(rank, scan) for rank, scan in scans]
-    if name in ("SumAccum", "MaxAccum", "MinAccum"):
+    if name in ("SumAccum", "SumSquaresAccum", "MaxAccum", "MinAccum"):
         primitive = PRIMITIVES[name.removesuffix("Accum")]
         return [reduce(primitive, rank, scan, accumulates=True) for rank, scan in scans]
     if name.startswith("Softmax"):

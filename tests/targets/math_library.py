@@ -112,6 +112,7 @@ def source(width: int) -> str:
 
 RUNS = (
     ("float", "sum_run", "const float *x, long n"),
+    ("float", "sum_squares_run", "const float *x, long n"),
     ("float", "max_run", "const float *x, long n, float m"),
     ("float", "min_run", "const float *x, long n, float m"),
     ("int", "argmax_run", "const float *x, long n"),

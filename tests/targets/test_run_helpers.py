@@ -67,6 +67,7 @@ def test_sums(library: Library, first: Fenced) -> None:
             x = first.hold(values(n), at_end)
             wide = x.astype(np.float64)
             close(library.run("sum_run", x, n), wide.sum(), np.abs(wide).sum())
+            close(library.run("sum_squares_run", x, n), (wide * wide).sum())
 
 
 def test_extrema(library: Library, first: Fenced) -> None:

@@ -81,6 +81,8 @@ class Primitive:
     """The constant, of a dtype, that it fills its output with, if any."""
     start: str = ""
     """The initial value of a reduction's output: "zero", "lowest" or "highest"."""
+    of_squares: Primitive | None = None
+    """The primitive that does the same to the squares of its input, if kernels do that at once."""
     merge: Callable[[int], Operation] | None = None
     """The operation that merges the partial results of a split reduction, if it can be split.
 

@@ -48,7 +48,7 @@ from morello.ir.primitives.products import (
     matmul_labels,
 )
 from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
-from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
+from morello.ir.primitives.reductions import MAX, MIN, SUM, SUM_SQUARES, reduce
 from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
 from morello.ir.primitives.scattering import SCATTERS, SEGMENT_SUM, scatter, segment_sum
 from morello.ir.primitives.softmax import (
@@ -70,7 +70,7 @@ PRIMITIVES: dict[str, Primitive] = {
     for primitive in (
         MATMUL, CONV, GROUPED_CONV, DEPTHWISE_CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST,
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
-        SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
+        SUM_SQUARES, SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
         *SOFTMAX_PARTS.values(),
         TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
@@ -119,6 +119,7 @@ __all__ = [
     "SOFTMAX_PARTS",
     "SUM",
     "SUM_POOL",
+    "SUM_SQUARES",
     "TAKE",
     "UNSCALED_FROM_MAX",
     "WINOGRAD_INPUT",

@@ -1,4 +1,4 @@
-"""Sums, maxima and minima along a dimension."""
+"""Sums, sums of squares, maxima and minima along a dimension."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from functools import cache
 
 import numpy as np
 
-from morello.ir.dtype import DType
+from morello.ir.casts import widened
+from morello.ir.dtype import F32, DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.copies import bound_moved, called_along
 from morello.ir.primitives.dims import each_scan, scanned
-from morello.ir.rounding import Bounded, Bounds, summed
+from morello.ir.rounding import Bounded, Bounds, narrow, summed
 from morello.ir.semantics import in_order, reference, scan_axis
+from morello.ir.text import Result, Text, call
 
 
 @cache
 def reduce(primitive: Primitive, rank: int, dim: int, accumulates: bool = False) -> Operation:
-    """out = the reduction (`SUM`, `MAX` or `MIN`) of x along a dimension."""
+    """out = the reduction (`SUM`, `SUM_SQUARES`, `MAX` or `MIN`) of x along a dimension."""
     dims, rows, extra = scanned(rank, dim)
     overwriting = operation(
         primitive,
@@ -31,6 +33,10 @@ def reduce(primitive: Primitive, rank: int, dim: int, accumulates: bool = False)
 def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     total = np.sum(inputs[0], axis=scan_axis(operation, 0))
     return (in_order(operation, operation.output, np.asarray(total)),)
+
+
+def _evaluate_sum_squares(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return _evaluate_sum(operation, [inputs[0] * inputs[0]])
 
 
 def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -48,6 +54,20 @@ def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence
     return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
 
+def _bound_sum_squares(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounds:
+    """A sum of products of each element with itself."""
+    (x,) = inputs
+    terms = x.value.shape[scan_axis(operation, 0)]
+
+    def compute(a: Array, b: Array) -> Array:
+        (total,) = _evaluate_sum(operation, [a * b])
+        return total
+
+    return (summed(compute, [x, x], terms, dtypes[-1]),)
+
+
 def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     (x,) = inputs
     value = reference(operation)(x.value)
@@ -57,12 +77,32 @@ def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence
     return (Bounded(value, error),)
 
 
+def _text_sum_squares(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    """The sum of a map; 16-bit floats are cast, as neither squares nor sums are rounded to them."""
+    (x,) = arguments
+    squares = call("square", [widened(x)], (), F32)
+    total = called_along("sum")(operation, [squares], result)
+    return Text(f"cast({total.text}, {x.dtype})", x.dtype) if narrow(x.dtype) else total
+
+
+SUM_SQUARES: Primitive = Primitive(
+    "SumSquares",
+    variants=each_scan(lambda rank, dim: reduce(SUM_SQUARES, rank, dim)),
+    evaluate=_evaluate_sum_squares,
+    bound=_bound_sum_squares,
+    text=_text_sum_squares,
+    flops=2,
+    start="zero",
+    merge=lambda rank: reduce(SUM, rank, rank - 1),
+)
+
 SUM: Primitive = Primitive(
     "Sum",
     variants=each_scan(lambda rank, dim: reduce(SUM, rank, dim)),
     evaluate=_evaluate_sum,
     bound=_bound_sum,
     text=called_along("sum"),
+    of_squares=SUM_SQUARES,
     start="zero",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
 )

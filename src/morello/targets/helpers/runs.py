@@ -31,26 +31,45 @@ def run_helpers(width: int) -> dict[str, str]:
 
 
 def converted_sums(isa: str, source: str, width: int) -> dict[str, str]:
-    """The sum of a run of numbers of 16 bits, which become f32 as they are loaded."""
+    """Sums of a run of numbers of 16 bits, or of squares, in f32 from when they are loaded."""
     kind = f"f32x{width}"
     helpers = conversion_helpers(isa, source, "f32", width)
     part = f"load_part_{kind}_{source}"
-    rest = f"  for (; i < n; ++i) s[1][0] += cast_f32_{source}(x[i]);"
-    if part in helpers:
-        rest = f"  if (i < n) s[1] += {part}(x + i, n - i);"
-    helpers[f"sum_run_{kind}_{source}"] = f"""\
-static inline float sum_run_{kind}_{source}(const {scalar(source)} *x, long n) {{
+    for name, term in _TERMS.items():
+        rest = f"""\
+  for (; i < n; ++i) {{
+    float v = cast_f32_{source}(x[i]);
+    s[1][0] += {term};
+  }}"""
+        if part in helpers:
+            rest = f"""\
+  if (i < n) {{
+    {kind} v = {part}(x + i, n - i);
+    s[1] += {term};
+  }}"""
+        helpers[f"{name}_{kind}_{source}"] = f"""\
+static inline float {name}_{kind}_{source}(const {scalar(source)} *x, long n) {{
   {kind} s[8] = {{0}};
   long i = 0;
 #pragma GCC unroll 1
   for (; i + {8 * width} <= n; i += {8 * width})
-    for (int j = 0; j < 8; ++j) s[j] += load_{kind}_{source}(x + i + j * {width});
+    for (int j = 0; j < 8; ++j) {{
+      {kind} v = load_{kind}_{source}(x + i + j * {width});
+      s[j] += {term};
+    }}
 #pragma GCC unroll 1
-  for (; i + {width} <= n; i += {width}) s[0] += load_{kind}_{source}(x + i);
+  for (; i + {width} <= n; i += {width}) {{
+    {kind} v = load_{kind}_{source}(x + i);
+    s[0] += {term};
+  }}
 {rest}
   return sum_of_{kind}(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }}"""
     return helpers
+
+
+_TERMS = {"sum_run": "v", "sum_squares_run": "v * v"}
+"""What is added for each element v of a run."""
 
 
 def _without_unrolling(text: str) -> str:
@@ -162,6 +181,27 @@ static inline void store_part_f32(float *p, float v, int n) {
 
 # ---- the loops
 
+_SUM_RUN = """
+static inline float NAME_$K(const float *x, long n) {
+  $F s[8] = {0};
+  long i = 0;
+  for (; i + 8 * $W <= n; i += 8 * $W)
+    for (int j = 0; j < 8; ++j) {
+      $F v = load_$K(x + i + j * $W);
+      s[j] += TERM;
+    }
+  for (; i + $W <= n; i += $W) {
+    $F v = load_$K(x + i);
+    s[0] += TERM;
+  }
+  if (i < n) {
+    $F v = load_part_$K(x + i, n - i);
+    s[1] += TERM;
+  }
+  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
+}
+"""
+
 # Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
 # detected beside the maximum, not on its critical path.
 _MAX_RUN = """
@@ -196,17 +236,7 @@ static inline float max_run_$K(const float *x, long n, float m) {
 _RUNS = {
     "max_run": _MAX_RUN,
     "min_run": _MAX_RUN.replace("max_run", "min_run").replace("larg", "small"),
-    "sum_run": """
-static inline float sum_run_$K(const float *x, long n) {
-  $F s[8] = {0};
-  long i = 0;
-  for (; i + 8 * $W <= n; i += 8 * $W)
-    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W);
-  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i);
-  if (i < n) s[1] += load_part_$K(x + i, n - i);
-  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
-}
-""",
+    **{name: _SUM_RUN.replace("NAME", name).replace("TERM", term) for name, term in _TERMS.items()},
     "exp_sum_run": """
 static inline float exp_sum_run_$K(const float *x, float m, long n) {
   $F s[4] = {0}, e[4];

@@ -48,7 +48,7 @@ from morello.targets.kernels.products import (
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import (
     complete_lanes,
-    converted_sum,
+    converted_sums,
     integer_runs,
     lanes,
     pools,
@@ -163,7 +163,8 @@ def standard_kernels(
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
-    kernels += [converted_sum(source, width) for source in (BF16, F16)]
+    for source in (BF16, F16):
+        kernels += converted_sums(source, width)
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)

@@ -56,6 +56,11 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
             lambda x, out: out + x.sum(), "reductions",
         ),
         run(
+            "sum_squares_run", "SumSquaresAccum", 2,
+            "{out} += sum_squares_run_KIND(&{x}, {length});", 0.6,
+            lambda x, out: out + (x * x).sum(), "reductions",
+        ),
+        run(
             "max_run", "MaxAccum", 2, "{out} = max_run_KIND(&{x}, {length}, {out});", 0.9,
             lambda x, out: np.maximum(out, x.max()), "reductions",
         ),
@@ -97,8 +102,8 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
     )  # fmt: skip
 
 
-def converted_sum(source: DType, width: int) -> LeafKernel:
-    """The sum of a contiguous run of 16-bit floats in the nearest cache, in f32."""
+def converted_sums(source: DType, width: int) -> tuple[LeafKernel, ...]:
+    """Sums of a contiguous run of 16-bit floats in the nearest cache, and of squares, in f32."""
     kind = f"{kind_of(F32, width)}_{source}"
 
     def applies(s: Batch) -> Iterator[Condition]:
@@ -109,11 +114,19 @@ def converted_sum(source: DType, width: int) -> LeafKernel:
         cycles: Column = START + CONVERTED * -(-s.size(scan(s)) // width)
         return cycles
 
-    return LeafKernel(
-        f"sum_run_{kind}", "SumAccum", (source, F32), (None, None),
-        f"{{out}} += sum_run_{kind}(&{{x}}, {{length}});",
-        lambda x, out: out + x.astype(np.float32).sum(), applies, cost,
-        registers=9, group="reductions",
+    def run(name: str, operation: str, semantics: Semantics) -> LeafKernel:
+        return LeafKernel(
+            f"{name}_{kind}", operation, (source, F32), (None, None),
+            f"{{out}} += {name}_{kind}(&{{x}}, {{length}});", semantics, applies, cost,
+            registers=9, group="reductions",
+        )  # fmt: skip
+
+    return (
+        run("sum_run", "SumAccum", lambda x, out: out + x.astype(np.float32).sum()),
+        run(
+            "sum_squares_run", "SumSquaresAccum",
+            lambda x, out: out + np.square(x.astype(np.float32)).sum(),
+        ),
     )  # fmt: skip
 
 
@@ -204,6 +217,10 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     ]  # fmt: skip
     if dtype is F32:
         kernels += [
+            lane(
+                "SumSquaresAccum", "sum_squares_lanes", 2, "{out} += {x} * {x};", 0.5,
+                squeezed(lambda x, out: out + x * x), "reductions",
+            ),
             lane(
                 "SoftmaxDenominatorAccum", "exp_sum_lanes", 3,
                 "{denominator} += exp_KIND({x} - {max});", 7.0,
