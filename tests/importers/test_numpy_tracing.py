@@ -283,6 +283,22 @@ def test_elements_that_come_from_elsewhere_are_assigned_by_numpy() -> None:
     assert "assigned" in {str(n.operator).split()[-1] for n in traced.graph.nodes}
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.gradient(x, axis=np.int64(1)),
+        lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3)),
+        lambda x: np.matmul([[1.0, 2.0, 3.0, 4.0]], x),
+        lambda x: np.median(x, axis=(0, 1)),
+        lambda x: np.pad(x, {1: (2, 0)}),
+        lambda x: np.quantile(x, 0.3, axis=(0, 1)),
+    ],
+)
+def test_calls_of_other_forms_are_computed_by_numpy(function: Function) -> None:
+    traced = trace(function, (random(4, 6),), {})
+    assert isinstance(traced.graph.outputs[0].operator, Foreign)
+
+
 def test_erf_is_that_of_scipy() -> None:
     special = pytest.importorskip("scipy.special")
     traced = trace(lambda x: special.erf(x) + special.erfc(x), (random(3),), {})
@@ -383,6 +399,31 @@ def changes_a_view(x: Array) -> Any:
     return y
 
 
+def assigns_a_changed_view_elsewhere(x: Array) -> Any:
+    y, z = x * 2, x * 3
+    row = y[0]
+    row += 1
+    z[3] = row
+    return y, z
+
+
+def assigns_a_changed_view_to_another_row(x: Array) -> Any:
+    y = x * 2
+    row = y[0]
+    row += 1
+    y[1] = row
+    return y
+
+
+def changes_a_view_that_was_assigned_back(x: Array) -> Any:
+    y = x * 2
+    row = y[0]
+    row += 1
+    y[0] = row
+    y[0] *= 2
+    return row
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -390,6 +431,9 @@ def changes_a_view(x: Array) -> Any:
         (catches, "no Python number"),
         (assigns, "changed in place"),
         (assigns_to_a_view, "changed in place"),
+        (assigns_a_changed_view_elsewhere, "changed in place"),
+        (assigns_a_changed_view_to_another_row, "changed in place"),
+        (changes_a_view_that_was_assigned_back, "changed in place"),
         (changes, "changed in place"),
         (changes_a_view, "changed in place"),
         (lambda x: np.asarray(x) + 1, "np.asarray of a traced array"),

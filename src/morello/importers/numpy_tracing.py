@@ -142,8 +142,9 @@ class Recorder:
         self.inputs: list[Node] = []
         self.arrays: list[Array] = []
         self.failure: GraphError | None = None
-        self.pending: Stand | None = None
-        """A part of an array that was changed, if it is to be assigned to its place next."""
+        self.pending: tuple[Stand, Array] | None = None
+        """A part of an array that was changed, and what it was a view of: it has to be assigned to
+        that place next."""
         self._constants: dict[int, tuple[Array, Node]] = {}
 
     def input(self, value: Any) -> Any:
@@ -241,6 +242,12 @@ class Recorder:
         return self.constant(each) if type(each) is np.ndarray else each
 
 
+def _same_elements(*views: Any) -> bool:
+    """Whether two views are of the same elements, in the same order."""
+    a, b = map(np.asarray, views)
+    return (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
+
+
 def protected(value: Any) -> Any:
     """An array that nothing writes to from now on."""
     if isinstance(value, np.ndarray):
@@ -290,9 +297,9 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         (changed,) = out if len(out) == 1 else (None,)
         if not isinstance(changed, Stand) or changed.family is None:
             self._refuse(_SEEN, _REMEDY)
-        part = changed.shared
+        part, place = changed.shared, changed.value
         if part:  # as in x[0] += 1, which goes on to assign to x[0]
-            changed = Stand(self.recorder, changed.node, changed.value)
+            changed = Stand(self.recorder, changed.node, place)
         if isinstance(changed.value, np.generic):
             return result  # numbers do not change: the name stands for another one
         if result.shape != changed.shape or not np.can_cast(
@@ -300,7 +307,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         ):
             self._refuse(f"an array of another type is changed in place by {ufunc.__name__}")
         changed.change(result.astype(changed.dtype))
-        self.recorder.pending = changed if part else None
+        self.recorder.pending = (changed, place) if part else None
         return changed
 
     def __array_function__(
@@ -335,11 +342,19 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __complex__ = item = tolist = tobytes = _number
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if value is self.recorder.pending:
+        part, place = self.recorder.pending or (None, None)
+        goes_back = (
+            place is not None
+            and value is part
+            and _same_elements(self.value[mapped(_value, index)], place)
+        )
+        if goes_back:
             self.recorder.pending = None
         if self.shared:
             self._refuse(_SEEN, _REMEDY)
         self.change(self.recorder.record(assigned, (self, index, value), {}))
+        if goes_back:
+            self.join(value)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
