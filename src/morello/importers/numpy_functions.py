@@ -6,7 +6,6 @@ nodes. It raises `GraphError` for a call that no operators compute: NumPy then d
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -118,10 +117,9 @@ def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict
     if known is None:
         raise GraphError(f"there is no operator for {function.__name__}.")
     try:
-        inspect.signature(known).bind(*args, **keywords)
-    except TypeError as error:
+        return known(*args, **keywords)
+    except (AttributeError, TypeError, ValueError) as error:  # NumPy takes more kinds of arguments
         raise GraphError(f"{function.__name__} with such arguments is unknown: {error}.") from None
-    return known(*args, **keywords)
 
 
 # ---- elementwise
