@@ -185,6 +185,7 @@ MAPS = [
     ("f32[4] > f32[4] > f32[4]", "end the expression", 16),
     ("f32[4] < i32[4]", "cast one of them, as in cast(.., f32)", 9),
     ("u8[4] > -1", "use a whole number from 0 to 255", 6),
+    ("300 - u8[4]", "use a whole number from 0 to 255", 4),
     ("1 > 2", "compute their result by hand", 2),
     ("where(1, f32[4], f32[4])", "write a tensor such as f32[4,4]", 6),
     ("where(u8[4], f32[4], f32[4])", "cast the condition to f32", 6),

@@ -34,7 +34,8 @@ def add(a: Value | float, b: Value | float) -> Value:
 def subtract(a: Value | float, b: Value | float) -> Value:
     if isinstance(a, float) and isinstance(b, Value):
         if _unsigned(b.dtype):  # -b is ~b + 1
-            return binary("add", unary("bitwise_not", b), (a + 1) % 2 ** (8 * b.dtype.bytes))
+            above = (_constant("subtract", a, b.dtype) + 1) % 2 ** (8 * b.dtype.bytes)
+            return binary("add", unary("bitwise_not", b), above)
         return binary("add", unary("neg", b), a)
     return binary("subtract", a, b)
 
