@@ -11,7 +11,12 @@ from morello.graph.operators import Where
 from morello.graph.patterns.matching import is_float, lowest, mapped
 from morello.importers.aten_calls import AtenCall, Handler, promoted
 from morello.importers.building import settled
-from morello.importers.composed import COMPOSED, floor_rest, has_rest, rest
+from morello.importers.composed import (
+    COMPOSED,
+    float_remainder,
+    floor_float_remainder,
+    has_float_remainder,
+)
 from morello.importers.integers import (
     bitwise_and,
     floor_quotient,
@@ -150,8 +155,8 @@ def binary(call: AtenCall) -> Node:
         return _of_integers(call, remainder if call.name == "fmod" else quotient)
     if call["rounding_mode"]:
         return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
-    if call.name == "fmod" and _has_rest(call):
-        return rest(call.map, call.x, call["other"])
+    if call.name == "fmod" and _has_float_remainder(call):
+        return float_remainder(call.map, call.x, call["other"])
     return _combined(call, BINARY[call.name], call["self"], call["other"])
 
 
@@ -175,8 +180,8 @@ def floor_division(call: AtenCall) -> Node:
 
     Remainders of floats by powers of two are those of fmod, or so much above 0.
     """
-    if call.name == "remainder" and _has_rest(call):
-        return floor_rest(call.map, call.x, call["other"])
+    if call.name == "remainder" and _has_float_remainder(call):
+        return floor_float_remainder(call.map, call.x, call["other"])
     return _of_integers(call, floor_remainder if call.name == "remainder" else floor_quotient)
 
 
@@ -197,10 +202,10 @@ def _known(call: AtenCall, result: Node) -> Node:
     return call.broadcast(settled(result), call.type.shape)
 
 
-def _has_rest(call: AtenCall) -> bool:
-    """Whether a call computes rests of f32 by a power of two."""
+def _has_float_remainder(call: AtenCall) -> bool:
+    """Whether a call computes remainders of f32 by a power of two."""
     by = call["other"]
-    known = isinstance(by, int | float) and has_rest(by)
+    known = isinstance(by, int | float) and has_float_remainder(by)
     return (
         known and isinstance(call["self"], Node) and call.type.dtype == call.x.dtype == np.float32
     )

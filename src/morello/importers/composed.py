@@ -115,20 +115,20 @@ def _atanh(f: Apply, x: Node) -> Node:
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
 
 
-def has_rest(by: float) -> bool:
-    """Whether a number is a power of two from 1 on: `rest` rounds no quotient by these."""
+def has_float_remainder(by: float) -> bool:
+    """Whether a number is a power of two from 1 on: no quotient by these is rounded."""
     return by >= 1 and math.isfinite(by) and math.frexp(by)[0] == 0.5
 
 
-def rest(f: Apply, x: Node, by: float) -> Node:
-    """x - by trunc(x / by), for a number that `has_rest`."""
+def float_remainder(f: Apply, x: Node, by: float) -> Node:
+    """x - by trunc(x / by), for a number that `has_float_remainder`."""
     whole = f("floor", f("multiply", f("abs", x), 1 / by))
     return f("subtract", x, f("multiply", f("multiply", f("sign", x), whole), by))
 
 
-def floor_rest(f: Apply, x: Node, by: float) -> Node:
-    """x - by floor(x / by), for a number that `has_rest`: what `rest` gives, or so much above 0."""
-    result = rest(f, x, by)
+def floor_float_remainder(f: Apply, x: Node, by: float) -> Node:
+    """x - by floor(x / by), for a number that `has_float_remainder`."""
+    result = float_remainder(f, x, by)
     return apply(Where(), f("less", result, 0), f("add", result, by), result)
 
 

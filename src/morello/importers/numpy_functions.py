@@ -29,7 +29,12 @@ from morello.graph.operators import (
 from morello.graph.operators.elementwise import COMPARISONS
 from morello.graph.patterns.matching import in_dtype, is_float, lowest
 from morello.importers.building import GraphBuilder
-from morello.importers.composed import COMPOSED, floor_rest, has_rest, rest
+from morello.importers.composed import (
+    COMPOSED,
+    float_remainder,
+    floor_float_remainder,
+    has_float_remainder,
+)
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.integers import (
     bitwise_and,
@@ -133,7 +138,7 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
     if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
         name = _BITWISE[name]
     if name in _OF_INTEGERS:
-        left = _rest(name, *args)
+        left = _float_remainder(name, *args)
         return _of_integers(function, *args) if left is None else left
     name = name.replace("arc", "a")
     composed = COMPOSED.get(name)
@@ -163,15 +168,15 @@ def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
     return apply(Map(name), *inputs) if small is None else in_dtype(small, inputs[0].dtype)
 
 
-def _rest(name: str, *args: Operand) -> Node | None:
-    """The rests of f32 by a known power of two; None for what is none of these."""
+def _float_remainder(name: str, *args: Operand) -> Node | None:
+    """The remainders of f32 by a known power of two; None for what is none of these."""
     if name not in ("fmod", "remainder"):
         return None
     x, by = promoted(*args)
     number = _number(by)
-    if x.dtype != np.float32 or number is None or not has_rest(number):
+    if x.dtype != np.float32 or number is None or not has_float_remainder(number):
         return None
-    return (rest if name == "fmod" else floor_rest)(map_of, x, number)
+    return (float_remainder if name == "fmod" else floor_float_remainder)(map_of, x, number)
 
 
 def _of_integers(function: np.ufunc, *args: Operand) -> Node:

@@ -39,8 +39,8 @@ MOST_IN_FLOATS = 1 << 24
 _DEEPEST = 8
 """How many operations are looked through."""
 
-MOST_SHIFTED = 64
-"""The bits by which no integer is shifted to the left."""
+_MOST_BITS = 64
+"""The bits of the widest integers: shifts to the left by as many give 0."""
 
 
 def known_range(node: Node, depth: int = _DEEPEST) -> Range | None:
@@ -111,7 +111,7 @@ def _mapped(name: str, ranges: list[Range]) -> Range | None:
         case "divide":
             return _divided(ranges[0], ranges[1])
         case "remainder":
-            within = c <= 0 <= d  # the rest by 0 is the number itself
+            within = c <= 0 <= d  # the remainder by 0 is the number itself
             most = max(abs(a), abs(b)) if within else max(abs(c), abs(d)) - 1
             return max(min(a, 0), -most), min(max(b, 0), most)
         case "bitwise_and" if a >= 0 or c >= 0:
@@ -119,7 +119,7 @@ def _mapped(name: str, ranges: list[Range]) -> Range | None:
         case "bitwise_and" | "bitwise_or" | "bitwise_xor":
             bits = max((~n if n < 0 else n).bit_length() for n in (a, b, c, d))
             return -(1 << bits) if min(a, c) < 0 else 0, (1 << bits) - 1
-        case "left_shift" if c >= 0 and d < MOST_SHIFTED:
+        case "left_shift" if c >= 0 and d < _MOST_BITS:
             return min(a, a << d), max(b, b << d)
         case "right_shift":
             return min(a, 0) >> max(c, 0), max(b, 0) >> max(c, 0)

@@ -28,9 +28,9 @@ def _divide(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """The rest of such a division, of the sign of a; of integers by 0, it is a."""
-    rest: Array = a - _divide(a, b) * b if a.dtype.kind in "iu" else np.fmod(a, b)
-    return rest
+    """The remainder of such a division, of the sign of a; of integers by 0, it is a."""
+    remainder: Array = a - _divide(a, b) * b if a.dtype.kind in "iu" else np.fmod(a, b)
+    return remainder
 
 
 COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -54,7 +54,7 @@ _MORE: dict[str, Callable[..., Any]] = {
 }
 
 
-def _divided(a: Value | float, b: Value | float) -> Value:
+def _quotient_value(a: Value | float, b: Value | float) -> Value:
     return maps.quotient(a, b) if _of_integers(a, b) else maps.divide(a, b)
 
 
@@ -67,7 +67,7 @@ def _power(base: Value | float, exponent: Value | float) -> Value:
     return maps.unary("exp2", maps.multiply(exponent, math.log2(base)))
 
 
-def _rest(a: Value | float, b: Value | float) -> Value:
+def _remainder_value(a: Value | float, b: Value | float) -> Value:
     if not _of_integers(a, b):
         raise SpecError("the language has no remainders of floats", "compute them elsewhere")
     return maps.subtract(a, maps.multiply(maps.quotient(a, b), b))
@@ -80,13 +80,13 @@ def _of_integers(*operands: Value | float) -> bool:
 
 _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
     **FUNCTIONS,
-    "divide": _divided,
+    "divide": _quotient_value,
     "logical_and": maps.minimum,  # of 0 and 1, as which the language has truth
     "logical_not": lambda x: maps.equal(x, 0.0),
     "logical_or": maps.maximum,
     "logical_xor": maps.not_equal,
     "power": _power,
-    "remainder": _rest,
+    "remainder": _remainder_value,
 }
 """The functions that have an expression."""
 
