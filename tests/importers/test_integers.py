@@ -291,7 +291,7 @@ def test_numbers_of_elements_that_are_computed_of_constants_are_known() -> None:
     assert all(isinstance(node.operator, Constant) for node in numbers)
 
 
-JAX: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "//": lambda x, y: x // y,
     "%": lambda x, y: x % y,
     ">>": lambda x, y: x >> y,
@@ -300,9 +300,14 @@ JAX: dict[str, Callable[[Any, Any], Any]] = {
     "|": lambda x, y: x | y,
     "^": lambda x, y: x ^ y,
     "~": lambda x, y: ~x,
+    "// number": lambda x, y: x // 7,
+}
+"""The operators of Python that JAX and NumPy have."""
+
+JAX: dict[str, Callable[[Any, Any], Any]] = {
+    **OPERATORS,
     "-": lambda x, y: -x - y,
     "+": lambda x, y: (x + y) * y,
-    "// number": lambda x, y: x // 7,
     "& before": lambda x, y: 0x70 & x,
 }
 
@@ -344,17 +349,9 @@ def test_bits_that_are_counted_and_shifted_by_jax() -> None:
 
 
 NUMPY: dict[str, Callable[[Any, Any], Any]] = {
-    "//": lambda x, y: x // y,
-    "%": lambda x, y: x % y,
+    **OPERATORS,
     "fmod": np.fmod,
-    ">>": lambda x, y: x >> y,
-    "<<": lambda x, y: x << y,
-    "&": lambda x, y: x & y,
-    "|": lambda x, y: x | y,
-    "^": lambda x, y: x ^ y,
-    "~": lambda x, y: ~x,
     "count": lambda x, y: np.bitwise_count(x),
-    "// number": lambda x, y: x // 7,
     "of truths": lambda x, y: (x > 3) & (x < 9),
 }
 
