@@ -76,14 +76,14 @@ def attended_with_sinks(
     scale: float,
     cap: float | None = None,
 ) -> Node:
-    """As `attended`, of heads [b, h, m, d], with one more score for each head that has no value.
+    """As `attended`, of heads [b, h, m, d], with a sink: one more score in each row of a head.
 
-    It takes a part of the softmax. The heads of k and v are fewer, or as many.
+    It takes a part of the softmax, and has no value. Heads of k and v may be shared by groups.
     """
     batch, heads, m, size = q.shape
     shared, n = k.shape[1], k.shape[2]
-    each, pairs = heads // shared, ((0, 0), (1, 1))
-    grouped = build.reshape(q, (batch, shared, each, m, size))
+    group, pairs = heads // shared, ((0, 0), (1, 1))
+    grouped = build.reshape(q, (batch, shared, group, m, size))
     scores = build.reshape(build.apply(Dot(pairs, ((4, 3),)), grouped, k), (batch, heads, m, n))
     scores = build.map("multiply", scores, scale / (cap or 1))
     if cap:
@@ -96,7 +96,7 @@ def attended_with_sinks(
     column = build.reshape(build.cast(sinks, q.dtype), (1, heads, 1, 1))
     column = build.apply(Broadcast((batch, heads, m, 1)), column)
     weights = build.apply(Softmax(3), build.apply(Concat(3), scores, column))
-    shown = build.reshape(sliced(weights, 3, 0, n), (batch, shared, each, m, n))
+    shown = build.reshape(sliced(weights, 3, 0, n), (batch, shared, group, m, n))
     return build.reshape(
         build.apply(Dot(pairs, ((4, 2),)), shown, v), (batch, heads, m, v.shape[3])
     )

@@ -69,8 +69,10 @@ def group_query_attention(call: OnnxCall) -> list[Node]:
     cap = call.attribute("softcap", 0.0) or None
     sinks, build = _sinks(call, q), GraphBuilder()
     if sinks is None:
-        return [together(attended(build, q, k, v, mask, scale, cap)), *caches]
-    return [together(attended_with_sinks(build, q, k, v, mask, sinks, scale, cap)), *caches]
+        result = attended(build, q, k, v, mask, scale, cap)
+    else:
+        result = attended_with_sinks(build, q, k, v, mask, sinks, scale, cap)
+    return [together(result), *caches]
 
 
 def _sinks(call: OnnxCall, q: Node) -> Node | None:
