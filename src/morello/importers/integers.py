@@ -18,9 +18,6 @@ from morello.importers.taking import NUMBERS
 
 BITS = 32
 
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-_SIGNED = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
-
 
 def of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
     """A function of integers of one dtype, in that dtype; those of 64 bits are computed in 32.
@@ -94,20 +91,18 @@ def right_shift(x: Node, by: Node) -> Node:
 
 def arithmetic_shift(x: Node, by: Node) -> Node:
     """x >> by, where the upper bit is shifted in."""
-    return _as(_SIGNED, right_shift, x, by)
+    return _of_kind("i", right_shift, x, by)
 
 
 def logical_shift(x: Node, by: Node) -> Node:
     """x >> by, where zeros are shifted in."""
-    return _as(_UNSIGNED, right_shift, x, by)
+    return _of_kind("u", right_shift, x, by)
 
 
-def _as(
-    dtypes: dict[int, np.dtype[np.generic]], compute: Callable[..., Node], *operands: Node
-) -> Node:
-    """A function of the same bits as signed, or as unsigned integers."""
+def _of_kind(kind: str, compute: Callable[..., Node], *operands: Node) -> Node:
+    """A function of the same bits as signed integers, of kind "i", or unsigned ones, "u"."""
     dtype = operands[0].dtype
-    other = dtypes[dtype.itemsize]
+    other = np.dtype(f"{kind}{dtype.itemsize}")
     return in_dtype(compute(*(in_dtype(each, other) for each in operands)), dtype)
 
 
@@ -126,7 +121,7 @@ def ones(x: Node) -> Node:
 
     They are added up in pairs, these in groups of four and of eight, and all groups by a product.
     """
-    return _as(_UNSIGNED, _ones, x)
+    return _of_kind("u", _ones, x)
 
 
 def _ones(x: Node) -> Node:
