@@ -231,7 +231,7 @@ class _Run:
     ) -> None:
         """Builds the first choice, while the chooser looks for others, and times it.
 
-        However long that takes.
+        The time may run out meanwhile: all others are compared with this program.
         """
         self._worker, self._compiler, self._gap = worker, compiler, gap
         self._chooser = chooser
@@ -240,7 +240,7 @@ class _Run:
         started = monotonic()
         with ThreadPoolExecutor(1) as compiling:
             future = compiling.submit(compiled, [first], compiler, PATIENCE_S)
-            built = compiling.submit(monotonic)
+            built = compiling.submit(monotonic)  # once the compiler is done, not the chooser
             if monotonic() < ends:
                 chooser.look_further()
             (self._first,) = future.result()
