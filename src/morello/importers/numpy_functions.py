@@ -263,15 +263,15 @@ def _isnan(x: Node, /) -> Node:
 
 
 def _isinf(x: Node, /) -> Node:
-    return _size("greater", x) if is_float(x.dtype) else _isnan(x)
+    return _against_largest("greater", x) if is_float(x.dtype) else _isnan(x)
 
 
 def _isfinite(x: Node, /) -> Node:
-    return _size("less_equal", x) if is_float(x.dtype) else apply(Map("equal"), x, x)
+    return _against_largest("less_equal", x) if is_float(x.dtype) else apply(Map("equal"), x, x)
 
 
-def _size(name: str, x: Node) -> Node:
-    """How the size of floats compares with the largest number."""
+def _against_largest(name: str, x: Node) -> Node:
+    """How the magnitudes of floats compare with the largest finite number."""
     return map_of(name, apply(Map("abs"), x), -lowest(x.dtype))
 
 
