@@ -325,6 +325,23 @@ def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, d
         ("cast(sum(square(cast(bf16[4,8], f32))), bf16)", "SumSquares", "bf16 bf16"),
         ("cast(sum(square(cast(f16[4,8], f32))), bf16)", "SumSquares", "f16 bf16"),
         ("f32[4] += sum(square(f32[4,8]))", "SumSquaresAccum", "f32 f32"),
+        (
+            "x = f32[4,8]; sum(square(x - expand_dims(max(x, axis=0), axis=0)), axis=0)",
+            "Max SumSquaredDeviations",
+            "f32 f32",
+        ),
+        (
+            "x = f32[8]; sum(square(x - mean(x)))",
+            "Sum MultiplyConstant SumSquaredDeviations",
+            "f32 f32",
+        ),
+        (
+            "x = cast(bf16[8], f32); sum(square(x - mean(x)))",
+            "Sum MultiplyConstant Subtract SumSquares",
+            "bf16 f32",
+        ),
+        ("sum(square(f32[4,8] - f32[4,8]))", "Subtract SumSquares", "f32 f32 f32"),
+        ("sum(square(f32[4,8] - f32[8]))", "Subtract SumSquares", "f32 f32 f32"),
         ("sum(square(bf16[4,8]))", "Square Sum", "bf16 bf16"),
         ("sum(square(i32[4,8]))", "Square Sum", "i32 i32"),
     ],

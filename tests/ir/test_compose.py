@@ -186,8 +186,8 @@ def test_a_shared_tensor_is_made_once() -> None:
     assert len(made.operation.components) == 3
     assert made.operation.components[-1].inputs == (1, 2)
     layer_norm = layer_norm_goal().operation
-    centred = [i for i, c in enumerate(layer_norm.components) if c.operation.name == "Subtract"]
-    users = [c for c in layer_norm.components if inputs_of(layer_norm) + centred[0] in c.inputs]
+    means = [i for i, c in enumerate(layer_norm.components) if c.operation.name == "DivideConstant"]
+    users = [c for c in layer_norm.components if inputs_of(layer_norm) + means[0] in c.inputs]
     assert len(users) == 2
 
 

@@ -37,6 +37,7 @@ from morello.ir.primitives import (
     pack,
     reduce,
     softmax,
+    squared_deviations,
 )
 
 PRIMITIVES = [
@@ -46,7 +47,8 @@ PRIMITIVES = [
     elementwise(Function("add"), ((0, 1), (1,)), 2), elementwise(Function("exp"), ((0,),), 1),
     elementwise(Function("add", 2.0), ((0,),), 1),
     divide_vec_scalar(2, 0), broadcast(3, 1), one_prefix(4), reduce(SUM, 1, 0),
-    reduce(SUM_SQUARES, 2, 1), reduce(MAX, 4, 2),
+    reduce(SUM_SQUARES, 2, 1), squared_deviations(2, 0), squared_deviations(1, 0),
+    reduce(MAX, 4, 2),
     *(softmax(part, rank, rank - 1) for part in SOFTMAX_PARTS.values() for rank in (1, 2, 4)),
 ]  # fmt: skip
 

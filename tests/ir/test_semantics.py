@@ -40,6 +40,7 @@ from morello.ir.primitives import (
     scan,
     segment_sum,
     softmax,
+    squared_deviations,
     take,
 )
 from morello.ir.primitives.quantized import packed
@@ -302,6 +303,10 @@ def test_sums_and_maxima(rank: int, dim: int) -> None:
     wanted = [np.atleast_1d(x.sum(dim)), np.atleast_1d(x.max(dim))]
     agree(evaluate(reduce(SUM, rank, dim), [x]), wanted[0])
     agree(evaluate(reduce(MAX, rank, dim), [x]), wanted[1])
+    centers = values(*wanted[0].shape)
+    deviations = x - np.expand_dims(centers, dim) if rank > 1 else x - centers
+    found = evaluate(squared_deviations(rank, dim), [x, centers])
+    agree(found, np.atleast_1d((deviations**2).sum(dim)))
     agree(evaluate(reduce(SUM_SQUARES, rank, dim), [x]), np.atleast_1d((x * x).sum(dim)))
     agree(evaluate(accumulating(reduce(SUM, rank, dim)), [x]), wanted[0])
 

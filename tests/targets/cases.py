@@ -43,6 +43,7 @@ from morello.ir.primitives import (
     scatter,
     segment_sum,
     softmax,
+    squared_deviations,
     take,
 )
 from morello.ir.primitives.winograd import points, winograd_input, winograd_output
@@ -133,6 +134,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     if name in ("SumAccum", "SumSquaresAccum", "MaxAccum", "MinAccum"):
         primitive = PRIMITIVES[name.removesuffix("Accum")]
         return [reduce(primitive, rank, scan, accumulates=True) for rank, scan in scans]
+    if name == "SumSquaredDeviationsAccum":
+        return [squared_deviations(rank, scan, accumulates=True) for rank, scan in scans]
     if name.startswith("Softmax"):
         accumulates = name.endswith("Accum")
         part = PRIMITIVES[name.removesuffix("Accum")]

@@ -113,6 +113,7 @@ def source(width: int) -> str:
 RUNS = (
     ("float", "sum_run", "const float *x, long n"),
     ("float", "sum_squares_run", "const float *x, long n"),
+    ("float", "deviations_run", "const float *x, float m, long n"),
     ("float", "max_run", "const float *x, long n, float m"),
     ("float", "min_run", "const float *x, long n, float m"),
     ("int", "argmax_run", "const float *x, long n"),

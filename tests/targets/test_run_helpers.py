@@ -68,6 +68,7 @@ def test_sums(library: Library, first: Fenced) -> None:
             wide = x.astype(np.float64)
             close(library.run("sum_run", x, n), wide.sum(), np.abs(wide).sum())
             close(library.run("sum_squares_run", x, n), (wide * wide).sum())
+            close(library.run("deviations_run", x, 1.5, n), np.square(wide - 1.5).sum())
 
 
 def test_extrema(library: Library, first: Fenced) -> None:

@@ -18,7 +18,7 @@ from morello.ir.compose import compose
 from morello.ir.dtype import F32, DType
 from morello.ir.functions import Function
 from morello.ir.layout import Layout
-from morello.ir.operation import Component, Operand, Operation, operation
+from morello.ir.operation import Component, Operand, Operation
 from morello.ir.rounding import narrow
 from morello.ir.spec import Spec, Strides, goal
 
@@ -114,7 +114,7 @@ def computation(result: Tensor) -> Computation:
     input of the same array, any other tensor is recomputed. Raises `SpecError` if that would
     recompute a matmul or a convolution, or if there are more than `MAX_COMPONENTS` primitives.
     """
-    result = _without_casts(_without_squares(result))
+    result = _without_casts(_with_absorbed(result))
     computed, inputs = in_order(result)
     _check_count(computed)
     if result.others and len(computed) > 1:
@@ -154,34 +154,36 @@ def computation(result: Tensor) -> Computation:
     return Computation(result, composition, dim_sizes, tuple(inputs))
 
 
-def _without_squares(result: Tensor) -> Tensor:
-    """The result, with sums of squares in f32 as single operations, whose squares are not stored.
+def _with_absorbed(result: Tensor) -> Tensor:
+    """The result, by operations that absorb maps of their inputs, whose results are not stored.
 
-    What else reads the squares computes them again.
+    What else reads such a result computes it again.
     """
     new: dict[Tensor, Tensor] = {}
     for tensor in in_order(result)[0]:
         inputs = tuple(new.get(source, source) for source in tensor.inputs)
-        fused = tensor.operation and _of_squares(tensor.operation)
-        if fused and _is_square(inputs[0]):
-            new[tensor] = replace(tensor, operation=fused, inputs=inputs[0].inputs)
-        elif inputs != tensor.inputs:
-            new[tensor] = replace(tensor, inputs=inputs)
+        whole = _absorbing(tensor if inputs == tensor.inputs else replace(tensor, inputs=inputs))
+        if whole is not tensor:
+            new[tensor] = whole
     return new.get(result, result)
 
 
-def _of_squares(sums: Operation) -> Operation | None:
-    """The operation that does the same to the squares of its input, if there is one."""
-    fused = sums.primitive and sums.primitive.of_squares
-    return operation(fused, sums.dims, sums.operands, sums.reduced) if fused else None
-
-
-def _is_square(tensor: Tensor) -> bool:
-    """Whether a tensor has the squares of another, in f32 and in the same order."""
-    squares = tensor.operation
-    if squares is None or squares.function != Function("square") or tensor.dtype is not F32:
-        return False
-    return squares.operands[0].dims == squares.operands[1].dims
+def _absorbing(tensor: Tensor) -> Tensor:
+    """The tensor by an operation that computes its input too, if there is one, in f32."""
+    primitive = tensor.operation and tensor.operation.primitive
+    if not (tensor.operation and primitive and primitive.absorbs):
+        return tensor
+    name, make = primitive.absorbs
+    whole, (source, *_) = make(tensor.operation), tensor.inputs
+    *inputs, _ = (operand.dims for operand in whole.operands)
+    mapped = source.operation
+    if mapped is None or mapped.function != Function(name) or source.dtype is not F32:
+        return tensor
+    if [operand.dims for operand in mapped.operands] != [*inputs, inputs[0]]:
+        return tensor
+    if not converts(whole) and any(_before_widening(x) is not x for x in source.inputs):
+        return tensor  # the map converts 16-bit floats itself
+    return _absorbing(replace(tensor, operation=whole, inputs=source.inputs))
 
 
 def _without_casts(result: Tensor) -> Tensor:

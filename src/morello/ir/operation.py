@@ -81,8 +81,11 @@ class Primitive:
     """The constant, of a dtype, that it fills its output with, if any."""
     start: str = ""
     """The initial value of a reduction's output: "zero", "lowest" or "highest"."""
-    of_squares: Primitive | None = None
-    """The primitive that does the same to the squares of its input, if kernels do that at once."""
+    absorbs: tuple[str, Callable[[Operation], Operation]] | None = None
+    """A function whose results its kernels need not store, and what makes an operation of both.
+
+    Its first input is mapped by the function, and has the dimensions of the result.
+    """
     merge: Callable[[int], Operation] | None = None
     """The operation that merges the partial results of a split reduction, if it can be split.
 

@@ -48,7 +48,15 @@ from morello.ir.primitives.products import (
     matmul_labels,
 )
 from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
-from morello.ir.primitives.reductions import MAX, MIN, SUM, SUM_SQUARES, reduce
+from morello.ir.primitives.reductions import (
+    MAX,
+    MIN,
+    SUM,
+    SUM_SQUARED_DEVIATIONS,
+    SUM_SQUARES,
+    reduce,
+    squared_deviations,
+)
 from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
 from morello.ir.primitives.scattering import SCATTERS, SEGMENT_SUM, scatter, segment_sum
 from morello.ir.primitives.softmax import (
@@ -70,7 +78,7 @@ PRIMITIVES: dict[str, Primitive] = {
     for primitive in (
         MATMUL, CONV, GROUPED_CONV, DEPTHWISE_CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST,
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
-        SUM_SQUARES, SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
+        SUM_SQUARES, SUM_SQUARED_DEVIATIONS, SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
         *SOFTMAX_PARTS.values(),
         TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
     )
@@ -119,6 +127,7 @@ __all__ = [
     "SOFTMAX_PARTS",
     "SUM",
     "SUM_POOL",
+    "SUM_SQUARED_DEVIATIONS",
     "SUM_SQUARES",
     "TAKE",
     "UNSCALED_FROM_MAX",
@@ -148,6 +157,7 @@ __all__ = [
     "scatter",
     "segment_sum",
     "softmax",
+    "squared_deviations",
     "take",
     "windows_of",
 ]

@@ -9,11 +9,13 @@ import numpy as np
 
 from morello.ir.casts import widened
 from morello.ir.dtype import F32, DType
+from morello.ir.functions import Function
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.copies import bound_moved, called_along
 from morello.ir.primitives.dims import each_scan, scanned
+from morello.ir.primitives.maps import elementwise
 from morello.ir.rounding import Bounded, Bounds, narrow, summed
-from morello.ir.semantics import in_order, reference, scan_axis
+from morello.ir.semantics import evaluate, in_order, reference, scan_axis
 from morello.ir.text import Result, Text, call
 
 
@@ -30,6 +32,33 @@ def reduce(primitive: Primitive, rank: int, dim: int, accumulates: bool = False)
     return accumulating(overwriting) if accumulates else overwriting
 
 
+@cache
+def squared_deviations(rank: int, dim: int, accumulates: bool = False) -> Operation:
+    """out = the sum of (x - center) squared along a dimension, with one center for each sum."""
+    overwriting = _of_deviations(reduce(SUM_SQUARES, rank, dim))
+    return accumulating(overwriting) if accumulates else overwriting
+
+
+def _of_squares(sums: Operation) -> Operation:
+    """The sums of squares of what is summed."""
+    return operation(SUM_SQUARES, sums.dims, sums.operands, sums.reduced)
+
+
+def _of_deviations(squares: Operation) -> Operation:
+    """The sums of squares, less one center for each sum before."""
+    x, out = squares.operands
+    operands = (x, Operand("center", out.dims), out)
+    return operation(SUM_SQUARED_DEVIATIONS, squares.dims, operands, squares.reduced)
+
+
+def _deviations(operation: Operation) -> Operation:
+    """The map x - center."""
+    x, center, _ = operation.operands
+    rank = len(x.dims)
+    span = tuple(x.dims.index(d) if d in x.dims else rank for d in center.dims)
+    return elementwise(Function("subtract"), (tuple(range(rank)), span), rank)
+
+
 def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     total = np.sum(inputs[0], axis=scan_axis(operation, 0))
     return (in_order(operation, operation.output, np.asarray(total)),)
@@ -37,6 +66,12 @@ def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array,
 
 def _evaluate_sum_squares(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     return _evaluate_sum(operation, [inputs[0] * inputs[0]])
+
+
+def _evaluate_squared_deviations(
+    operation: Operation, inputs: Sequence[Array]
+) -> tuple[Array, ...]:
+    return _evaluate_sum_squares(operation, evaluate(_deviations(operation), inputs))
 
 
 def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -68,6 +103,15 @@ def _bound_sum_squares(
     return (summed(compute, [x, x], terms, dtypes[-1]),)
 
 
+def _bound_squared_deviations(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounds:
+    subtraction = _deviations(operation)
+    assert subtraction.primitive is not None
+    deviations = subtraction.primitive.bound(subtraction, inputs, dtypes)
+    return _bound_sum_squares(operation, deviations, dtypes)
+
+
 def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     (x,) = inputs
     value = reference(operation)(x.value)
@@ -85,12 +129,33 @@ def _text_sum_squares(operation: Operation, arguments: Sequence[Text], result: R
     return Text(f"cast({total.text}, {x.dtype})", x.dtype) if narrow(x.dtype) else total
 
 
+def _text_squared_deviations(
+    operation: Operation, arguments: Sequence[Text], result: Result
+) -> Text:
+    subtraction = _deviations(operation)
+    assert subtraction.primitive is not None
+    deviations = subtraction.primitive.text(subtraction, arguments, result)
+    return _text_sum_squares(operation, [deviations], result)
+
+
+SUM_SQUARED_DEVIATIONS: Primitive = Primitive(
+    "SumSquaredDeviations",
+    variants=each_scan(squared_deviations),
+    evaluate=_evaluate_squared_deviations,
+    bound=_bound_squared_deviations,
+    text=_text_squared_deviations,
+    flops=3,
+    start="zero",
+    merge=lambda rank: reduce(SUM, rank, rank - 1),
+)
+
 SUM_SQUARES: Primitive = Primitive(
     "SumSquares",
     variants=each_scan(lambda rank, dim: reduce(SUM_SQUARES, rank, dim)),
     evaluate=_evaluate_sum_squares,
     bound=_bound_sum_squares,
     text=_text_sum_squares,
+    absorbs=("subtract", _of_deviations),
     flops=2,
     start="zero",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
@@ -102,7 +167,7 @@ SUM: Primitive = Primitive(
     evaluate=_evaluate_sum,
     bound=_bound_sum,
     text=called_along("sum"),
-    of_squares=SUM_SQUARES,
+    absorbs=("square", _of_squares),
     start="zero",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
 )

@@ -182,25 +182,36 @@ static inline void store_part_f32(float *p, float v, int n) {
 # ---- the loops
 
 _SUM_RUN = """
-static inline float NAME_$K(const float *x, long n) {
+static inline float NAME_$K(const float *x, GIVENlong n) {
   $F s[8] = {0};
   long i = 0;
   for (; i + 8 * $W <= n; i += 8 * $W)
     for (int j = 0; j < 8; ++j) {
-      $F v = load_$K(x + i + j * $W);
+      $F v = load_$K(x + i + j * $W)LESS;
       s[j] += TERM;
     }
   for (; i + $W <= n; i += $W) {
-    $F v = load_$K(x + i);
+    $F v = load_$K(x + i)LESS;
     s[0] += TERM;
   }
   if (i < n) {
-    $F v = load_part_$K(x + i, n - i);
+    $F v = REST;
     s[1] += TERM;
   }
   return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }
 """
+
+
+def _sum_run(name: str, term: str, center: str = "") -> str:
+    """The sum of a term of each element v of a run, or of v less a center."""
+    rest = "load_part_$K(x + i, n - i)"
+    if center:
+        rest = f"pick_$K(first_$K(n - i), {rest} - {center}, fill_$K(0.0f))"
+    given, less = (f"float {center}, ", f" - {center}") if center else ("", "")
+    text = _SUM_RUN.replace("NAME", name).replace("GIVEN", given).replace("LESS", less)
+    return text.replace("REST", rest).replace("TERM", term)
+
 
 # Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
 # detected beside the maximum, not on its critical path.
@@ -236,7 +247,8 @@ static inline float max_run_$K(const float *x, long n, float m) {
 _RUNS = {
     "max_run": _MAX_RUN,
     "min_run": _MAX_RUN.replace("max_run", "min_run").replace("larg", "small"),
-    **{name: _SUM_RUN.replace("NAME", name).replace("TERM", term) for name, term in _TERMS.items()},
+    **{name: _sum_run(name, term) for name, term in _TERMS.items()},
+    "deviations_run": _sum_run("deviations_run", "v * v", center="m"),
     "exp_sum_run": """
 static inline float exp_sum_run_$K(const float *x, float m, long n) {
   $F s[4] = {0}, e[4];

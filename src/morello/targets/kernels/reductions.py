@@ -61,6 +61,11 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
             lambda x, out: out + (x * x).sum(), "reductions",
         ),
         run(
+            "deviations_run", "SumSquaredDeviationsAccum", 3,
+            "{out} += deviations_run_KIND(&{x}, {center}, {length});", 0.9,
+            lambda x, center, out: out + np.square(x - center).sum(), "reductions",
+        ),
+        run(
             "max_run", "MaxAccum", 2, "{out} = max_run_KIND(&{x}, {length}, {out});", 0.9,
             lambda x, out: np.maximum(out, x.max()), "reductions",
         ),
@@ -220,6 +225,11 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
             lane(
                 "SumSquaresAccum", "sum_squares_lanes", 2, "{out} += {x} * {x};", 0.5,
                 squeezed(lambda x, out: out + x * x), "reductions",
+            ),
+            lane(
+                "SumSquaredDeviationsAccum", "deviations_lanes", 3,
+                "{out} += ({x} - {center}) * ({x} - {center});", 1.0,
+                squeezed(lambda x, center, out: out + np.square(x - center)), "reductions",
             ),
             lane(
                 "SoftmaxDenominatorAccum", "exp_sum_lanes", 3,
