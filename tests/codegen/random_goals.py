@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from random import Random
 
 from tests.goals import apply, goal_of, mapped, product, reduced, tensor
@@ -21,6 +22,7 @@ from morello.ir.primitives import (
     SOFTMAX_PARTS,
     SUM,
     SUM_POOL,
+    SUM_SQUARES,
     Windows,
     broadcast,
     contraction,
@@ -35,6 +37,7 @@ from morello.ir.primitives import (
     pool,
     reduce,
     softmax,
+    squared_deviations,
 )
 from morello.ir.spec import Spec, Strides, goal
 from morello.targets.kernels import CASTS
@@ -56,6 +59,14 @@ PRODUCTS = (
 
 FLOATS = (F32, F32, F32, BF16, F16)
 NUMBERS = (*FLOATS, U8, I8, U16, I16, U32, I32)
+
+REDUCTIONS: Sequence[tuple[Callable[[int, int], Operation], Sequence[DType]]] = (
+    (partial(reduce, SUM), NUMBERS),
+    (partial(reduce, MAX), NUMBERS),
+    (partial(reduce, SUM_SQUARES), FLOATS),
+    (squared_deviations, (F32,)),
+)
+"""What makes a reduction of some rank along a dimension, and the dtypes that it has kernels for."""
 
 STABLE = ("abs", "neg", "relu", "sigmoid", "tanh", "gelu", "silu")
 """Functions of any number that make no large ones of small ones."""
@@ -250,10 +261,11 @@ def broadcasts(random: Random) -> Spec:
 
 def reductions(random: Random) -> Spec:
     rank = random.choice([1, 2, 2, 3, 3, 5])
-    primitive, dtype = random.choice([SUM, MAX]), random.choice(NUMBERS)
-    one = reduce(primitive, rank, random.randrange(rank))
+    make, known = random.choice(REDUCTIONS)
+    one = make(rank, random.randrange(rank))
     extra = (1,) * (rank == 1)
-    return placed(random, one, (*extra, *shape_of(random, rank)), (dtype, dtype))
+    dtypes = (random.choice(known),) * len(one.operands)
+    return placed(random, one, (*extra, *shape_of(random, rank)), dtypes)
 
 
 def softmaxes(random: Random) -> Spec:

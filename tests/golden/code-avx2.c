@@ -171,17 +171,17 @@ __attribute__((force_align_arg_pointer))
 void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
   _Alignas(64) unsigned char workspace[12288];
   {
-    float *const restrict b_L1_0 = (float *)(workspace + 0);  /* f32[64,32]{1,0} */
-    for (long i0 = 0; i0 < 64; ++i0) {
-      for (long j0 = 0; j0 < 32; j0 += 8) {
-        store_f32x8(&b_L1_0[32 * i0 + j0], load_f32x8_bf16(&b[32 * i0 + j0]));
+    float *const restrict a_L1_0 = (float *)(workspace + 0);  /* f32[16,64]{1,0} */
+    for (long i0 = 0; i0 < 16; ++i0) {
+      for (long j0 = 0; j0 < 64; j0 += 8) {
+        store_f32x8(&a_L1_0[64 * i0 + j0], load_f32x8_bf16(&a[64 * i0 + j0]));
       }
     }
     {
-      float *const restrict a_L1_0 = (float *)(workspace + 8192);  /* f32[16,64]{1,0} */
-      for (long i0 = 0; i0 < 16; ++i0) {
-        for (long j0 = 0; j0 < 64; j0 += 8) {
-          store_f32x8(&a_L1_0[64 * i0 + j0], load_f32x8_bf16(&a[64 * i0 + j0]));
+      float *const restrict b_L1_0 = (float *)(workspace + 4096);  /* f32[64,32]{1,0} */
+      for (long i0 = 0; i0 < 64; ++i0) {
+        for (long j0 = 0; j0 < 32; j0 += 8) {
+          store_f32x8(&b_L1_0[32 * i0 + j0], load_f32x8_bf16(&b[32 * i0 + j0]));
         }
       }
       for (long m0 = 0; m0 < 12; m0 += 6) {
@@ -289,7 +289,7 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
 // u8[16,32] @ i8[32,16] -> i32[16,16]
 __attribute__((force_align_arg_pointer))
 void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *restrict c) {
-  _Alignas(64) unsigned char workspace[2048];
+  _Alignas(64) unsigned char workspace[4096];
   {
     int32_t *const restrict a_L1_0 = (int32_t *)(workspace + 0);  /* i32[16,32]{1,0} */
     for (long i0 = 0; i0 < 16; ++i0) {
@@ -297,42 +297,96 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
         store_i32x8(&a_L1_0[32 * i0 + j0], load_i32x8_u8(&a[32 * i0 + j0]));
       }
     }
-    for (long m0 = 0; m0 < 16; m0 += 8) {
-      for (long n0 = 0; n0 < 16; n0 += 8) {
+    {
+      int32_t *const restrict b_L1_0 = (int32_t *)(workspace + 2048);  /* i32[32,16]{1,0} */
+      for (long i0 = 0; i0 < 32; ++i0) {
+        for (long j0 = 0; j0 < 16; j0 += 8) {
+          store_i32x8(&b_L1_0[16 * i0 + j0], load_i32x8_i8(&b[16 * i0 + j0]));
+        }
+      }
+      for (long m0 = 0; m0 < 12; m0 += 6) {
         {
-          i32x8 c_reg0[8][1];
+          i32x8 c_reg0[6][2];
           c_reg0[0][0] = (i32x8){0};
+          c_reg0[0][1] = (i32x8){0};
           c_reg0[1][0] = (i32x8){0};
+          c_reg0[1][1] = (i32x8){0};
           c_reg0[2][0] = (i32x8){0};
+          c_reg0[2][1] = (i32x8){0};
           c_reg0[3][0] = (i32x8){0};
+          c_reg0[3][1] = (i32x8){0};
           c_reg0[4][0] = (i32x8){0};
+          c_reg0[4][1] = (i32x8){0};
           c_reg0[5][0] = (i32x8){0};
-          c_reg0[6][0] = (i32x8){0};
-          c_reg0[7][0] = (i32x8){0};
+          c_reg0[5][1] = (i32x8){0};
           #pragma GCC unroll 4
           for (long k0 = 0; k0 < 32; ++k0) {
             {
-              i32x8 b_reg0[1][1];
-              b_reg0[0][0] = load_i32x8_i8(&b[n0 + 16 * k0]);
+              i32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_i32x8(&b_L1_0[16 * k0]);
+              b_reg0[0][1] = load_i32x8(&b_L1_0[16 * k0 + 8]);
               c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a_L1_0[32 * m0 + k0], b_reg0[0][0]);
+              c_reg0[0][1] = multiply_add_i32x8(c_reg0[0][1], a_L1_0[32 * m0 + k0], b_reg0[0][1]);
               c_reg0[1][0] = multiply_add_i32x8(c_reg0[1][0], a_L1_0[32 * m0 + k0 + 32], b_reg0[0][0]);
+              c_reg0[1][1] = multiply_add_i32x8(c_reg0[1][1], a_L1_0[32 * m0 + k0 + 32], b_reg0[0][1]);
               c_reg0[2][0] = multiply_add_i32x8(c_reg0[2][0], a_L1_0[32 * m0 + k0 + 64], b_reg0[0][0]);
+              c_reg0[2][1] = multiply_add_i32x8(c_reg0[2][1], a_L1_0[32 * m0 + k0 + 64], b_reg0[0][1]);
               c_reg0[3][0] = multiply_add_i32x8(c_reg0[3][0], a_L1_0[32 * m0 + k0 + 96], b_reg0[0][0]);
+              c_reg0[3][1] = multiply_add_i32x8(c_reg0[3][1], a_L1_0[32 * m0 + k0 + 96], b_reg0[0][1]);
               c_reg0[4][0] = multiply_add_i32x8(c_reg0[4][0], a_L1_0[32 * m0 + k0 + 128], b_reg0[0][0]);
+              c_reg0[4][1] = multiply_add_i32x8(c_reg0[4][1], a_L1_0[32 * m0 + k0 + 128], b_reg0[0][1]);
               c_reg0[5][0] = multiply_add_i32x8(c_reg0[5][0], a_L1_0[32 * m0 + k0 + 160], b_reg0[0][0]);
-              c_reg0[6][0] = multiply_add_i32x8(c_reg0[6][0], a_L1_0[32 * m0 + k0 + 192], b_reg0[0][0]);
-              c_reg0[7][0] = multiply_add_i32x8(c_reg0[7][0], a_L1_0[32 * m0 + k0 + 224], b_reg0[0][0]);
+              c_reg0[5][1] = multiply_add_i32x8(c_reg0[5][1], a_L1_0[32 * m0 + k0 + 160], b_reg0[0][1]);
             }
           }
-          store_i32x8(&c[16 * m0 + n0], c_reg0[0][0]);
-          store_i32x8(&c[16 * m0 + n0 + 16], c_reg0[1][0]);
-          store_i32x8(&c[16 * m0 + n0 + 32], c_reg0[2][0]);
-          store_i32x8(&c[16 * m0 + n0 + 48], c_reg0[3][0]);
-          store_i32x8(&c[16 * m0 + n0 + 64], c_reg0[4][0]);
-          store_i32x8(&c[16 * m0 + n0 + 80], c_reg0[5][0]);
-          store_i32x8(&c[16 * m0 + n0 + 96], c_reg0[6][0]);
-          store_i32x8(&c[16 * m0 + n0 + 112], c_reg0[7][0]);
+          store_i32x8(&c[16 * m0], c_reg0[0][0]);
+          store_i32x8(&c[16 * m0 + 8], c_reg0[0][1]);
+          store_i32x8(&c[16 * m0 + 16], c_reg0[1][0]);
+          store_i32x8(&c[16 * m0 + 24], c_reg0[1][1]);
+          store_i32x8(&c[16 * m0 + 32], c_reg0[2][0]);
+          store_i32x8(&c[16 * m0 + 40], c_reg0[2][1]);
+          store_i32x8(&c[16 * m0 + 48], c_reg0[3][0]);
+          store_i32x8(&c[16 * m0 + 56], c_reg0[3][1]);
+          store_i32x8(&c[16 * m0 + 64], c_reg0[4][0]);
+          store_i32x8(&c[16 * m0 + 72], c_reg0[4][1]);
+          store_i32x8(&c[16 * m0 + 80], c_reg0[5][0]);
+          store_i32x8(&c[16 * m0 + 88], c_reg0[5][1]);
         }
+      }
+      {
+        i32x8 c_reg0[4][2];
+        c_reg0[0][0] = (i32x8){0};
+        c_reg0[0][1] = (i32x8){0};
+        c_reg0[1][0] = (i32x8){0};
+        c_reg0[1][1] = (i32x8){0};
+        c_reg0[2][0] = (i32x8){0};
+        c_reg0[2][1] = (i32x8){0};
+        c_reg0[3][0] = (i32x8){0};
+        c_reg0[3][1] = (i32x8){0};
+        #pragma GCC unroll 4
+        for (long k0 = 0; k0 < 32; ++k0) {
+          {
+            i32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_i32x8(&b_L1_0[16 * k0]);
+            b_reg0[0][1] = load_i32x8(&b_L1_0[16 * k0 + 8]);
+            c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a_L1_0[k0 + 384], b_reg0[0][0]);
+            c_reg0[0][1] = multiply_add_i32x8(c_reg0[0][1], a_L1_0[k0 + 384], b_reg0[0][1]);
+            c_reg0[1][0] = multiply_add_i32x8(c_reg0[1][0], a_L1_0[k0 + 416], b_reg0[0][0]);
+            c_reg0[1][1] = multiply_add_i32x8(c_reg0[1][1], a_L1_0[k0 + 416], b_reg0[0][1]);
+            c_reg0[2][0] = multiply_add_i32x8(c_reg0[2][0], a_L1_0[k0 + 448], b_reg0[0][0]);
+            c_reg0[2][1] = multiply_add_i32x8(c_reg0[2][1], a_L1_0[k0 + 448], b_reg0[0][1]);
+            c_reg0[3][0] = multiply_add_i32x8(c_reg0[3][0], a_L1_0[k0 + 480], b_reg0[0][0]);
+            c_reg0[3][1] = multiply_add_i32x8(c_reg0[3][1], a_L1_0[k0 + 480], b_reg0[0][1]);
+          }
+        }
+        store_i32x8(&c[192], c_reg0[0][0]);
+        store_i32x8(&c[200], c_reg0[0][1]);
+        store_i32x8(&c[208], c_reg0[1][0]);
+        store_i32x8(&c[216], c_reg0[1][1]);
+        store_i32x8(&c[224], c_reg0[2][0]);
+        store_i32x8(&c[232], c_reg0[2][1]);
+        store_i32x8(&c[240], c_reg0[3][0]);
+        store_i32x8(&c[248], c_reg0[3][1]);
       }
     }
   }
@@ -578,7 +632,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
 // layer_norm(f32[8,64], f32[64], f32[64])
 __attribute__((force_align_arg_pointer))
 void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2240];
+  _Alignas(64) unsigned char workspace[192];
   {
     float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
     {
@@ -598,190 +652,170 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
       }
     }
     {
-      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8,64]{1,0} */
-      for (long i0 = 0; i0 < 8; ++i0) {
-        for (long j0 = 0; j0 < 64; j0 += 8) {
+      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8]{0} */
+      {
+        f32x8 out_reg0[1];
+        {
+          f32x8 out_reg1[1];
           {
-            f32x8 out_reg0[1][1];
-            {
-              f32x8 a_reg0[1][1];
-              a_reg0[0][0] = load_f32x8(&a[64 * i0 + j0]);
-              out_reg0[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[i0]);
+            float *const restrict out_L1_2 = (float *)(workspace + 128);  /* f32[8]{0} */
+            store_f32x8(&out_L1_2[0], (f32x8){0});
+            for (long i0 = 0; i0 < 8; ++i0) {
+              out_L1_2[i0] += deviations_run_f32x8(&a[64 * i0], out_L1_0[i0], 64);
             }
             {
-              f32x8 out_reg1[1][1];
-              out_reg1[0][0] = out_reg0[0][0] * out_reg0[0][0];
-              store_f32x8(&out_L1_1[64 * i0 + j0], out_reg1[0][0]);
+              f32x8 x_reg0[1];
+              x_reg0[0] = load_f32x8(&out_L1_2[0]);
+              out_reg1[0] = x_reg0[0] * splat_f32x8((0.015625f));
             }
           }
+          out_reg0[0] = out_reg1[0] + splat_f32x8((1e-05f));
+        }
+        {
+          f32x8 out_reg1[1];
+          out_reg1[0] = rsqrt_f32x8(out_reg0[0]);
+          store_f32x8(&out_L1_1[0], out_reg1[0]);
         }
       }
-      {
-        float *const restrict out_L1_2 = (float *)(workspace + 2112);  /* f32[8]{0} */
+      for (long j0 = 0; j0 < 64; j0 += 8) {
         {
-          f32x8 out_reg0[1];
+          f32x8 out_reg0[8][1];
           {
-            f32x8 out_reg1[1];
+            f32x8 out_reg1[4][1];
             {
-              float *const restrict out_L1_3 = (float *)(workspace + 2176);  /* f32[8]{0} */
-              store_f32x8(&out_L1_3[0], (f32x8){0});
-              for (long i0 = 0; i0 < 8; ++i0) {
-                out_L1_3[i0] += sum_run_f32x8(&out_L1_1[64 * i0], 64);
-              }
+              f32x8 out_reg2[1][1];
               {
-                f32x8 x_reg0[1];
-                x_reg0[0] = load_f32x8(&out_L1_3[0]);
-                out_reg1[0] = x_reg0[0] * splat_f32x8((0.015625f));
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[0]);
               }
-            }
-            out_reg0[0] = out_reg1[0] + splat_f32x8((1e-05f));
-          }
-          {
-            f32x8 out_reg1[1];
-            out_reg1[0] = rsqrt_f32x8(out_reg0[0]);
-            store_f32x8(&out_L1_2[0], out_reg1[0]);
-          }
-        }
-        for (long j0 = 0; j0 < 64; j0 += 8) {
-          {
-            f32x8 out_reg0[8][1];
-            {
-              f32x8 out_reg1[4][1];
-              {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[0]);
-                }
-                out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[0]);
-              }
-              {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 64]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[1]);
-                }
-                out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[1]);
-              }
-              {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 128]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[2]);
-                }
-                out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[2]);
-              }
-              {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 192]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[3]);
-                }
-                out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[3]);
-              }
-              {
-                f32x8 b_reg0[1];
-                b_reg0[0] = load_f32x8(&b[j0]);
-                out_reg0[0][0] = out_reg1[0][0] * b_reg0[0];
-                out_reg0[1][0] = out_reg1[1][0] * b_reg0[0];
-                out_reg0[2][0] = out_reg1[2][0] * b_reg0[0];
-                out_reg0[3][0] = out_reg1[3][0] * b_reg0[0];
-              }
+              out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[0]);
             }
             {
-              f32x8 out_reg1[4][1];
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 256]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[4]);
-                }
-                out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[4]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 64]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[1]);
               }
+              out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[1]);
+            }
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 320]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[5]);
-                }
-                out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[5]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 128]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[2]);
               }
+              out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[2]);
+            }
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 384]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[6]);
-                }
-                out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[6]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 192]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[3]);
               }
-              {
-                f32x8 out_reg2[1][1];
-                {
-                  f32x8 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x8(&a[j0 + 448]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[7]);
-                }
-                out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[7]);
-              }
-              {
-                f32x8 b_reg0[1];
-                b_reg0[0] = load_f32x8(&b[j0]);
-                out_reg0[4][0] = out_reg1[0][0] * b_reg0[0];
-                out_reg0[5][0] = out_reg1[1][0] * b_reg0[0];
-                out_reg0[6][0] = out_reg1[2][0] * b_reg0[0];
-                out_reg0[7][0] = out_reg1[3][0] * b_reg0[0];
-              }
+              out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[3]);
             }
             {
               f32x8 b_reg0[1];
-              b_reg0[0] = load_f32x8(&c[j0]);
+              b_reg0[0] = load_f32x8(&b[j0]);
+              out_reg0[0][0] = out_reg1[0][0] * b_reg0[0];
+              out_reg0[1][0] = out_reg1[1][0] * b_reg0[0];
+              out_reg0[2][0] = out_reg1[2][0] * b_reg0[0];
+              out_reg0[3][0] = out_reg1[3][0] * b_reg0[0];
+            }
+          }
+          {
+            f32x8 out_reg1[4][1];
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[0][0] + b_reg0[0];
-                store_f32x8(&out[j0], out_reg1[0][0]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 256]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[4]);
               }
+              out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[4]);
+            }
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[1][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 64], out_reg1[0][0]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 320]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[5]);
               }
+              out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[5]);
+            }
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[2][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 128], out_reg1[0][0]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 384]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[6]);
               }
+              out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[6]);
+            }
+            {
+              f32x8 out_reg2[1][1];
               {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[3][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 192], out_reg1[0][0]);
+                f32x8 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x8(&a[j0 + 448]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[7]);
               }
-              {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[4][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 256], out_reg1[0][0]);
-              }
-              {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[5][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 320], out_reg1[0][0]);
-              }
-              {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[6][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 384], out_reg1[0][0]);
-              }
-              {
-                f32x8 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[7][0] + b_reg0[0];
-                store_f32x8(&out[j0 + 448], out_reg1[0][0]);
-              }
+              out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_1[7]);
+            }
+            {
+              f32x8 b_reg0[1];
+              b_reg0[0] = load_f32x8(&b[j0]);
+              out_reg0[4][0] = out_reg1[0][0] * b_reg0[0];
+              out_reg0[5][0] = out_reg1[1][0] * b_reg0[0];
+              out_reg0[6][0] = out_reg1[2][0] * b_reg0[0];
+              out_reg0[7][0] = out_reg1[3][0] * b_reg0[0];
+            }
+          }
+          {
+            f32x8 b_reg0[1];
+            b_reg0[0] = load_f32x8(&c[j0]);
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[0][0] + b_reg0[0];
+              store_f32x8(&out[j0], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[1][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 64], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[2][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 128], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[3][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 192], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[4][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 256], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[5][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 320], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[6][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 384], out_reg1[0][0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[7][0] + b_reg0[0];
+              store_f32x8(&out[j0 + 448], out_reg1[0][0]);
             }
           }
         }
@@ -814,13 +848,13 @@ void kernel_28(const float *restrict src, float *restrict dst) {
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
 __attribute__((force_align_arg_pointer))
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2688];
+  _Alignas(64) unsigned char workspace[2624];
   {
-    float *const restrict dst_L2_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
+    float *const restrict dst_L1_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
     for (long j0 = 0; j0 < 8; ++j0) {
       for (long k0 = 0; k0 < 9; ++k0) {
         for (long l0 = 0; l0 < 9; ++l0) {
-          dst_L2_0[81 * j0 + 9 * k0 + l0] = 0;
+          dst_L1_0[81 * j0 + 9 * k0 + l0] = 0;
         }
       }
     }
@@ -828,7 +862,7 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
       for (long k0 = 0; k0 < 7; ++k0) {
         for (long l0 = 0; l0 < 7; l0 += 4) {
           if (l0 > 3) l0 = 3;
-          store_f32x4(&dst_L2_0[81 * j0 + 9 * k0 + l0 + 10], load_f32x4(&image[49 * j0 + 7 * k0 + l0]));
+          store_f32x4(&dst_L1_0[81 * j0 + 9 * k0 + l0 + 10], load_f32x4(&image[49 * j0 + 7 * k0 + l0]));
         }
       }
     }
@@ -845,33 +879,17 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
         out_reg0[0][7][0][0] = (f32x4){0};
         for (long c0 = 0; c0 < 8; ++c0) {
           for (long p0 = 0; p0 < 3; ++p0) {
+            #pragma GCC unroll 3
             for (long q0 = 0; q0 < 3; ++q0) {
-              {
-                float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[1,4]{1,0} */
-                for (long j0 = 0; j0 < 4; ++j0) {
-                  a_L1_0[j0] = dst_L2_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2 * j0];
-                }
-                {
-                  f32x4 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x4(&a_L1_0[0]);
-                  out_reg0[0][0][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
-                  __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]));
-                  out_reg0[0][1][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
-                  __asm__ volatile("" : "+v"(out_reg0[0][1][0][0]));
-                  out_reg0[0][2][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
-                  __asm__ volatile("" : "+v"(out_reg0[0][2][0][0]));
-                  out_reg0[0][3][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
-                  __asm__ volatile("" : "+v"(out_reg0[0][3][0][0]));
-                  out_reg0[0][4][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 288];
-                  __asm__ volatile("" : "+v"(out_reg0[0][4][0][0]));
-                  out_reg0[0][5][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 360];
-                  __asm__ volatile("" : "+v"(out_reg0[0][5][0][0]));
-                  out_reg0[0][6][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 432];
-                  __asm__ volatile("" : "+v"(out_reg0[0][6][0][0]));
-                  out_reg0[0][7][0][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 504];
-                  __asm__ volatile("" : "+v"(out_reg0[0][7][0][0]));
-                }
-              }
+              out_reg0[0][0][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[0 * 72];
+              out_reg0[0][1][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[1 * 72];
+              out_reg0[0][2][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[2 * 72];
+              out_reg0[0][3][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[3 * 72];
+              out_reg0[0][4][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[4 * 72];
+              out_reg0[0][5][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[5 * 72];
+              out_reg0[0][6][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[6 * 72];
+              out_reg0[0][7][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[7 * 72];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][0][0]), "+v"(out_reg0[0][1][0][0]), "+v"(out_reg0[0][2][0][0]), "+v"(out_reg0[0][3][0][0]), "+v"(out_reg0[0][4][0][0]), "+v"(out_reg0[0][5][0][0]), "+v"(out_reg0[0][6][0][0]), "+v"(out_reg0[0][7][0][0]));
             }
           }
         }

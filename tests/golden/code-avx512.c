@@ -252,244 +252,92 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
 __attribute__((force_align_arg_pointer))
 void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
   {
-    f32x16 c_reg0[7][1];
-    {
-      f32x16 b_reg0[13][1];
-      b_reg0[0][0] = load_part_f32x16(&b[0], 11);
-      b_reg0[1][0] = load_part_f32x16(&b[11], 11);
-      b_reg0[2][0] = load_part_f32x16(&b[22], 11);
-      b_reg0[3][0] = load_part_f32x16(&b[33], 11);
-      b_reg0[4][0] = load_part_f32x16(&b[44], 11);
-      b_reg0[5][0] = load_part_f32x16(&b[55], 11);
-      b_reg0[6][0] = load_part_f32x16(&b[66], 11);
-      b_reg0[7][0] = load_part_f32x16(&b[77], 11);
-      b_reg0[8][0] = load_part_f32x16(&b[88], 11);
-      b_reg0[9][0] = load_part_f32x16(&b[99], 11);
-      b_reg0[10][0] = load_part_f32x16(&b[110], 11);
-      b_reg0[11][0] = load_part_f32x16(&b[121], 11);
-      b_reg0[12][0] = load_part_f32x16(&b[132], 11);
-      c_reg0[0][0] = (f32x16){0};
-      c_reg0[0][0] += a[0] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[1] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[2] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[3] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[4] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[5] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[6] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[7] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[8] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[9] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[10] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[11] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[0][0] += a[12] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[0][0]));
-      c_reg0[1][0] = (f32x16){0};
-      c_reg0[1][0] += a[13] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[14] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[15] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[16] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[17] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[18] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[19] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[20] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[21] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[22] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[23] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[24] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[1][0] += a[25] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[1][0]));
-      c_reg0[2][0] = (f32x16){0};
-      c_reg0[2][0] += a[26] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[27] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[28] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[29] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[30] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[31] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[32] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[33] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[34] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[35] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[36] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[37] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[2][0] += a[38] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[2][0]));
-      c_reg0[3][0] = (f32x16){0};
-      c_reg0[3][0] += a[39] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[40] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[41] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[42] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[43] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[44] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[45] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[46] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[47] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[48] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[49] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[50] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[3][0] += a[51] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[3][0]));
-      c_reg0[4][0] = (f32x16){0};
-      c_reg0[4][0] += a[52] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[53] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[54] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[55] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[56] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[57] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[58] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[59] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[60] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[61] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[62] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[63] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[4][0] += a[64] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[4][0]));
-      c_reg0[5][0] = (f32x16){0};
-      c_reg0[5][0] += a[65] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[66] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[67] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[68] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[69] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[70] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[71] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[72] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[73] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[74] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[75] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[76] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[5][0] += a[77] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[5][0]));
-      c_reg0[6][0] = (f32x16){0};
-      c_reg0[6][0] += a[78] * b_reg0[0][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[79] * b_reg0[1][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[80] * b_reg0[2][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[81] * b_reg0[3][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[82] * b_reg0[4][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[83] * b_reg0[5][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[84] * b_reg0[6][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[85] * b_reg0[7][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[86] * b_reg0[8][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[87] * b_reg0[9][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[88] * b_reg0[10][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[89] * b_reg0[11][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
-      c_reg0[6][0] += a[90] * b_reg0[12][0];
-      __asm__ volatile("" : "+v"(c_reg0[6][0]));
+    f32x16 b_reg0[13][1];
+    b_reg0[0][0] = load_part_f32x16(&b[0], 11);
+    b_reg0[1][0] = load_part_f32x16(&b[11], 11);
+    b_reg0[2][0] = load_part_f32x16(&b[22], 11);
+    b_reg0[3][0] = load_part_f32x16(&b[33], 11);
+    b_reg0[4][0] = load_part_f32x16(&b[44], 11);
+    b_reg0[5][0] = load_part_f32x16(&b[55], 11);
+    b_reg0[6][0] = load_part_f32x16(&b[66], 11);
+    b_reg0[7][0] = load_part_f32x16(&b[77], 11);
+    b_reg0[8][0] = load_part_f32x16(&b[88], 11);
+    b_reg0[9][0] = load_part_f32x16(&b[99], 11);
+    b_reg0[10][0] = load_part_f32x16(&b[110], 11);
+    b_reg0[11][0] = load_part_f32x16(&b[121], 11);
+    b_reg0[12][0] = load_part_f32x16(&b[132], 11);
+    for (long m0 = 0; m0 < 7; ++m0) {
+      {
+        f32x16 c_reg0[1][1];
+        c_reg0[0][0] = (f32x16){0};
+        c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]));
+        store_part_f32x16(&c[11 * m0], c_reg0[0][0], 11);
+      }
     }
-    store_part_f32x16(&c[0], c_reg0[0][0], 11);
-    store_part_f32x16(&c[11], c_reg0[1][0], 11);
-    store_part_f32x16(&c[22], c_reg0[2][0], 11);
-    store_part_f32x16(&c[33], c_reg0[3][0], 11);
-    store_part_f32x16(&c[44], c_reg0[4][0], 11);
-    store_part_f32x16(&c[55], c_reg0[5][0], 11);
-    store_part_f32x16(&c[66], c_reg0[6][0], 11);
   }
 }
 
 // f32[1,64] @ f32[64,96]
 __attribute__((force_align_arg_pointer))
 void kernel_3(const float *restrict a, const float *restrict b, float *restrict c) {
-  for (long n0 = 0; n0 < 96; n0 += 32) {
-    {
-      f32x16 c_reg0[1][2];
-      c_reg0[0][0] = (f32x16){0};
-      c_reg0[0][1] = (f32x16){0};
-      #pragma GCC unroll 4
-      for (long k0 = 0; k0 < 64; ++k0) {
-        {
-          f32x16 b_reg0[1][2];
-          b_reg0[0][0] = load_f32x16(&b[n0 + 96 * k0]);
-          b_reg0[0][1] = load_f32x16(&b[n0 + 96 * k0 + 16]);
-          c_reg0[0][0] += a[k0] * b_reg0[0][0];
-          c_reg0[0][1] += a[k0] * b_reg0[0][1];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-        }
+  {
+    f32x16 c_reg0[1][6];
+    c_reg0[0][0] = (f32x16){0};
+    c_reg0[0][1] = (f32x16){0};
+    c_reg0[0][2] = (f32x16){0};
+    c_reg0[0][3] = (f32x16){0};
+    c_reg0[0][4] = (f32x16){0};
+    c_reg0[0][5] = (f32x16){0};
+    #pragma GCC unroll 4
+    for (long k0 = 0; k0 < 64; ++k0) {
+      {
+        f32x16 b_reg0[1][6];
+        b_reg0[0][0] = load_f32x16(&b[96 * k0]);
+        b_reg0[0][1] = load_f32x16(&b[96 * k0 + 16]);
+        b_reg0[0][2] = load_f32x16(&b[96 * k0 + 32]);
+        b_reg0[0][3] = load_f32x16(&b[96 * k0 + 48]);
+        b_reg0[0][4] = load_f32x16(&b[96 * k0 + 64]);
+        b_reg0[0][5] = load_f32x16(&b[96 * k0 + 80]);
+        c_reg0[0][0] += a[k0] * b_reg0[0][0];
+        c_reg0[0][1] += a[k0] * b_reg0[0][1];
+        c_reg0[0][2] += a[k0] * b_reg0[0][2];
+        c_reg0[0][3] += a[k0] * b_reg0[0][3];
+        c_reg0[0][4] += a[k0] * b_reg0[0][4];
+        c_reg0[0][5] += a[k0] * b_reg0[0][5];
+        __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]), "+v"(c_reg0[0][3]), "+v"(c_reg0[0][4]), "+v"(c_reg0[0][5]));
       }
-      store_f32x16(&c[n0], c_reg0[0][0]);
-      store_f32x16(&c[n0 + 16], c_reg0[0][1]);
     }
+    store_f32x16(&c[0], c_reg0[0][0]);
+    store_f32x16(&c[16], c_reg0[0][1]);
+    store_f32x16(&c[32], c_reg0[0][2]);
+    store_f32x16(&c[48], c_reg0[0][3]);
+    store_f32x16(&c[64], c_reg0[0][4]);
+    store_f32x16(&c[80], c_reg0[0][5]);
   }
 }
 
@@ -1084,38 +932,11 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
 // bf16[1,64] @ bf16[64,64]
 __attribute__((force_align_arg_pointer))
 void kernel_10(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
-  _Alignas(64) unsigned char workspace[256];
-  {
-    float *const restrict a_L1_0 = (float *)(workspace + 0);  /* f32[1,64]{1,0} */
-    for (long j0 = 0; j0 < 64; j0 += 16) {
-      store_f32x16(&a_L1_0[j0], load_f32x16_bf16(&a[j0]));
-    }
-    for (long n0 = 0; n0 < 64; n0 += 32) {
-      {
-        f32x16 c_reg0[1][2];
-        c_reg0[0][0] = (f32x16){0};
-        c_reg0[0][1] = (f32x16){0};
-        for (long k0 = 0; k0 < 64; k0 += 32) {
-          {
-            const long line = k0 / 32;
-            __builtin_prefetch(&c[n0 + line % 2 * 16], 1, 3);
-          }
-          #pragma GCC unroll 4
-          for (long k1 = k0; k1 < k0 + 32; ++k1) {
-            {
-              f32x16 b_reg0[1][2];
-              b_reg0[0][0] = load_f32x16_bf16(&b[n0 + 64 * k1]);
-              b_reg0[0][1] = load_f32x16_bf16(&b[n0 + 64 * k1 + 16]);
-              c_reg0[0][0] += a_L1_0[k1] * b_reg0[0][0];
-              c_reg0[0][1] += a_L1_0[k1] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-            }
-          }
-        }
-        store_f32x16(&c[n0], c_reg0[0][0]);
-        store_f32x16(&c[n0 + 16], c_reg0[0][1]);
-      }
-    }
+  for (long j0 = 0; j0 < 64; j0 += 16) {
+    store_f32x16(&c[j0], (f32x16){0});
+  }
+  for (long k0 = 0; k0 < 64; k0 += 8) {
+    sum_rows_l2_bf16_bf16(&a[k0], &b[64 * k0], 64, &c[0], 64);
   }
 }
 
@@ -1260,20 +1081,88 @@ void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *re
     b_reg0[5][0] = load_part_i32x16(&b[40], 8);
     b_reg0[6][0] = load_part_i32x16(&b[48], 8);
     b_reg0[7][0] = load_part_i32x16(&b[56], 8);
-    for (long m0 = 0; m0 < 8; ++m0) {
-      {
-        i32x16 c_reg0[1][1];
-        c_reg0[0][0] = (i32x16){0};
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0], b_reg0[0][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 1], b_reg0[1][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 2], b_reg0[2][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 3], b_reg0[3][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 4], b_reg0[4][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 5], b_reg0[5][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 6], b_reg0[6][0]);
-        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 7], b_reg0[7][0]);
-        store_part_i32x16(&c[8 * m0], c_reg0[0][0], 8);
-      }
+    {
+      i32x16 c_reg0[8][1];
+      c_reg0[0][0] = (i32x16){0};
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[0], b_reg0[0][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[1], b_reg0[1][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[2], b_reg0[2][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[3], b_reg0[3][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[4], b_reg0[4][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[5], b_reg0[5][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[6], b_reg0[6][0]);
+      c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[7], b_reg0[7][0]);
+      c_reg0[1][0] = (i32x16){0};
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[8], b_reg0[0][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[9], b_reg0[1][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[10], b_reg0[2][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[11], b_reg0[3][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[12], b_reg0[4][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[13], b_reg0[5][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[14], b_reg0[6][0]);
+      c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a[15], b_reg0[7][0]);
+      c_reg0[2][0] = (i32x16){0};
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[16], b_reg0[0][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[17], b_reg0[1][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[18], b_reg0[2][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[19], b_reg0[3][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[20], b_reg0[4][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[21], b_reg0[5][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[22], b_reg0[6][0]);
+      c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a[23], b_reg0[7][0]);
+      c_reg0[3][0] = (i32x16){0};
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[24], b_reg0[0][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[25], b_reg0[1][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[26], b_reg0[2][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[27], b_reg0[3][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[28], b_reg0[4][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[29], b_reg0[5][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[30], b_reg0[6][0]);
+      c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a[31], b_reg0[7][0]);
+      c_reg0[4][0] = (i32x16){0};
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[32], b_reg0[0][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[33], b_reg0[1][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[34], b_reg0[2][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[35], b_reg0[3][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[36], b_reg0[4][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[37], b_reg0[5][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[38], b_reg0[6][0]);
+      c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a[39], b_reg0[7][0]);
+      c_reg0[5][0] = (i32x16){0};
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[40], b_reg0[0][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[41], b_reg0[1][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[42], b_reg0[2][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[43], b_reg0[3][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[44], b_reg0[4][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[45], b_reg0[5][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[46], b_reg0[6][0]);
+      c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a[47], b_reg0[7][0]);
+      c_reg0[6][0] = (i32x16){0};
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[48], b_reg0[0][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[49], b_reg0[1][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[50], b_reg0[2][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[51], b_reg0[3][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[52], b_reg0[4][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[53], b_reg0[5][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[54], b_reg0[6][0]);
+      c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a[55], b_reg0[7][0]);
+      c_reg0[7][0] = (i32x16){0};
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[56], b_reg0[0][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[57], b_reg0[1][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[58], b_reg0[2][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[59], b_reg0[3][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[60], b_reg0[4][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[61], b_reg0[5][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[62], b_reg0[6][0]);
+      c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a[63], b_reg0[7][0]);
+      store_part_i32x16(&c[0], c_reg0[0][0], 8);
+      store_part_i32x16(&c[8], c_reg0[1][0], 8);
+      store_part_i32x16(&c[16], c_reg0[2][0], 8);
+      store_part_i32x16(&c[24], c_reg0[3][0], 8);
+      store_part_i32x16(&c[32], c_reg0[4][0], 8);
+      store_part_i32x16(&c[40], c_reg0[5][0], 8);
+      store_part_i32x16(&c[48], c_reg0[6][0], 8);
+      store_part_i32x16(&c[56], c_reg0[7][0], 8);
     }
   }
 }
@@ -1353,258 +1242,269 @@ void kernel_14(const float *restrict a, const uint16_t *restrict b, float *restr
 // relu(f32[16,32] @ f32[32,48] + f32[48])
 __attribute__((force_align_arg_pointer))
 void kernel_15(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
-  for (long i0 = 0; i0 < 16; i0 += 8) {
-    {
-      f32x16 c_reg0[8][3];
-      c_reg0[0][0] = (f32x16){0};
-      c_reg0[0][1] = (f32x16){0};
-      c_reg0[0][2] = (f32x16){0};
-      c_reg0[1][0] = (f32x16){0};
-      c_reg0[1][1] = (f32x16){0};
-      c_reg0[1][2] = (f32x16){0};
-      c_reg0[2][0] = (f32x16){0};
-      c_reg0[2][1] = (f32x16){0};
-      c_reg0[2][2] = (f32x16){0};
-      c_reg0[3][0] = (f32x16){0};
-      c_reg0[3][1] = (f32x16){0};
-      c_reg0[3][2] = (f32x16){0};
-      c_reg0[4][0] = (f32x16){0};
-      c_reg0[4][1] = (f32x16){0};
-      c_reg0[4][2] = (f32x16){0};
-      c_reg0[5][0] = (f32x16){0};
-      c_reg0[5][1] = (f32x16){0};
-      c_reg0[5][2] = (f32x16){0};
-      c_reg0[6][0] = (f32x16){0};
-      c_reg0[6][1] = (f32x16){0};
-      c_reg0[6][2] = (f32x16){0};
-      c_reg0[7][0] = (f32x16){0};
-      c_reg0[7][1] = (f32x16){0};
-      c_reg0[7][2] = (f32x16){0};
-      #pragma GCC unroll 4
-      for (long k0 = 0; k0 < 32; ++k0) {
-        {
-          f32x16 b_reg0[1][3];
-          b_reg0[0][0] = load_f32x16(&b[48 * k0]);
-          b_reg0[0][1] = load_f32x16(&b[48 * k0 + 16]);
-          b_reg0[0][2] = load_f32x16(&b[48 * k0 + 32]);
-          c_reg0[0][0] += a[32 * i0 + k0] * b_reg0[0][0];
-          c_reg0[0][1] += a[32 * i0 + k0] * b_reg0[0][1];
-          c_reg0[0][2] += a[32 * i0 + k0] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
-          c_reg0[1][0] += a[32 * i0 + k0 + 32] * b_reg0[0][0];
-          c_reg0[1][1] += a[32 * i0 + k0 + 32] * b_reg0[0][1];
-          c_reg0[1][2] += a[32 * i0 + k0 + 32] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]), "+v"(c_reg0[1][2]));
-          c_reg0[2][0] += a[32 * i0 + k0 + 64] * b_reg0[0][0];
-          c_reg0[2][1] += a[32 * i0 + k0 + 64] * b_reg0[0][1];
-          c_reg0[2][2] += a[32 * i0 + k0 + 64] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]), "+v"(c_reg0[2][2]));
-          c_reg0[3][0] += a[32 * i0 + k0 + 96] * b_reg0[0][0];
-          c_reg0[3][1] += a[32 * i0 + k0 + 96] * b_reg0[0][1];
-          c_reg0[3][2] += a[32 * i0 + k0 + 96] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]), "+v"(c_reg0[3][2]));
-          c_reg0[4][0] += a[32 * i0 + k0 + 128] * b_reg0[0][0];
-          c_reg0[4][1] += a[32 * i0 + k0 + 128] * b_reg0[0][1];
-          c_reg0[4][2] += a[32 * i0 + k0 + 128] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]), "+v"(c_reg0[4][2]));
-          c_reg0[5][0] += a[32 * i0 + k0 + 160] * b_reg0[0][0];
-          c_reg0[5][1] += a[32 * i0 + k0 + 160] * b_reg0[0][1];
-          c_reg0[5][2] += a[32 * i0 + k0 + 160] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]), "+v"(c_reg0[5][2]));
-          c_reg0[6][0] += a[32 * i0 + k0 + 192] * b_reg0[0][0];
-          c_reg0[6][1] += a[32 * i0 + k0 + 192] * b_reg0[0][1];
-          c_reg0[6][2] += a[32 * i0 + k0 + 192] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]), "+v"(c_reg0[6][2]));
-          c_reg0[7][0] += a[32 * i0 + k0 + 224] * b_reg0[0][0];
-          c_reg0[7][1] += a[32 * i0 + k0 + 224] * b_reg0[0][1];
-          c_reg0[7][2] += a[32 * i0 + k0 + 224] * b_reg0[0][2];
-          __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]), "+v"(c_reg0[7][2]));
-        }
-      }
+  _Alignas(64) unsigned char workspace[3072];
+  {
+    float *const restrict c_L1_0 = (float *)(workspace + 0);  /* f32[16,48]{1,0} */
+    for (long m0 = 0; m0 < 16; m0 += 8) {
       {
-        f32x16 out_reg0[4][1];
+        f32x16 c_reg0[8][3];
+        c_reg0[0][0] = (f32x16){0};
+        c_reg0[0][1] = (f32x16){0};
+        c_reg0[0][2] = (f32x16){0};
+        c_reg0[1][0] = (f32x16){0};
+        c_reg0[1][1] = (f32x16){0};
+        c_reg0[1][2] = (f32x16){0};
+        c_reg0[2][0] = (f32x16){0};
+        c_reg0[2][1] = (f32x16){0};
+        c_reg0[2][2] = (f32x16){0};
+        c_reg0[3][0] = (f32x16){0};
+        c_reg0[3][1] = (f32x16){0};
+        c_reg0[3][2] = (f32x16){0};
+        c_reg0[4][0] = (f32x16){0};
+        c_reg0[4][1] = (f32x16){0};
+        c_reg0[4][2] = (f32x16){0};
+        c_reg0[5][0] = (f32x16){0};
+        c_reg0[5][1] = (f32x16){0};
+        c_reg0[5][2] = (f32x16){0};
+        c_reg0[6][0] = (f32x16){0};
+        c_reg0[6][1] = (f32x16){0};
+        c_reg0[6][2] = (f32x16){0};
+        c_reg0[7][0] = (f32x16){0};
+        c_reg0[7][1] = (f32x16){0};
+        c_reg0[7][2] = (f32x16){0};
+        #pragma GCC unroll 4
+        for (long k0 = 0; k0 < 32; ++k0) {
+          {
+            f32x16 b_reg0[1][3];
+            b_reg0[0][0] = load_f32x16(&b[48 * k0]);
+            b_reg0[0][1] = load_f32x16(&b[48 * k0 + 16]);
+            b_reg0[0][2] = load_f32x16(&b[48 * k0 + 32]);
+            c_reg0[0][0] += a[32 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[32 * m0 + k0] * b_reg0[0][1];
+            c_reg0[0][2] += a[32 * m0 + k0] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]), "+v"(c_reg0[0][2]));
+            c_reg0[1][0] += a[32 * m0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[1][1] += a[32 * m0 + k0 + 32] * b_reg0[0][1];
+            c_reg0[1][2] += a[32 * m0 + k0 + 32] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]), "+v"(c_reg0[1][2]));
+            c_reg0[2][0] += a[32 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[2][1] += a[32 * m0 + k0 + 64] * b_reg0[0][1];
+            c_reg0[2][2] += a[32 * m0 + k0 + 64] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]), "+v"(c_reg0[2][2]));
+            c_reg0[3][0] += a[32 * m0 + k0 + 96] * b_reg0[0][0];
+            c_reg0[3][1] += a[32 * m0 + k0 + 96] * b_reg0[0][1];
+            c_reg0[3][2] += a[32 * m0 + k0 + 96] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]), "+v"(c_reg0[3][2]));
+            c_reg0[4][0] += a[32 * m0 + k0 + 128] * b_reg0[0][0];
+            c_reg0[4][1] += a[32 * m0 + k0 + 128] * b_reg0[0][1];
+            c_reg0[4][2] += a[32 * m0 + k0 + 128] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]), "+v"(c_reg0[4][2]));
+            c_reg0[5][0] += a[32 * m0 + k0 + 160] * b_reg0[0][0];
+            c_reg0[5][1] += a[32 * m0 + k0 + 160] * b_reg0[0][1];
+            c_reg0[5][2] += a[32 * m0 + k0 + 160] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]), "+v"(c_reg0[5][2]));
+            c_reg0[6][0] += a[32 * m0 + k0 + 192] * b_reg0[0][0];
+            c_reg0[6][1] += a[32 * m0 + k0 + 192] * b_reg0[0][1];
+            c_reg0[6][2] += a[32 * m0 + k0 + 192] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]), "+v"(c_reg0[6][2]));
+            c_reg0[7][0] += a[32 * m0 + k0 + 224] * b_reg0[0][0];
+            c_reg0[7][1] += a[32 * m0 + k0 + 224] * b_reg0[0][1];
+            c_reg0[7][2] += a[32 * m0 + k0 + 224] * b_reg0[0][2];
+            __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]), "+v"(c_reg0[7][2]));
+          }
+        }
+        store_f32x16(&c_L1_0[48 * m0], c_reg0[0][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 16], c_reg0[0][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 32], c_reg0[0][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 48], c_reg0[1][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 64], c_reg0[1][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 80], c_reg0[1][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 96], c_reg0[2][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 112], c_reg0[2][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 128], c_reg0[2][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 144], c_reg0[3][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 160], c_reg0[3][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 176], c_reg0[3][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 192], c_reg0[4][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 208], c_reg0[4][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 224], c_reg0[4][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 240], c_reg0[5][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 256], c_reg0[5][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 272], c_reg0[5][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 288], c_reg0[6][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 304], c_reg0[6][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 320], c_reg0[6][2]);
+        store_f32x16(&c_L1_0[48 * m0 + 336], c_reg0[7][0]);
+        store_f32x16(&c_L1_0[48 * m0 + 352], c_reg0[7][1]);
+        store_f32x16(&c_L1_0[48 * m0 + 368], c_reg0[7][2]);
+      }
+    }
+    for (long j0 = 0; j0 < 48; j0 += 16) {
+      {
+        f32x16 out_reg0[16][1];
         {
           f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[0]);
-          out_reg0[0][0] = c_reg0[0][0] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[1][0] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[2][0] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[3][0] + b_reg0[0];
+          b_reg0[0] = load_f32x16(&c[j0]);
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0]);
+            out_reg0[0][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 48]);
+            out_reg0[1][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 96]);
+            out_reg0[2][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 144]);
+            out_reg0[3][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 192]);
+            out_reg0[4][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 240]);
+            out_reg0[5][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 288]);
+            out_reg0[6][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 336]);
+            out_reg0[7][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 384]);
+            out_reg0[8][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 432]);
+            out_reg0[9][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 480]);
+            out_reg0[10][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 528]);
+            out_reg0[11][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 576]);
+            out_reg0[12][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 624]);
+            out_reg0[13][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 672]);
+            out_reg0[14][0] = a_reg0[0][0] + b_reg0[0];
+          }
+          {
+            f32x16 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x16(&c_L1_0[j0 + 720]);
+            out_reg0[15][0] = a_reg0[0][0] + b_reg0[0];
+          }
         }
         {
           f32x16 out_reg1[1][1];
           out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0], out_reg1[0][0]);
+          store_f32x16(&out[j0], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
           out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 48], out_reg1[0][0]);
+          store_f32x16(&out[j0 + 48], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
           out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 96], out_reg1[0][0]);
+          store_f32x16(&out[j0 + 96], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
           out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 144], out_reg1[0][0]);
-        }
-      }
-      {
-        f32x16 out_reg0[4][1];
-        {
-          f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[0]);
-          out_reg0[0][0] = c_reg0[4][0] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[5][0] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[6][0] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[7][0] + b_reg0[0];
+          store_f32x16(&out[j0 + 144], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0 + 192], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[4][0]);
+          store_f32x16(&out[j0 + 192], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 240], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[5][0]);
+          store_f32x16(&out[j0 + 240], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 288], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[6][0]);
+          store_f32x16(&out[j0 + 288], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 336], out_reg1[0][0]);
-        }
-      }
-      {
-        f32x16 out_reg0[4][1];
-        {
-          f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[16]);
-          out_reg0[0][0] = c_reg0[0][1] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[1][1] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[2][1] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[3][1] + b_reg0[0];
+          out_reg1[0][0] = relu_f32x16(out_reg0[7][0]);
+          store_f32x16(&out[j0 + 336], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0 + 16], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[8][0]);
+          store_f32x16(&out[j0 + 384], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 64], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[9][0]);
+          store_f32x16(&out[j0 + 432], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 112], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[10][0]);
+          store_f32x16(&out[j0 + 480], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 160], out_reg1[0][0]);
-        }
-      }
-      {
-        f32x16 out_reg0[4][1];
-        {
-          f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[16]);
-          out_reg0[0][0] = c_reg0[4][1] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[5][1] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[6][1] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[7][1] + b_reg0[0];
+          out_reg1[0][0] = relu_f32x16(out_reg0[11][0]);
+          store_f32x16(&out[j0 + 528], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0 + 208], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[12][0]);
+          store_f32x16(&out[j0 + 576], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 256], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[13][0]);
+          store_f32x16(&out[j0 + 624], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 304], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[14][0]);
+          store_f32x16(&out[j0 + 672], out_reg1[0][0]);
         }
         {
           f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 352], out_reg1[0][0]);
-        }
-      }
-      {
-        f32x16 out_reg0[4][1];
-        {
-          f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[32]);
-          out_reg0[0][0] = c_reg0[0][2] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[1][2] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[2][2] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[3][2] + b_reg0[0];
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0 + 32], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 80], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 128], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 176], out_reg1[0][0]);
-        }
-      }
-      {
-        f32x16 out_reg0[4][1];
-        {
-          f32x16 b_reg0[1];
-          b_reg0[0] = load_f32x16(&c[32]);
-          out_reg0[0][0] = c_reg0[4][2] + b_reg0[0];
-          out_reg0[1][0] = c_reg0[5][2] + b_reg0[0];
-          out_reg0[2][0] = c_reg0[6][2] + b_reg0[0];
-          out_reg0[3][0] = c_reg0[7][2] + b_reg0[0];
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[0][0]);
-          store_f32x16(&out[48 * i0 + 224], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[1][0]);
-          store_f32x16(&out[48 * i0 + 272], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[2][0]);
-          store_f32x16(&out[48 * i0 + 320], out_reg1[0][0]);
-        }
-        {
-          f32x16 out_reg1[1][1];
-          out_reg1[0][0] = relu_f32x16(out_reg0[3][0]);
-          store_f32x16(&out[48 * i0 + 368], out_reg1[0][0]);
+          out_reg1[0][0] = relu_f32x16(out_reg0[15][0]);
+          store_f32x16(&out[j0 + 720], out_reg1[0][0]);
         }
       }
     }
@@ -2030,156 +1930,31 @@ void kernel_20(const float *restrict a, const float *restrict b, float *restrict
 // attention(f32[16,16], f32[16,16], f32[16,16])
 __attribute__((force_align_arg_pointer))
 void kernel_21(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2176];
+  _Alignas(64) unsigned char workspace[3200];
   {
     float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
     {
-      f32x16 c_reg0[16][1];
-      c_reg0[0][0] = (f32x16){0};
-      c_reg0[1][0] = (f32x16){0};
-      c_reg0[2][0] = (f32x16){0};
-      c_reg0[3][0] = (f32x16){0};
-      c_reg0[4][0] = (f32x16){0};
-      c_reg0[5][0] = (f32x16){0};
-      c_reg0[6][0] = (f32x16){0};
-      c_reg0[7][0] = (f32x16){0};
-      c_reg0[8][0] = (f32x16){0};
-      c_reg0[9][0] = (f32x16){0};
-      c_reg0[10][0] = (f32x16){0};
-      c_reg0[11][0] = (f32x16){0};
-      c_reg0[12][0] = (f32x16){0};
-      c_reg0[13][0] = (f32x16){0};
-      c_reg0[14][0] = (f32x16){0};
-      c_reg0[15][0] = (f32x16){0};
-      for (long k0 = 0; k0 < 16; ++k0) {
-        {
-          float *const restrict b_L1_0 = (float *)(workspace + 1024);  /* f32[16,1]{0,1} */
-          for (long i0 = 0; i0 < 16; ++i0) {
-            b_L1_0[i0] = b[k0 + 16 * i0];
-          }
-          {
-            f32x16 b_reg0[1][1];
-            b_reg0[0][0] = load_f32x16(&b_L1_0[0]);
-            c_reg0[0][0] += a[k0] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[0][0]));
-            c_reg0[1][0] += a[k0 + 16] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[1][0]));
-            c_reg0[2][0] += a[k0 + 32] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[2][0]));
-            c_reg0[3][0] += a[k0 + 48] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[3][0]));
-            c_reg0[4][0] += a[k0 + 64] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[4][0]));
-            c_reg0[5][0] += a[k0 + 80] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[5][0]));
-            c_reg0[6][0] += a[k0 + 96] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[6][0]));
-            c_reg0[7][0] += a[k0 + 112] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[7][0]));
-            c_reg0[8][0] += a[k0 + 128] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[8][0]));
-            c_reg0[9][0] += a[k0 + 144] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[9][0]));
-            c_reg0[10][0] += a[k0 + 160] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[10][0]));
-            c_reg0[11][0] += a[k0 + 176] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[11][0]));
-            c_reg0[12][0] += a[k0 + 192] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[12][0]));
-            c_reg0[13][0] += a[k0 + 208] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[13][0]));
-            c_reg0[14][0] += a[k0 + 224] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[14][0]));
-            c_reg0[15][0] += a[k0 + 240] * b_reg0[0][0];
-            __asm__ volatile("" : "+v"(c_reg0[15][0]));
-          }
-        }
+      float *const restrict c_L1_0 = (float *)(workspace + 1024);  /* f32[16,16]{1,0} */
+      for (long i0 = 0; i0 < 16; ++i0) {
+        store_f32x16(&c_L1_0[16 * i0], (f32x16){0});
       }
+      few_columns(&a[0], 16, &b[0], 1, 16, &c_L1_0[0], 16, 1, 16, 16, 16);
       {
-        float *const restrict out_L1_1 = (float *)(workspace + 1024);  /* f32[16,16]{1,0} */
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[0][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[0], out_reg0[0][0]);
+        float *const restrict out_L1_1 = (float *)(workspace + 2048);  /* f32[16,16]{1,0} */
+        for (long i0 = 0; i0 < 16; ++i0) {
+          {
+            f32x16 x_reg0[1][1];
+            x_reg0[0][0] = load_f32x16(&c_L1_0[16 * i0]);
+            {
+              f32x16 out_reg0[1][1];
+              out_reg0[0][0] = x_reg0[0][0] * splat_f32x16((0.25f));
+              store_f32x16(&out_L1_1[16 * i0], out_reg0[0][0]);
+            }
+          }
         }
         {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[1][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[16], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[2][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[32], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[3][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[48], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[4][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[64], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[5][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[80], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[6][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[96], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[7][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[112], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[8][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[128], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[9][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[144], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[10][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[160], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[11][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[176], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[12][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[192], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[13][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[208], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[14][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[224], out_reg0[0][0]);
-        }
-        {
-          f32x16 out_reg0[1][1];
-          out_reg0[0][0] = c_reg0[15][0] * splat_f32x16((0.25f));
-          store_f32x16(&out_L1_1[240], out_reg0[0][0]);
-        }
-        {
-          float *const restrict max_L1_0 = (float *)(workspace + 2048);  /* f32[16]{0} */
-          float *const restrict denominator_L1_0 = (float *)(workspace + 2112);  /* f32[16]{0} */
+          float *const restrict max_L1_0 = (float *)(workspace + 3072);  /* f32[16]{0} */
+          float *const restrict denominator_L1_0 = (float *)(workspace + 3136);  /* f32[16]{0} */
           store_f32x16(&max_L1_0[0], splat_f32x16(-__builtin_inff()));
           store_f32x16(&denominator_L1_0[0], (f32x16){0});
           for (long i0 = 0; i0 < 16; ++i0) {
@@ -2255,7 +2030,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
 // layer_norm(f32[8,64], f32[64], f32[64])
 __attribute__((force_align_arg_pointer))
 void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
-  _Alignas(64) unsigned char workspace[2240];
+  _Alignas(64) unsigned char workspace[192];
   {
     float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
     {
@@ -2275,183 +2050,163 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
       }
     }
     {
-      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8,64]{1,0} */
-      for (long i0 = 0; i0 < 8; ++i0) {
-        for (long j0 = 0; j0 < 64; j0 += 16) {
+      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8]{0} */
+      {
+        f32x16 out_reg0[1];
+        {
+          f32x16 out_reg1[1];
           {
-            f32x16 out_reg0[1][1];
-            {
-              f32x16 a_reg0[1][1];
-              a_reg0[0][0] = load_f32x16(&a[64 * i0 + j0]);
-              out_reg0[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[i0]);
+            float *const restrict out_L1_2 = (float *)(workspace + 128);  /* f32[8]{0} */
+            store_part_f32x16(&out_L1_2[0], (f32x16){0}, 8);
+            for (long i0 = 0; i0 < 8; ++i0) {
+              out_L1_2[i0] += deviations_run_f32x16(&a[64 * i0], out_L1_0[i0], 64);
             }
             {
-              f32x16 out_reg1[1][1];
-              out_reg1[0][0] = out_reg0[0][0] * out_reg0[0][0];
-              store_f32x16(&out_L1_1[64 * i0 + j0], out_reg1[0][0]);
+              f32x16 x_reg0[1];
+              x_reg0[0] = load_part_f32x16(&out_L1_2[0], 8);
+              out_reg1[0] = x_reg0[0] * splat_f32x16((0.015625f));
             }
           }
+          out_reg0[0] = out_reg1[0] + splat_f32x16((1e-05f));
+        }
+        {
+          f32x16 out_reg1[1];
+          out_reg1[0] = rsqrt_f32x16(out_reg0[0]);
+          store_part_f32x16(&out_L1_1[0], out_reg1[0], 8);
         }
       }
-      {
-        float *const restrict out_L1_2 = (float *)(workspace + 2112);  /* f32[8]{0} */
+      for (long j0 = 0; j0 < 64; j0 += 16) {
         {
-          f32x16 out_reg0[1];
+          f32x16 out_reg0[8][1];
           {
-            f32x16 out_reg1[1];
+            f32x16 out_reg1[8][1];
             {
-              float *const restrict out_L1_3 = (float *)(workspace + 2176);  /* f32[8]{0} */
-              store_part_f32x16(&out_L1_3[0], (f32x16){0}, 8);
-              for (long i0 = 0; i0 < 8; ++i0) {
-                out_L1_3[i0] += sum_run_f32x16(&out_L1_1[64 * i0], 64);
-              }
+              f32x16 out_reg2[1][1];
               {
-                f32x16 x_reg0[1];
-                x_reg0[0] = load_part_f32x16(&out_L1_3[0], 8);
-                out_reg1[0] = x_reg0[0] * splat_f32x16((0.015625f));
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[0]);
               }
+              out_reg1[0][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[0]);
             }
-            out_reg0[0] = out_reg1[0] + splat_f32x16((1e-05f));
-          }
-          {
-            f32x16 out_reg1[1];
-            out_reg1[0] = rsqrt_f32x16(out_reg0[0]);
-            store_part_f32x16(&out_L1_2[0], out_reg1[0], 8);
-          }
-        }
-        for (long j0 = 0; j0 < 64; j0 += 16) {
-          {
-            f32x16 out_reg0[8][1];
             {
-              f32x16 out_reg1[8][1];
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[0]);
-                }
-                out_reg1[0][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[0]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 64]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[1]);
               }
+              out_reg1[1][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[1]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 64]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[1]);
-                }
-                out_reg1[1][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[1]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 128]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[2]);
               }
+              out_reg1[2][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[2]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 128]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[2]);
-                }
-                out_reg1[2][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[2]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 192]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[3]);
               }
+              out_reg1[3][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[3]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 192]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[3]);
-                }
-                out_reg1[3][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[3]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 256]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[4]);
               }
+              out_reg1[4][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[4]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 256]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[4]);
-                }
-                out_reg1[4][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[4]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 320]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[5]);
               }
+              out_reg1[5][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[5]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 320]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[5]);
-                }
-                out_reg1[5][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[5]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 384]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[6]);
               }
+              out_reg1[6][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[6]);
+            }
+            {
+              f32x16 out_reg2[1][1];
               {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 384]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[6]);
-                }
-                out_reg1[6][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[6]);
+                f32x16 a_reg0[1][1];
+                a_reg0[0][0] = load_f32x16(&a[j0 + 448]);
+                out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[7]);
               }
-              {
-                f32x16 out_reg2[1][1];
-                {
-                  f32x16 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x16(&a[j0 + 448]);
-                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x16(out_L1_0[7]);
-                }
-                out_reg1[7][0] = out_reg2[0][0] * splat_f32x16(out_L1_2[7]);
-              }
-              {
-                f32x16 b_reg0[1];
-                b_reg0[0] = load_f32x16(&b[j0]);
-                out_reg0[0][0] = out_reg1[0][0] * b_reg0[0];
-                out_reg0[1][0] = out_reg1[1][0] * b_reg0[0];
-                out_reg0[2][0] = out_reg1[2][0] * b_reg0[0];
-                out_reg0[3][0] = out_reg1[3][0] * b_reg0[0];
-                out_reg0[4][0] = out_reg1[4][0] * b_reg0[0];
-                out_reg0[5][0] = out_reg1[5][0] * b_reg0[0];
-                out_reg0[6][0] = out_reg1[6][0] * b_reg0[0];
-                out_reg0[7][0] = out_reg1[7][0] * b_reg0[0];
-              }
+              out_reg1[7][0] = out_reg2[0][0] * splat_f32x16(out_L1_1[7]);
             }
             {
               f32x16 b_reg0[1];
-              b_reg0[0] = load_f32x16(&c[j0]);
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[0][0] + b_reg0[0];
-                store_f32x16(&out[j0], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[1][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 64], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[2][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 128], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[3][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 192], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[4][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 256], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[5][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 320], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[6][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 384], out_reg1[0][0]);
-              }
-              {
-                f32x16 out_reg1[1][1];
-                out_reg1[0][0] = out_reg0[7][0] + b_reg0[0];
-                store_f32x16(&out[j0 + 448], out_reg1[0][0]);
-              }
+              b_reg0[0] = load_f32x16(&b[j0]);
+              out_reg0[0][0] = out_reg1[0][0] * b_reg0[0];
+              out_reg0[1][0] = out_reg1[1][0] * b_reg0[0];
+              out_reg0[2][0] = out_reg1[2][0] * b_reg0[0];
+              out_reg0[3][0] = out_reg1[3][0] * b_reg0[0];
+              out_reg0[4][0] = out_reg1[4][0] * b_reg0[0];
+              out_reg0[5][0] = out_reg1[5][0] * b_reg0[0];
+              out_reg0[6][0] = out_reg1[6][0] * b_reg0[0];
+              out_reg0[7][0] = out_reg1[7][0] * b_reg0[0];
+            }
+          }
+          {
+            f32x16 b_reg0[1];
+            b_reg0[0] = load_f32x16(&c[j0]);
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[0][0] + b_reg0[0];
+              store_f32x16(&out[j0], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[1][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 64], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[2][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 128], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[3][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 192], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[4][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 256], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[5][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 320], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[6][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 384], out_reg1[0][0]);
+            }
+            {
+              f32x16 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[7][0] + b_reg0[0];
+              store_f32x16(&out[j0 + 448], out_reg1[0][0]);
             }
           }
         }
@@ -2463,126 +2218,112 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
 // rms_norm(f32[1,256], f32[256])
 __attribute__((force_align_arg_pointer))
 void kernel_23(const float *restrict a, const float *restrict b, float *restrict out) {
-  _Alignas(64) unsigned char workspace[1152];
+  _Alignas(64) unsigned char workspace[128];
   {
     f32x16 out_reg0[1][16];
     {
-      float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[1,256]{1,0} */
-      for (long j0 = 0; j0 < 256; j0 += 16) {
+      float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[1]{0} */
+      {
+        float out_reg1[1];
         {
-          f32x16 x_reg0[1][1];
-          x_reg0[0][0] = load_f32x16(&a[j0]);
+          float out_reg2[1];
           {
-            f32x16 out_reg1[1][1];
-            out_reg1[0][0] = x_reg0[0][0] * x_reg0[0][0];
-            store_f32x16(&out_L1_0[j0], out_reg1[0][0]);
+            float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[1]{0} */
+            out_L1_1[0] = 0;
+            out_L1_1[0] += sum_squares_run_f32x16(&a[0], 256);
+            {
+              float x_reg0[1];
+              x_reg0[0] = out_L1_1[0];
+              out_reg2[0] = x_reg0[0] * (0.00390625f);
+            }
           }
+          out_reg1[0] = out_reg2[0] + (1e-05f);
+        }
+        {
+          float out_reg2[1];
+          out_reg2[0] = rsqrt_f32(out_reg1[0]);
+          out_L1_0[0] = out_reg2[0];
         }
       }
       {
-        float *const restrict out_L1_1 = (float *)(workspace + 1024);  /* f32[1]{0} */
-        {
-          float out_reg1[1];
-          {
-            float out_reg2[1];
-            {
-              float *const restrict out_L1_2 = (float *)(workspace + 1088);  /* f32[1]{0} */
-              out_L1_2[0] = 0;
-              out_L1_2[0] += sum_run_f32x16(&out_L1_0[0], 256);
-              {
-                float x_reg0[1];
-                x_reg0[0] = out_L1_2[0];
-                out_reg2[0] = x_reg0[0] * (0.00390625f);
-              }
-            }
-            out_reg1[0] = out_reg2[0] + (1e-05f);
-          }
-          {
-            float out_reg2[1];
-            out_reg2[0] = rsqrt_f32(out_reg1[0]);
-            out_L1_1[0] = out_reg2[0];
-          }
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[0]);
-          out_reg0[0][0] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[16]);
-          out_reg0[0][1] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[32]);
-          out_reg0[0][2] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[48]);
-          out_reg0[0][3] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[64]);
-          out_reg0[0][4] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[80]);
-          out_reg0[0][5] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[96]);
-          out_reg0[0][6] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[112]);
-          out_reg0[0][7] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[128]);
-          out_reg0[0][8] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[144]);
-          out_reg0[0][9] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[160]);
-          out_reg0[0][10] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[176]);
-          out_reg0[0][11] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[192]);
-          out_reg0[0][12] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[208]);
-          out_reg0[0][13] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[224]);
-          out_reg0[0][14] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
-        {
-          f32x16 a_reg0[1][1];
-          a_reg0[0][0] = load_f32x16(&a[240]);
-          out_reg0[0][15] = a_reg0[0][0] * splat_f32x16(out_L1_1[0]);
-        }
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[0]);
+        out_reg0[0][0] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[16]);
+        out_reg0[0][1] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[32]);
+        out_reg0[0][2] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[48]);
+        out_reg0[0][3] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[64]);
+        out_reg0[0][4] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[80]);
+        out_reg0[0][5] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[96]);
+        out_reg0[0][6] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[112]);
+        out_reg0[0][7] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[128]);
+        out_reg0[0][8] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[144]);
+        out_reg0[0][9] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[160]);
+        out_reg0[0][10] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[176]);
+        out_reg0[0][11] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[192]);
+        out_reg0[0][12] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[208]);
+        out_reg0[0][13] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[224]);
+        out_reg0[0][14] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
+      }
+      {
+        f32x16 a_reg0[1][1];
+        a_reg0[0][0] = load_f32x16(&a[240]);
+        out_reg0[0][15] = a_reg0[0][0] * splat_f32x16(out_L1_0[0]);
       }
     }
     {
@@ -3241,17 +2982,33 @@ void kernel_33(const float *restrict a, const float *restrict b, float *restrict
 // conv(f32[1,4,8,8], f32[8,4,3,3])
 __attribute__((force_align_arg_pointer))
 void kernel_34(const float *restrict image, const float *restrict filter, float *restrict out) {
-  for (long y0 = 0; y0 < 6; ++y0) {
+  for (long y0 = 0; y0 < 6; y0 += 3) {
     {
-      f32x16 out_reg0[1][8][1][1];
+      f32x16 out_reg0[1][8][3][1];
       out_reg0[0][0][0][0] = (f32x16){0};
+      out_reg0[0][0][1][0] = (f32x16){0};
+      out_reg0[0][0][2][0] = (f32x16){0};
       out_reg0[0][1][0][0] = (f32x16){0};
+      out_reg0[0][1][1][0] = (f32x16){0};
+      out_reg0[0][1][2][0] = (f32x16){0};
       out_reg0[0][2][0][0] = (f32x16){0};
+      out_reg0[0][2][1][0] = (f32x16){0};
+      out_reg0[0][2][2][0] = (f32x16){0};
       out_reg0[0][3][0][0] = (f32x16){0};
+      out_reg0[0][3][1][0] = (f32x16){0};
+      out_reg0[0][3][2][0] = (f32x16){0};
       out_reg0[0][4][0][0] = (f32x16){0};
+      out_reg0[0][4][1][0] = (f32x16){0};
+      out_reg0[0][4][2][0] = (f32x16){0};
       out_reg0[0][5][0][0] = (f32x16){0};
+      out_reg0[0][5][1][0] = (f32x16){0};
+      out_reg0[0][5][2][0] = (f32x16){0};
       out_reg0[0][6][0][0] = (f32x16){0};
+      out_reg0[0][6][1][0] = (f32x16){0};
+      out_reg0[0][6][2][0] = (f32x16){0};
       out_reg0[0][7][0][0] = (f32x16){0};
+      out_reg0[0][7][1][0] = (f32x16){0};
+      out_reg0[0][7][2][0] = (f32x16){0};
       for (long c0 = 0; c0 < 4; ++c0) {
         for (long p0 = 0; p0 < 3; ++p0) {
           for (long q0 = 0; q0 < 3; ++q0) {
@@ -3277,15 +3034,79 @@ void kernel_34(const float *restrict image, const float *restrict filter, float 
             }
           }
         }
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
+            {
+              f32x16 a_reg0[1][1];
+              a_reg0[0][0] = load_part_f32x16(&image[8 * y0 + 64 * c0 + 8 * p0 + q0 + 8], 6);
+              out_reg0[0][0][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][1][0]));
+              out_reg0[0][1][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 36];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][1][0]));
+              out_reg0[0][2][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][1][0]));
+              out_reg0[0][3][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 108];
+              __asm__ volatile("" : "+v"(out_reg0[0][3][1][0]));
+              out_reg0[0][4][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+              __asm__ volatile("" : "+v"(out_reg0[0][4][1][0]));
+              out_reg0[0][5][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 180];
+              __asm__ volatile("" : "+v"(out_reg0[0][5][1][0]));
+              out_reg0[0][6][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+              __asm__ volatile("" : "+v"(out_reg0[0][6][1][0]));
+              out_reg0[0][7][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 252];
+              __asm__ volatile("" : "+v"(out_reg0[0][7][1][0]));
+            }
+          }
+        }
+        for (long p0 = 0; p0 < 3; ++p0) {
+          for (long q0 = 0; q0 < 3; ++q0) {
+            {
+              f32x16 a_reg0[1][1];
+              a_reg0[0][0] = load_part_f32x16(&image[8 * y0 + 64 * c0 + 8 * p0 + q0 + 16], 6);
+              out_reg0[0][0][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+              __asm__ volatile("" : "+v"(out_reg0[0][0][2][0]));
+              out_reg0[0][1][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 36];
+              __asm__ volatile("" : "+v"(out_reg0[0][1][2][0]));
+              out_reg0[0][2][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+              __asm__ volatile("" : "+v"(out_reg0[0][2][2][0]));
+              out_reg0[0][3][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 108];
+              __asm__ volatile("" : "+v"(out_reg0[0][3][2][0]));
+              out_reg0[0][4][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+              __asm__ volatile("" : "+v"(out_reg0[0][4][2][0]));
+              out_reg0[0][5][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 180];
+              __asm__ volatile("" : "+v"(out_reg0[0][5][2][0]));
+              out_reg0[0][6][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+              __asm__ volatile("" : "+v"(out_reg0[0][6][2][0]));
+              out_reg0[0][7][2][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 252];
+              __asm__ volatile("" : "+v"(out_reg0[0][7][2][0]));
+            }
+          }
+        }
       }
       store_part_f32x16(&out[6 * y0], out_reg0[0][0][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 6], out_reg0[0][0][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 12], out_reg0[0][0][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 36], out_reg0[0][1][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 42], out_reg0[0][1][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 48], out_reg0[0][1][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 72], out_reg0[0][2][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 78], out_reg0[0][2][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 84], out_reg0[0][2][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 108], out_reg0[0][3][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 114], out_reg0[0][3][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 120], out_reg0[0][3][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 144], out_reg0[0][4][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 150], out_reg0[0][4][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 156], out_reg0[0][4][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 180], out_reg0[0][5][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 186], out_reg0[0][5][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 192], out_reg0[0][5][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 216], out_reg0[0][6][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 222], out_reg0[0][6][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 228], out_reg0[0][6][2][0], 6);
       store_part_f32x16(&out[6 * y0 + 252], out_reg0[0][7][0][0], 6);
+      store_part_f32x16(&out[6 * y0 + 258], out_reg0[0][7][1][0], 6);
+      store_part_f32x16(&out[6 * y0 + 264], out_reg0[0][7][2][0], 6);
     }
   }
 }
@@ -3306,9 +3127,9 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
         store_part_f32x16(&dst_L2_0[81 * j0 + 9 * k0 + 10], load_part_f32x16(&image[49 * j0 + 7 * k0], 7), 7);
       }
     }
-    for (long y0 = 0; y0 < 4; ++y0) {
+    for (long y0 = 0; y0 < 4; y0 += 2) {
       {
-        f32x16 out_reg0[1][8][1][1];
+        f32x16 out_reg0[1][8][2][1];
         out_reg0[0][0][0][0] = (f32x16){0};
         out_reg0[0][1][0][0] = (f32x16){0};
         out_reg0[0][2][0][0] = (f32x16){0};
@@ -3349,14 +3170,62 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
             }
           }
         }
+        out_reg0[0][0][1][0] = (f32x16){0};
+        out_reg0[0][1][1][0] = (f32x16){0};
+        out_reg0[0][2][1][0] = (f32x16){0};
+        out_reg0[0][3][1][0] = (f32x16){0};
+        out_reg0[0][4][1][0] = (f32x16){0};
+        out_reg0[0][5][1][0] = (f32x16){0};
+        out_reg0[0][6][1][0] = (f32x16){0};
+        out_reg0[0][7][1][0] = (f32x16){0};
+        for (long c0 = 0; c0 < 8; ++c0) {
+          for (long p0 = 0; p0 < 3; ++p0) {
+            for (long q0 = 0; q0 < 3; ++q0) {
+              {
+                float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[1,4]{1,0} */
+                for (long j0 = 0; j0 < 4; ++j0) {
+                  a_L1_0[j0] = dst_L2_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2 * j0 + 18];
+                }
+                {
+                  f32x16 a_reg0[1][1];
+                  a_reg0[0][0] = load_part_f32x16(&a_L1_0[0], 4);
+                  out_reg0[0][0][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0];
+                  __asm__ volatile("" : "+v"(out_reg0[0][0][1][0]));
+                  out_reg0[0][1][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 72];
+                  __asm__ volatile("" : "+v"(out_reg0[0][1][1][0]));
+                  out_reg0[0][2][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 144];
+                  __asm__ volatile("" : "+v"(out_reg0[0][2][1][0]));
+                  out_reg0[0][3][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 216];
+                  __asm__ volatile("" : "+v"(out_reg0[0][3][1][0]));
+                  out_reg0[0][4][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 288];
+                  __asm__ volatile("" : "+v"(out_reg0[0][4][1][0]));
+                  out_reg0[0][5][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 360];
+                  __asm__ volatile("" : "+v"(out_reg0[0][5][1][0]));
+                  out_reg0[0][6][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 432];
+                  __asm__ volatile("" : "+v"(out_reg0[0][6][1][0]));
+                  out_reg0[0][7][1][0] += a_reg0[0][0] * filter[9 * c0 + 3 * p0 + q0 + 504];
+                  __asm__ volatile("" : "+v"(out_reg0[0][7][1][0]));
+                }
+              }
+            }
+          }
+        }
         store_part_f32x16(&out[4 * y0], out_reg0[0][0][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 4], out_reg0[0][0][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 16], out_reg0[0][1][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 20], out_reg0[0][1][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 32], out_reg0[0][2][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 36], out_reg0[0][2][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 48], out_reg0[0][3][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 52], out_reg0[0][3][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 64], out_reg0[0][4][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 68], out_reg0[0][4][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 80], out_reg0[0][5][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 84], out_reg0[0][5][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 96], out_reg0[0][6][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 100], out_reg0[0][6][1][0], 4);
         store_part_f32x16(&out[4 * y0 + 112], out_reg0[0][7][0][0], 4);
+        store_part_f32x16(&out[4 * y0 + 116], out_reg0[0][7][1][0], 4);
       }
     }
   }

@@ -154,15 +154,73 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
         store_f32x4(&a_L1_0[64 * i0 + j0], load_f32x4_bf16(&a[64 * i0 + j0]));
       }
     }
-    for (long i0 = 0; i0 < 16; ++i0) {
-      for (long j0 = 0; j0 < 32; j0 += 16) {
-        for (long j1 = 0; j1 < 16; j1 += 4) {
-          store_f32x4(&c[32 * i0 + j0 + j1], (f32x4){0});
+    for (long n0 = 0; n0 < 32; n0 += 16) {
+      for (long n1 = 0; n1 < 16; n1 += 4) {
+        {
+          f32x4 c_reg0[16][1];
+          c_reg0[0][0] = (f32x4){0};
+          c_reg0[1][0] = (f32x4){0};
+          c_reg0[2][0] = (f32x4){0};
+          c_reg0[3][0] = (f32x4){0};
+          c_reg0[4][0] = (f32x4){0};
+          c_reg0[5][0] = (f32x4){0};
+          c_reg0[6][0] = (f32x4){0};
+          c_reg0[7][0] = (f32x4){0};
+          c_reg0[8][0] = (f32x4){0};
+          c_reg0[9][0] = (f32x4){0};
+          c_reg0[10][0] = (f32x4){0};
+          c_reg0[11][0] = (f32x4){0};
+          c_reg0[12][0] = (f32x4){0};
+          c_reg0[13][0] = (f32x4){0};
+          c_reg0[14][0] = (f32x4){0};
+          c_reg0[15][0] = (f32x4){0};
+          for (long k0 = 0; k0 < 64; k0 += 16) {
+            {
+              const long line = k0 / 16 + n1 / 4 * 4;
+              __builtin_prefetch(&c[n0 + line % 1 * 16 + line / 1 % 16 * 32], 1, 3);
+            }
+            #pragma GCC unroll 4
+            for (long k1 = k0; k1 < k0 + 16; ++k1) {
+              {
+                f32x4 b_reg0[1][1];
+                b_reg0[0][0] = load_f32x4_bf16(&b[n0 + n1 + 32 * k1]);
+                c_reg0[0][0] += a_L1_0[k1] * b_reg0[0][0];
+                c_reg0[1][0] += a_L1_0[k1 + 64] * b_reg0[0][0];
+                c_reg0[2][0] += a_L1_0[k1 + 128] * b_reg0[0][0];
+                c_reg0[3][0] += a_L1_0[k1 + 192] * b_reg0[0][0];
+                c_reg0[4][0] += a_L1_0[k1 + 256] * b_reg0[0][0];
+                c_reg0[5][0] += a_L1_0[k1 + 320] * b_reg0[0][0];
+                c_reg0[6][0] += a_L1_0[k1 + 384] * b_reg0[0][0];
+                c_reg0[7][0] += a_L1_0[k1 + 448] * b_reg0[0][0];
+                c_reg0[8][0] += a_L1_0[k1 + 512] * b_reg0[0][0];
+                c_reg0[9][0] += a_L1_0[k1 + 576] * b_reg0[0][0];
+                c_reg0[10][0] += a_L1_0[k1 + 640] * b_reg0[0][0];
+                c_reg0[11][0] += a_L1_0[k1 + 704] * b_reg0[0][0];
+                c_reg0[12][0] += a_L1_0[k1 + 768] * b_reg0[0][0];
+                c_reg0[13][0] += a_L1_0[k1 + 832] * b_reg0[0][0];
+                c_reg0[14][0] += a_L1_0[k1 + 896] * b_reg0[0][0];
+                c_reg0[15][0] += a_L1_0[k1 + 960] * b_reg0[0][0];
+              }
+            }
+          }
+          store_f32x4(&c[n0 + n1], c_reg0[0][0]);
+          store_f32x4(&c[n0 + n1 + 32], c_reg0[1][0]);
+          store_f32x4(&c[n0 + n1 + 64], c_reg0[2][0]);
+          store_f32x4(&c[n0 + n1 + 96], c_reg0[3][0]);
+          store_f32x4(&c[n0 + n1 + 128], c_reg0[4][0]);
+          store_f32x4(&c[n0 + n1 + 160], c_reg0[5][0]);
+          store_f32x4(&c[n0 + n1 + 192], c_reg0[6][0]);
+          store_f32x4(&c[n0 + n1 + 224], c_reg0[7][0]);
+          store_f32x4(&c[n0 + n1 + 256], c_reg0[8][0]);
+          store_f32x4(&c[n0 + n1 + 288], c_reg0[9][0]);
+          store_f32x4(&c[n0 + n1 + 320], c_reg0[10][0]);
+          store_f32x4(&c[n0 + n1 + 352], c_reg0[11][0]);
+          store_f32x4(&c[n0 + n1 + 384], c_reg0[12][0]);
+          store_f32x4(&c[n0 + n1 + 416], c_reg0[13][0]);
+          store_f32x4(&c[n0 + n1 + 448], c_reg0[14][0]);
+          store_f32x4(&c[n0 + n1 + 480], c_reg0[15][0]);
         }
       }
-    }
-    for (long k0 = 0; k0 < 64; k0 += 8) {
-      sum_block_ahead_f32_bf16(&a_L1_0[k0], 64, &b[32 * k0], 32, &c[0], 32, 1, 16, 32);
     }
   }
 }
@@ -512,7 +570,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
 
 // layer_norm(f32[8,64], f32[64], f32[64])
 void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
-  _Alignas(64) unsigned char workspace[1216];
+  _Alignas(64) unsigned char workspace[192];
   {
     float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
     for (long i0 = 0; i0 < 8; i0 += 4) {
@@ -537,47 +595,27 @@ void kernel_22(const float *restrict a, const float *restrict b, const float *re
       float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8]{0} */
       for (long i0 = 0; i0 < 8; i0 += 4) {
         {
-          float *const restrict out_L1_2 = (float *)(workspace + 128);  /* f32[4,64]{1,0} */
-          for (long i1 = 0; i1 < 4; ++i1) {
-            for (long j0 = 0; j0 < 64; j0 += 4) {
+          f32x4 out_reg0[1];
+          {
+            f32x4 out_reg1[1];
+            {
+              float *const restrict out_L1_2 = (float *)(workspace + 128);  /* f32[4]{0} */
+              store_f32x4(&out_L1_2[0], (f32x4){0});
+              for (long i1 = 0; i1 < 4; ++i1) {
+                out_L1_2[i1] += deviations_run_f32x4(&a[64 * i0 + 64 * i1], out_L1_0[i0 + i1], 64);
+              }
               {
-                f32x4 out_reg0[1][1];
-                {
-                  f32x4 a_reg0[1][1];
-                  a_reg0[0][0] = load_f32x4(&a[64 * i0 + 64 * i1 + j0]);
-                  out_reg0[0][0] = a_reg0[0][0] - splat_f32x4(out_L1_0[i0 + i1]);
-                }
-                {
-                  f32x4 out_reg1[1][1];
-                  out_reg1[0][0] = out_reg0[0][0] * out_reg0[0][0];
-                  store_f32x4(&out_L1_2[64 * i1 + j0], out_reg1[0][0]);
-                }
+                f32x4 x_reg0[1];
+                x_reg0[0] = load_f32x4(&out_L1_2[0]);
+                out_reg1[0] = x_reg0[0] * splat_f32x4((0.015625f));
               }
             }
+            out_reg0[0] = out_reg1[0] + splat_f32x4((1e-05f));
           }
           {
-            f32x4 out_reg0[1];
-            {
-              f32x4 out_reg1[1];
-              {
-                float *const restrict out_L1_3 = (float *)(workspace + 1152);  /* f32[4]{0} */
-                store_f32x4(&out_L1_3[0], (f32x4){0});
-                for (long i1 = 0; i1 < 4; ++i1) {
-                  out_L1_3[i1] += sum_run_f32x4(&out_L1_2[64 * i1], 64);
-                }
-                {
-                  f32x4 x_reg0[1];
-                  x_reg0[0] = load_f32x4(&out_L1_3[0]);
-                  out_reg1[0] = x_reg0[0] * splat_f32x4((0.015625f));
-                }
-              }
-              out_reg0[0] = out_reg1[0] + splat_f32x4((1e-05f));
-            }
-            {
-              f32x4 out_reg1[1];
-              out_reg1[0] = rsqrt_f32x4(out_reg0[0]);
-              store_f32x4(&out_L1_1[i0], out_reg1[0]);
-            }
+            f32x4 out_reg1[1];
+            out_reg1[0] = rsqrt_f32x4(out_reg0[0]);
+            store_f32x4(&out_L1_1[i0], out_reg1[0]);
           }
         }
       }
@@ -748,7 +786,7 @@ void kernel_28(const float *restrict src, float *restrict dst) {
 
 // conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
 void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
-  _Alignas(64) unsigned char workspace[5056];
+  _Alignas(64) unsigned char workspace[2624];
   {
     float *const restrict dst_L1_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
     for (long j0 = 0; j0 < 8; ++j0) {
@@ -766,64 +804,40 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
         }
       }
     }
-    {
-      float *const restrict filter_L1_0 = (float *)(workspace + 2624);  /* f32[8,8,3,3]{1,3,2,0:T(4,1,1,1)} */
-      for (long i0 = 0; i0 < 8; i0 += 4) {
-        for (long i1 = 0; i1 < 4; ++i1) {
-          for (long j0 = 0; j0 < 8; ++j0) {
-            for (long k0 = 0; k0 < 3; ++k0) {
-              for (long l0 = 0; l0 < 3; ++l0) {
-                filter_L1_0[72 * i0 + i1 + 4 * j0 + 96 * k0 + 32 * l0] = filter[72 * i0 + 72 * i1 + 9 * j0 + 3 * k0 + l0];
-              }
+    for (long y0 = 0; y0 < 4; ++y0) {
+      {
+        f32x4 out_reg0[1][8][1][1];
+        out_reg0[0][0][0][0] = (f32x4){0};
+        out_reg0[0][1][0][0] = (f32x4){0};
+        out_reg0[0][2][0][0] = (f32x4){0};
+        out_reg0[0][3][0][0] = (f32x4){0};
+        out_reg0[0][4][0][0] = (f32x4){0};
+        out_reg0[0][5][0][0] = (f32x4){0};
+        out_reg0[0][6][0][0] = (f32x4){0};
+        out_reg0[0][7][0][0] = (f32x4){0};
+        for (long c0 = 0; c0 < 8; ++c0) {
+          for (long p0 = 0; p0 < 3; ++p0) {
+            #pragma GCC unroll 3
+            for (long q0 = 0; q0 < 3; ++q0) {
+              out_reg0[0][0][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[0 * 72];
+              out_reg0[0][1][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[1 * 72];
+              out_reg0[0][2][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[2 * 72];
+              out_reg0[0][3][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[3 * 72];
+              out_reg0[0][4][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[4 * 72];
+              out_reg0[0][5][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[5 * 72];
+              out_reg0[0][6][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[6 * 72];
+              out_reg0[0][7][0][0] += every_second_f32x4(&dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0]) * (&filter[9 * c0 + 3 * p0 + q0])[7 * 72];
             }
           }
         }
-      }
-      for (long y0 = 0; y0 < 4; ++y0) {
-        {
-          float *const restrict out_L1_0 = (float *)(workspace + 4928);  /* f32[1,8,1,4]{1,3,2,0} */
-          {
-            f32x4 out_reg0[1][2][1][4];
-            out_reg0[0][0][0][0] = (f32x4){0};
-            out_reg0[0][0][0][1] = (f32x4){0};
-            out_reg0[0][0][0][2] = (f32x4){0};
-            out_reg0[0][0][0][3] = (f32x4){0};
-            out_reg0[0][1][0][0] = (f32x4){0};
-            out_reg0[0][1][0][1] = (f32x4){0};
-            out_reg0[0][1][0][2] = (f32x4){0};
-            out_reg0[0][1][0][3] = (f32x4){0};
-            for (long c0 = 0; c0 < 8; ++c0) {
-              for (long p0 = 0; p0 < 3; ++p0) {
-                for (long q0 = 0; q0 < 3; ++q0) {
-                  {
-                    f32x4 b_reg0[2][1];
-                    b_reg0[0][0] = load_f32x4(&filter_L1_0[4 * c0 + 96 * p0 + 32 * q0]);
-                    b_reg0[1][0] = load_f32x4(&filter_L1_0[4 * c0 + 96 * p0 + 32 * q0 + 288]);
-                    out_reg0[0][0][0][0] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0] * b_reg0[0][0];
-                    out_reg0[0][1][0][0] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0] * b_reg0[1][0];
-                    out_reg0[0][0][0][1] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2] * b_reg0[0][0];
-                    out_reg0[0][1][0][1] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 2] * b_reg0[1][0];
-                    out_reg0[0][0][0][2] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 4] * b_reg0[0][0];
-                    out_reg0[0][1][0][2] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 4] * b_reg0[1][0];
-                    out_reg0[0][0][0][3] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 6] * b_reg0[0][0];
-                    out_reg0[0][1][0][3] += dst_L1_0[18 * y0 + 81 * c0 + 9 * p0 + q0 + 6] * b_reg0[1][0];
-                  }
-                }
-              }
-            }
-            store_f32x4(&out_L1_0[0], out_reg0[0][0][0][0]);
-            store_f32x4(&out_L1_0[8], out_reg0[0][0][0][1]);
-            store_f32x4(&out_L1_0[16], out_reg0[0][0][0][2]);
-            store_f32x4(&out_L1_0[24], out_reg0[0][0][0][3]);
-            store_f32x4(&out_L1_0[4], out_reg0[0][1][0][0]);
-            store_f32x4(&out_L1_0[12], out_reg0[0][1][0][1]);
-            store_f32x4(&out_L1_0[20], out_reg0[0][1][0][2]);
-            store_f32x4(&out_L1_0[28], out_reg0[0][1][0][3]);
-          }
-          for (long j0 = 0; j0 < 8; j0 += 4) {
-            transpose_4_4(&out_L1_0[j0], 8, &out[4 * y0 + 16 * j0], 16);
-          }
-        }
+        store_f32x4(&out[4 * y0], out_reg0[0][0][0][0]);
+        store_f32x4(&out[4 * y0 + 16], out_reg0[0][1][0][0]);
+        store_f32x4(&out[4 * y0 + 32], out_reg0[0][2][0][0]);
+        store_f32x4(&out[4 * y0 + 48], out_reg0[0][3][0][0]);
+        store_f32x4(&out[4 * y0 + 64], out_reg0[0][4][0][0]);
+        store_f32x4(&out[4 * y0 + 80], out_reg0[0][5][0][0]);
+        store_f32x4(&out[4 * y0 + 96], out_reg0[0][6][0][0]);
+        store_f32x4(&out[4 * y0 + 112], out_reg0[0][7][0][0]);
       }
     }
   }
