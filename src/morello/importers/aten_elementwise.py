@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -253,8 +254,8 @@ def _of_bits(call: AtenCall) -> Node:
     if name == "bitwise_and":
         return _known(call, bitwise_and(*(_node(call, call[each]) for each in ("self", "other"))))
     if name == "bitwise_not":
-        return _known(call, of_integers(lambda x: mapped(name, x), call.x))
-    return _of_integers(call, lambda a, b: mapped(name, a, b))
+        return _known(call, of_integers(partial(mapped, name), call.x))
+    return _of_integers(call, partial(mapped, name))
 
 
 def gelu(call: AtenCall) -> Node:

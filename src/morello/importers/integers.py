@@ -6,6 +6,7 @@ Kernels have integers of up to 32 bits. Those of 64 are computed in 32 where the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def bitwise_and(x: Node, mask: Node) -> Node:
         if each.dtype == np.int64 and within is not None and 0 <= within[0] <= within[1] < 1 << 31:
             low = (in_dtype(operand, NUMBERS) for operand in (x, mask))
             return in_dtype(mapped("bitwise_and", *low), x.dtype)
-    return of_integers(lambda *both: mapped("bitwise_and", *both), x, mask)
+    return of_integers(partial(mapped, "bitwise_and"), x, mask)
 
 
 def ones(x: Node) -> Node:

@@ -27,7 +27,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS
-from morello.graph.patterns.matching import in_dtype, is_float, lowest
+from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import (
     COMPOSED,
@@ -51,6 +51,7 @@ from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_operands import (
     Axes,
     Operand,
+    along,
     as_node,
     dtype_of,
     flat,
@@ -89,18 +90,14 @@ _BITWISE = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_x
 """The functions of bits that are functions of truth values on arrays of bool."""
 
 
-def _bits(name: str) -> Callable[..., Node]:
-    return lambda *operands: apply(Map(name), *operands)
-
-
 _OF_INTEGERS: dict[str, Callable[..., Node]] = {
     "bitwise_and": bitwise_and,
     "bitwise_count": lambda x: ones(apply(Map("abs"), x)),
-    "bitwise_or": _bits("bitwise_or"),
-    "bitwise_xor": _bits("bitwise_xor"),
+    "bitwise_or": partial(mapped, "bitwise_or"),
+    "bitwise_xor": partial(mapped, "bitwise_xor"),
     "floor_divide": lambda x, by: or_zero(floor_quotient(x, by), by),
     "fmod": lambda x, by: or_zero(remainder(x, by), by),
-    "invert": _bits("bitwise_not"),
+    "invert": partial(mapped, "bitwise_not"),
     "left_shift": left_shift,
     "remainder": lambda x, by: or_zero(floor_remainder(x, by), by),
     "right_shift": right_shift,
@@ -164,7 +161,7 @@ def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
     if name in COMPARISONS:
         operands = all_narrowed(inputs) or rounded(inputs, in_dtype)
         return apply(Map(name), *(as_node(each) for each in operands))
-    small = in_32_bits(lambda *narrow: apply(Map(name), *narrow), *inputs)
+    small = in_32_bits(partial(mapped, name), *inputs)
     return apply(Map(name), *inputs) if small is None else in_dtype(small, inputs[0].dtype)
 
 
@@ -407,9 +404,8 @@ def _place(kind: str) -> Callable[..., Node]:
 
 def _cumsum(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
     a = as_node(a, np.dtype(dtype) if dtype is not None else _total("sum", a.dtype))
-    if axis is None:
-        a, axis = flat(a), 0
-    sums = partial(apply, Cumulate(normal_axis(axis, a.type.rank)))
+    a, axis = along(a, axis)
+    sums = partial(apply, Cumulate(axis))
     small = in_32_bits(sums, a)
     return sums(a) if small is None else as_node(small, a.dtype)
 

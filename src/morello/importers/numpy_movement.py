@@ -16,6 +16,7 @@ from morello.graph.patterns.matching import constant, sliced
 from morello.importers.contractions import diagonal, einsum, reshaped, transposed
 from morello.importers.numpy_operands import (
     Operand,
+    along,
     as_node,
     flat,
     normal_axis,
@@ -107,7 +108,7 @@ def _split(ary: Node, indices_or_sections: Any, axis: int = 0) -> list[Node]:
 def _repeat(a: Node, repeats: Any, axis: int | None = None) -> Node:
     if not isinstance(repeats, int):
         raise GraphError("all elements are repeated as often.")
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     before, after = a.shape[: axis + 1], a.shape[axis + 1 :]
     wide = apply(Broadcast((*before, repeats, *after)), reshaped(a, (*before, 1, *after)))
     return reshaped(wide, (*a.shape[:axis], a.shape[axis] * repeats, *after))
@@ -153,7 +154,7 @@ def _take(a: Node, indices: Any, axis: int | None = None) -> Node:
     numbers = _numbers(indices) if isinstance(indices, list) else as_node(indices)
     if not isinstance(numbers.operator, Constant):
         raise GraphError("NumPy refuses indices that lie outside, and no operator does.")
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     return apply(Gather(axis), a, numbers)
 
 

@@ -77,3 +77,8 @@ def normal_axis(axis: int, rank: int) -> int:
 def flat(x: Node) -> Node:
     """All elements in row-major order, in one dimension."""
     return reshaped(x, (x.type.size,))
+
+
+def along(x: Node, axis: int | None) -> tuple[Node, int]:
+    """An array and one of its axes, as a non-negative number; for None, all elements in one."""
+    return (flat(x), 0) if axis is None else (x, normal_axis(axis, x.type.rank))

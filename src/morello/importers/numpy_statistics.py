@@ -14,7 +14,7 @@ from morello.graph.patterns.matching import in_dtype, is_float, mapped, reshaped
 from morello.importers.numpy_operands import (
     Axes,
     Operand,
-    flat,
+    along,
     map_of,
     normal_axis,
     promoted,
@@ -67,7 +67,7 @@ def _up_to_each(kind: str) -> Callable[..., Node]:
 def _cumprod(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
     if dtype is not None or not is_float(a.dtype):
         raise GraphError("products up to each element are of floats, in their dtype.")
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     return cumulated("prod", a, axis)
 
 
@@ -76,12 +76,12 @@ def _cumprod(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
 
 def _argsort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Node:
     """Of equal elements, the first one comes first."""
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     return in_dtype(in_order(a, axis), INTEGER)
 
 
 def _sort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Node:
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     return taken_along(a, in_order(a, axis), axis)
 
 
@@ -122,10 +122,10 @@ def _in_order(
     keepdims: bool,
     combine: Callable[[Callable[[int, int], tuple[Node, Node]], int], Node],
 ) -> Node:
-    """What is made of two elements in order, by their numbers; NaN if one of all is NaN."""
+    """The result of `combine`, which picks two elements in sorted order; NaN if any is NaN."""
     if not is_float(a.dtype) or (keepdims and axis is None):
         raise GraphError("floats are put in order, along one axis if it is kept.")
-    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    a, axis = along(a, axis)
     count, ordered = a.shape[axis], _sort(a, axis)
 
     def pair(low: int, high: int) -> tuple[Node, Node]:
@@ -154,7 +154,7 @@ def _digitize(x: Node, bins: Any, right: bool = False) -> Node:
 
 
 def _before(edges: Any, x: Node, name: str) -> Node:
-    """How many of the edges are `name` than each element, or to the same."""
+    """How many edges the comparison `name` puts before each element: all of them before NaN."""
     if not isinstance(edges, Node):
         edges = apply(Constant(np.asarray(edges)))
     if isinstance(edges.operator, Constant) and edges.dtype == np.float64:
