@@ -138,6 +138,11 @@ def _text_squared_deviations(
     return _text_sum_squares(operation, [deviations], result)
 
 
+def _sum_of_parts(rank: int) -> Operation:
+    """The sum along the last dimension, which merges all kinds of sums that are split."""
+    return reduce(SUM, rank, rank - 1)
+
+
 SUM_SQUARED_DEVIATIONS: Primitive = Primitive(
     "SumSquaredDeviations",
     variants=each_scan(squared_deviations),
@@ -146,7 +151,7 @@ SUM_SQUARED_DEVIATIONS: Primitive = Primitive(
     text=_text_squared_deviations,
     flops=3,
     start="zero",
-    merge=lambda rank: reduce(SUM, rank, rank - 1),
+    merge=_sum_of_parts,
 )
 
 SUM_SQUARES: Primitive = Primitive(
@@ -158,7 +163,7 @@ SUM_SQUARES: Primitive = Primitive(
     absorbs=("subtract", _of_deviations),
     flops=2,
     start="zero",
-    merge=lambda rank: reduce(SUM, rank, rank - 1),
+    merge=_sum_of_parts,
 )
 
 SUM: Primitive = Primitive(
@@ -169,7 +174,7 @@ SUM: Primitive = Primitive(
     text=called_along("sum"),
     absorbs=("square", _of_squares),
     start="zero",
-    merge=lambda rank: reduce(SUM, rank, rank - 1),
+    merge=_sum_of_parts,
 )
 
 MAX: Primitive = Primitive(

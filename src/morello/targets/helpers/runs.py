@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from string import Template
 
 from morello.targets.helpers.math import expand, math_helpers
 from morello.targets.helpers.scans import place_runs
@@ -32,44 +33,17 @@ def run_helpers(width: int) -> dict[str, str]:
 
 def converted_sums(isa: str, source: str, width: int) -> dict[str, str]:
     """Sums of a run of numbers of 16 bits, or of squares, in f32 from when they are loaded."""
-    kind = f"f32x{width}"
+    kind = f"f32x{width}_{source}"
     helpers = conversion_helpers(isa, source, "f32", width)
-    part = f"load_part_{kind}_{source}"
+    in_part = f"load_part_{kind}" in helpers
     for name, term in _TERMS.items():
-        rest = f"""\
-  for (; i < n; ++i) {{
-    float v = cast_f32_{source}(x[i]);
-    s[1][0] += {term};
-  }}"""
-        if part in helpers:
-            rest = f"""\
-  if (i < n) {{
-    {kind} v = {part}(x + i, n - i);
-    s[1] += {term};
-  }}"""
-        helpers[f"{name}_{kind}_{source}"] = f"""\
-static inline float {name}_{kind}_{source}(const {scalar(source)} *x, long n) {{
-  {kind} s[8] = {{0}};
-  long i = 0;
-#pragma GCC unroll 1
-  for (; i + {8 * width} <= n; i += {8 * width})
-    for (int j = 0; j < 8; ++j) {{
-      {kind} v = load_{kind}_{source}(x + i + j * {width});
-      s[j] += {term};
-    }}
-#pragma GCC unroll 1
-  for (; i + {width} <= n; i += {width}) {{
-    {kind} v = load_{kind}_{source}(x + i);
-    s[0] += {term};
-  }}
-{rest}
-  return sum_of_{kind}(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
-}}"""
+        text = _without_unrolling(_sum_run(name, term, source=source, in_part=in_part))
+        (helpers[f"{name}_{kind}"],) = expand({name: text}, width).values()
     return helpers
 
 
 _TERMS = {"sum_run": "v", "sum_squares_run": "v * v"}
-"""What is added for each element v of a run."""
+"""The summand of each element v of a run, in C, by the name of the sum."""
 
 
 def _without_unrolling(text: str) -> str:
@@ -182,35 +156,53 @@ static inline void store_part_f32(float *p, float v, int n) {
 # ---- the loops
 
 _SUM_RUN = """
-static inline float NAME_$K(const float *x, GIVENlong n) {
+static inline float ${name}_${K}$suffix(const $element *x, ${given}long n) {
   $F s[8] = {0};
   long i = 0;
   for (; i + 8 * $W <= n; i += 8 * $W)
     for (int j = 0; j < 8; ++j) {
-      $F v = load_$K(x + i + j * $W)LESS;
-      s[j] += TERM;
+      $F v = load_${K}$suffix(x + i + j * $W)$less;
+      s[j] += $term;
     }
   for (; i + $W <= n; i += $W) {
-    $F v = load_$K(x + i)LESS;
-    s[0] += TERM;
+    $F v = load_${K}$suffix(x + i)$less;
+    s[0] += $term;
   }
-  if (i < n) {
-    $F v = REST;
-    s[1] += TERM;
-  }
+$rest
   return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }
 """
+_REST_IN_PART = """\
+  if (i < n) {
+    $F v = $part;
+    s[1] += $term;
+  }"""
+_REST_BY_ELEMENTS = """\
+  for (; i < n; ++i) {
+    float v = cast_f32$suffix(x[i]);
+    s[1][0] += $term;
+  }"""
 
 
-def _sum_run(name: str, term: str, center: str = "") -> str:
-    """The sum of a term of each element v of a run, or of v less a center."""
-    rest = "load_part_$K(x + i, n - i)"
+def _sum_run(
+    name: str, term: str, *, center: str = "", source: str = "", in_part: bool = True
+) -> str:
+    """The sum of a term of each element v of a run, or of v less a center.
+
+    Elements of a `source` dtype are converted; where registers of these cannot be loaded in part,
+    the last ones are added one by one.
+    """
+    suffix = f"_{source}" if source else ""
+    part = f"load_part_${{K}}{suffix}(x + i, n - i)"
     if center:
-        rest = f"pick_$K(first_$K(n - i), {rest} - {center}, fill_$K(0.0f))"
-    given, less = (f"float {center}, ", f" - {center}") if center else ("", "")
-    text = _SUM_RUN.replace("NAME", name).replace("GIVEN", given).replace("LESS", less)
-    return text.replace("REST", rest).replace("TERM", term)
+        part = f"pick_$K(first_$K(n - i), {part} - {center}, fill_$K(0.0f))"
+    values = {
+        "name": name, "term": term, "suffix": suffix, "element": scalar(source or "f32"),
+        "given": f"float {center}, " if center else "", "less": f" - {center}" if center else "",
+        "part": part,
+    }  # fmt: skip
+    rest = Template(_REST_IN_PART if in_part else _REST_BY_ELEMENTS).safe_substitute(values)
+    return Template(_SUM_RUN).safe_substitute(values, rest=rest)
 
 
 # Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
