@@ -293,6 +293,15 @@ def test_a_transposed_input_keeps_its_own_shape() -> None:
     assert [t.shape for t in spec.tensors] == [(4, 8), (2, 8), (4, 2)]
 
 
+def check_operations(text: str, operations: str, dtypes: str) -> None:
+    """A text has these operations and dtypes, and its Spec's expression reads back as it."""
+    spec = parse(text)
+    made = [part.operation.name for part in spec.operation.components] or [spec.operation.name]
+    assert " ".join(made) == operations
+    assert " ".join(map(str, spec.dtypes)) == dtypes
+    assert parse(spec.expression) == spec
+
+
 @pytest.mark.parametrize(
     ("text", "operations", "dtypes"),
     [
@@ -306,11 +315,7 @@ def test_a_transposed_input_keeps_its_own_shape() -> None:
     ],
 )
 def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, dtypes: str) -> None:
-    spec = parse(text)
-    made = [part.operation.name for part in spec.operation.components] or [spec.operation.name]
-    assert " ".join(made) == operations
-    assert " ".join(map(str, spec.dtypes)) == dtypes
-    assert parse(spec.expression) == spec
+    check_operations(text, operations, dtypes)
 
 
 @pytest.mark.parametrize(
@@ -348,11 +353,7 @@ def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, d
 )
 def test_sums_of_squares_are_one_operation(text: str, operations: str, dtypes: str) -> None:
     """But not those that are rounded to 16 bits, or wrap."""
-    spec = parse(text)
-    made = [part.operation.name for part in spec.operation.components] or [spec.operation.name]
-    assert " ".join(made) == operations
-    assert " ".join(map(str, spec.dtypes)) == dtypes
-    assert parse(spec.expression) == spec
+    check_operations(text, operations, dtypes)
 
 
 @given(st.text(st.sampled_from("f32reluxmatmul[](){},:;=T@+-*/>148. \n"), max_size=40))
