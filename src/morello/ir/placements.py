@@ -182,7 +182,7 @@ class Placements:
         return self._may(codes, self._row_major[codes])
 
     def not_row_major(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
-        """Whether it is not row-major; an ideal matrix is, if its rows are contiguous."""
+        """Whether a layout is not row-major; the ideal one is, of matrices with contiguous rows."""
         last = len(shape) - 1
         rows = self._ideal[codes] & (self._fastest[codes] == last)
         for size in shape[:-2]:

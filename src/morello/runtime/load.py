@@ -53,7 +53,7 @@ class Library:
         return address
 
     def defines(self, symbol: str) -> bool:
-        """Whether it has the function `symbol`."""
+        """Whether the library defines the function `symbol`."""
         return hasattr(self._dll, symbol)
 
 

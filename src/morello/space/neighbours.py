@@ -14,10 +14,10 @@ SHORT = 4 * VECTOR
 """The longest rows that are short if they do not fill their last vector."""
 
 LARGE = 1 << 21
-"""The least operations of a convolution whose search would take longer than the larger bound."""
+"""The fewest operations of a convolution for which neighbours are worth keeping."""
 
 MEDIUM = 1 << 26
-"""The most operations of a product with a transposed input whose search would."""
+"""The most operations of a product that transposes an input for which they are."""
 
 
 def keeps_neighbours(goals: Iterable[Sequence[Spec]]) -> bool:
@@ -32,7 +32,7 @@ def keeps_neighbours(goals: Iterable[Sequence[Spec]]) -> bool:
 
 
 def _keeps(goal: Spec) -> bool:
-    """Whether it pays for any of the products of a goal."""
+    """Whether a goal has a product or a convolution for which neighbours are worth keeping."""
     operation = goal.operation
     if is_long(operation):
         return False
@@ -82,7 +82,7 @@ def _neighbours(goal: Spec, tensor: int) -> str:
 
 
 def _is_large_convolution(part: SpecPart) -> bool:
-    """Whether it is of images, by filters of several pixels, without groups, and not small."""
+    """Whether a convolution of images without groups has large filters and many operations."""
     operation = part.operation
     if operation.lowers_to is None or operation.grouped or not {*PIXELS} <= {*operation.dims}:
         return False

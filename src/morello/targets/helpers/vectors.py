@@ -151,7 +151,7 @@ static inline void store_bf16_f32x16(uint16_t *p, f32x16 v) {
   *(bf16x16_any *)p = rounded;
 }""",
 }
-"""What replaces other helpers of AVX-512 where there is an instruction for bf16."""
+"""Helpers that replace those of AVX-512 on CPUs with an instruction that rounds to bf16."""
 
 
 def _vector_name(dtype: str, width: int) -> str:
