@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
@@ -106,11 +106,16 @@ def complete(emitted: Unit, name: str) -> list[str]:
     return [*emitted.code, "", *with_default_pool(name, plain, [*emitted.parameters])]
 
 
-def unit(impl: Impl, name: str, printer: type[Printer] = Printer) -> Unit:
-    """The C of a complete Impl in pieces; raises as `generate` does."""
+def unit(
+    impl: Impl, name: str, printer: type[Printer] = Printer, taken: Collection[str] = ()
+) -> Unit:
+    """The C of a complete Impl in pieces; raises as `generate` does.
+
+    `taken` are identifiers that the rest of the file has at its scope.
+    """
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
-    names = Names({*exported(name), _guard(name), *impl.target.helpers})
+    names = Names({*exported(name), _guard(name), *impl.target.helpers, *taken})
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)

@@ -48,12 +48,9 @@ def compiled_apart(
 ) -> list[Compiled | None]:
     """Compile programs in parallel, `together` to a file; None where the compiler fails.
 
-    If a file does not compile, each of its programs is compiled alone, as those for several threads
-    always are: their parallel loops have the same names. The compiler is ended at `ends`, of
-    `time.monotonic`.
+    If a file does not compile, each of its programs is compiled alone. The compiler is ended at
+    `ends`, of `time.monotonic`.
     """
-    if impls and impls[0].spec.parallel:
-        together = 1
 
     def compile_file(members: Sequence[Impl]) -> list[Compiled | None]:
         patience = max(0.0, min(COMPILER_S, ends - monotonic()))

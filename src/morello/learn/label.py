@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import VerificationError
-from morello.codegen.source import complete, joined, unit
+from morello.codegen.source import Unit, complete, joined, unit
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
@@ -93,7 +93,11 @@ class Labels:
 
 def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     """C of one file with all these programs of one target."""
-    units = [unit(impl, name) for impl, name in zip(impls, names, strict=True)]
+    units: list[Unit] = []
+    regions: set[str] = set()
+    for impl, name in zip(impls, names, strict=True):
+        units.append(unit(impl, name, taken=regions))
+        regions.update(units[-1].regions)
     includes = dict.fromkeys(line for c_unit in units for line in c_unit.includes)
     shared = dict.fromkeys(text for c_unit in units for text in c_unit.shared)
     helpers: dict[str, str] = {}
