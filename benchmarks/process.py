@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks import worker
 from benchmarks.peers.peer import Options, UnavailableError
-from morello.base.workers import CrashError, Worker
+from morello.base.workers import CrashError, PausedWorker
 
 T = TypeVar("T")
 
@@ -26,24 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 BEGIN_S = 180.0
 CALL_S, TRIAL_S = 600.0, 60.0
 """The time limit of an answer: for preparing, and in addition for each of TVM's trials."""
-
-
-class PausedWorker(Worker):
-    """A worker whose process is stopped while it runs no function.
-
-    Threads that wait by spinning, as OpenMP's do, would slow others.
-    """
-
-    def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
-        """The result of a function, as that of `Worker`."""
-        self.start()
-        os.kill(self.pid, signal.SIGCONT)
-        try:
-            return super().run(function, *arguments, seconds=seconds)
-        finally:
-            if self.alive:
-                with suppress(OSError):
-                    os.kill(self.pid, signal.SIGSTOP)
 
 
 class Process:

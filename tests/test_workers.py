@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import MorelloError, SearchError, VerificationError
-from morello.base.workers import CrashError, StartError, Worker, local_workers
+from morello.base.workers import CrashError, PausedWorker, StartError, Worker, local_workers
 
 PATIENCE_S = 60.0
 
@@ -32,18 +32,23 @@ def base_name(worker: Worker) -> str:
     return name
 
 
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended within some seconds; one that is nobody's child is no zombie."""
+def comes_to(pid: int, *states: str) -> bool:
+    """Whether a process is in one of these states of Linux within some seconds; "" is none."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            state = ""
+        if state in states:
             return True
         time.sleep(0.02)
     return False
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process ends within some seconds; one that is nobody's child is no zombie."""
+    return comes_to(pid, "", "Z")
 
 
 class Slow:
@@ -161,6 +166,18 @@ def test_the_last_words_of_a_crash_are_told(tmp_path: Path) -> None:
 
 def allocate(count: int) -> int:
     return len(bytearray(count))
+
+
+def test_a_paused_worker_is_stopped_between_functions() -> None:
+    with PausedWorker() as worker:
+        for _ in range(2):
+            assert base_name(worker) == "b"
+            assert comes_to(worker.pid, "T")
+        with pytest.raises(VerificationError):
+            worker.run(wrong, seconds=PATIENCE_S)
+        assert comes_to(worker.pid, "T")
+        pid = worker.pid
+    assert is_gone(pid)
 
 
 def test_memory_is_bounded() -> None:

@@ -13,8 +13,8 @@ from statistics import median
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
 from benchmarks.clients.client import Client, Contest, Fast
-from benchmarks.process import PausedWorker, environment, pinned
-from morello.base.workers import Worker
+from benchmarks.process import environment, pinned
+from morello.base.workers import PausedWorker, Worker
 from morello.models.reporting import ProgramReport
 
 CLIENTS = {

@@ -231,6 +231,24 @@ class Worker:
         return CrashError(f"its process ended with {how}{last}", how, written)
 
 
+class PausedWorker(Worker):
+    """A worker whose process is stopped while it runs no function.
+
+    Threads that wait by spinning, as those of several frameworks do, would slow others.
+    """
+
+    def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
+        """The result of a function, as that of `Worker`."""
+        self.start()
+        os.kill(self.pid, signal.SIGCONT)
+        try:
+            return super().run(function, *arguments, seconds=seconds)
+        finally:
+            if self.alive:
+                with suppress(OSError):
+                    os.kill(self.pid, signal.SIGSTOP)
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from morello.base.workers import Worker
+from morello.base.workers import PausedWorker
 from morello.frontends.text import call_sequence, parse
 from morello.measure.timing import runner
 from morello.rivals.racing import check_installed, prepared
@@ -21,17 +19,14 @@ BEGIN_S, SAMPLE_S = 300.0, 600.0
 
 
 class RivalProcess:
-    """Computes an expression on these inputs, and is stopped while others run.
-
-    Threads that wait by spinning, as those of several frameworks do, would slow the others.
-    """
+    """Computes an expression on these inputs, and is stopped while others run."""
 
     def __init__(
         self, name: str, expression: str, inputs: Sequence[Array], threads: int, log: Path
     ) -> None:
         """Raises `MorelloError` if the framework is not installed, or does not compute it."""
         check_installed(name)
-        self._worker = Worker(environment=_environment(threads), log=log)
+        self._worker = PausedWorker(environment=_environment(threads), log=log)
         try:
             self.version, self.result = self._worker.run(
                 _begin, name, expression, inputs, threads, seconds=BEGIN_S
@@ -39,24 +34,14 @@ class RivalProcess:
         except BaseException:
             self.end()
             raise
-        self._stop()
 
     def sample(self, calls: int) -> int:
         """The nanoseconds that so many calls take."""
-        os.kill(self._worker.pid, signal.SIGCONT)
-        try:
-            return self._worker.run(_sample, calls, seconds=SAMPLE_S)
-        finally:
-            self._stop()
+        return self._worker.run(_sample, calls, seconds=SAMPLE_S)
 
     def end(self) -> None:
         """End the process."""
         self._worker.end()
-
-    def _stop(self) -> None:
-        if self._worker.alive:
-            with suppress(OSError):
-                os.kill(self._worker.pid, signal.SIGSTOP)
 
 
 def _environment(threads: int) -> dict[str, str]:
