@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import CorpusError
+from morello.base.files import make_folder, write_bytes
 
 Array = npt.NDArray[Any]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
-    """Write an archive atomically; `about` becomes an array of JSON.
-
-    Raises `CorpusError`.
-    """
+    """Write an archive atomically; `about` becomes an array of JSON. Raises `FileError`."""
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays, about=text)
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+    content = BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays, about=text)
+    make_folder(path)
+    write_bytes(path, content.getvalue())
 
 
 def read_arrays(path: Path, damaged: str) -> dict[str, Array]:

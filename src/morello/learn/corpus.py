@@ -126,7 +126,7 @@ def kept(
 
 
 def write(path: Path, measured: MeasuredSpec) -> None:
-    """Write a file of a corpus atomically. Raises `CorpusError`."""
+    """Write a file of a corpus atomically. Raises `FileError`."""
     texts = [json.dumps(schedule, separators=(",", ":")) for schedule in measured.schedules]
     with np.errstate(all="ignore"):
         normalizers = np.nanmin(measured.reference, axis=1)

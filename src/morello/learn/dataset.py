@@ -65,7 +65,7 @@ def program_group(measured: MeasuredSpec) -> ProgramGroup:
 
 
 def write_group(path: Path, group: ProgramGroup) -> None:
-    """Write an archive atomically. Raises `CorpusError`."""
+    """Write an archive atomically. Raises `FileError`."""
     about = {"version": VERSION, "family": group.family, "expression": group.expression,
              "noise": group.noise, "hertz": group.hertz, "machine": group.machine}  # fmt: skip
     arrays = {

@@ -72,7 +72,7 @@ class Model:
 
 
 def write_model(path: Path, model: Model) -> None:
-    """Write a file, with parameters in float16. Raises `CorpusError`."""
+    """Write a file, with parameters in float16. Raises `FileError`."""
     about = {
         "features": VERSION,
         "clocks": dict(model.clocks),

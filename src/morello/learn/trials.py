@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.base.errors import CorpusError, MorelloError
+from morello.base.errors import CorpusError, FileError, MorelloError
 from morello.impl.saved import save
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -69,7 +69,7 @@ class Trials:
         origins = [ORIGINS.index(FAMILY)] * len(impls)
         about = self.about | {"hertz": hertz}
         new = kept(about, schedules, origins, Labels.joined(labels))
-        with suppress(CorpusError):
+        with suppress(FileError):
             write(self.path, _joined(self._read(), new))
 
     def _read(self) -> MeasuredSpec | None:
