@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,13 +20,14 @@ from rich.console import Console
 
 from morello import api, quality
 from morello.base.errors import MorelloError
+from morello.base.files import write_bytes
 from morello.impl.saved import save, spec_data
+from morello.learn.collect import about_here
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import Timing, limit_threads, measure
 from morello.native.toolchain import Compiler, find_compiler
 from morello.search.budget import Budget
-from morello.targets.catalog import host_machine, uncalibrated
-from morello.targets.cpu import host_cpu
+from morello.targets.catalog import uncalibrated
 from morello.targets.target import Target
 
 EXPRESSIONS = (
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     data["specs"].append(
                         recorded(text, target, compiler, arguments.programs, arguments.seconds)
                     )
-                    _write(arguments.out, data)
+                    write_bytes(arguments.out, gzip.compress(json.dumps(data).encode(), mtime=0))
     except MorelloError as error:
         console.print(f"record: {error}", markup=False)
         return 2
@@ -95,22 +95,10 @@ def _begun(path: Path, compiler: Compiler, target: Target) -> dict[str, Any]:
     if path.exists():
         recording: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
         return recording
-    machine = host_machine()
-    return {
-        "cpu": host_cpu().name,
-        "microarchitecture": machine.name if machine else "",
+    return about_here(None, target, compiler) | {
         "hertz": Stopwatch(compiler).hertz(),
-        "compiler": str(compiler),
-        "caches": {level.name: level.capacity for level in target.levels[1:]},
         "specs": [],
     }
-
-
-def _write(path: Path, data: dict[str, Any]) -> None:
-    """Write a recording atomically."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
-    os.replace(temporary, path)
 
 
 def recorded(

@@ -15,13 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from morello.base.errors import MorelloError
-from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
-from morello.learn.collect import name_of
-from morello.learn.corpus import MeasuredSpec, write
+from morello.learn.corpus import replayed
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
@@ -86,15 +81,9 @@ def read(path: Path) -> Recording:
 
 def impls(recording: Recording, entry: Recorded) -> list[tuple[Impl, float]]:
     """The programs of a Spec that are still legal, and their seconds."""
-    target, result = recording.target, []
-    for rewrites, seconds in entry.programs:
-        saved = {"morello": VERSION, "target": target.name, "cores": 1, "spec": entry.spec,
-                 "limits": dict(recording.caches), "rewrites": rewrites}  # fmt: skip
-        try:
-            result.append((load(saved, target), seconds))
-        except MorelloError:
-            continue
-    return result
+    schedules, times = zip(*entry.programs, strict=True)
+    programs = zip(replayed(schedules, entry.spec, recording.target), times, strict=True)
+    return [(impl, seconds) for impl, seconds in programs if impl is not None]
 
 
 def judged(recording: Recording, entry: Recorded) -> Judged:
@@ -109,20 +98,3 @@ def judged(recording: Recording, entry: Recorded) -> Judged:
     least = min(seconds for _, seconds in entry.programs)
     lost = len(entry.programs) - len(programs)
     return Judged(entry.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)
-
-
-def as_corpus(recording: Recording, folder: Path) -> None:
-    """Write a recording as a corpus, to evaluate models."""
-    for entry in recording.specs:
-        seconds = np.array([seconds for _, seconds in entry.programs])
-        times = np.repeat(1e9 * seconds[:, None], 2, axis=1)  # only the least time is known
-        about = {
-            "family": "recorded", "expression": entry.expression, "spec": entry.spec,
-            "target": "native", "microarchitecture": recording.machine.name, "cpu": "",
-            "caches": recording.caches, "hertz": recording.hertz, "compiler": "",
-            "lost": 0, "wrong": 0,
-        }  # fmt: skip
-        schedules = [rewrites for rewrites, _ in entry.programs]
-        origins, cold = np.zeros(len(schedules), np.int8), np.zeros((len(schedules), 0))
-        measured = MeasuredSpec(about, schedules, origins, times, times, cold)
-        write(folder / name_of(entry.expression), measured)

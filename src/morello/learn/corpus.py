@@ -97,17 +97,21 @@ class MeasuredSpec:
 
         None for those that the current rewrites do not allow.
         """
-        programs: list[Impl | None] = []
-        target = target or self.target
-        for rewrites in self.schedules:
-            saved = {"morello": SAVED, "target": self.about["target"], "cores": 1,
-                     "limits": self.about["caches"], "spec": self.about["spec"],
-                     "rewrites": rewrites}  # fmt: skip
-            try:
-                programs.append(load(saved, target))
-            except MorelloError:
-                programs.append(None)
-        return programs
+        return replayed(self.schedules, self.about["spec"], target or self.target)
+
+
+def replayed(
+    schedules: Sequence[Sequence[Mapping[str, Any]]], spec: Mapping[str, Any], target: Target
+) -> list[Impl | None]:
+    """Programs of a Spec in the format of saved schedules; None for those that are not legal."""
+    about = {"morello": SAVED, "target": target.name, "cores": 1, "limits": {}, "spec": spec}
+    programs: list[Impl | None] = []
+    for rewrites in schedules:
+        try:
+            programs.append(load(about | {"rewrites": rewrites}, target))
+        except MorelloError:
+            programs.append(None)
+    return programs
 
 
 def kept(
