@@ -84,13 +84,11 @@ class Chooser(Protocol):
         ...
 
 
-class ByAffineCost:
-    """The search's choices, in the order of `search.candidates`."""
+class _InOrder:
+    """Chooses programs in the order given: measured times do not change it."""
 
-    def __init__(self, session: Session, ends: float) -> None:
-        self._new = Distinct()
-        impls = (program(session, decisions) for decisions in session.candidates(watch(ends)))
-        self._impls = filter(self._new, impls)
+    def __init__(self, impls: Iterator[Impl], new: Distinct) -> None:
+        self._impls, self._new = impls, new
 
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
@@ -102,22 +100,18 @@ class ByAffineCost:
         self._new(impl)
 
 
-class AtRandom:
-    """Random legal programs, in random order."""
+def by_affine_cost(session: Session, ends: float) -> Chooser:
+    """Chooses what the search does, in the order of `search.candidates`."""
+    new = Distinct()
+    impls = (program(session, decisions) for decisions in session.candidates(watch(ends)))
+    return _InOrder(filter(new, impls), new)
 
-    def __init__(self, session: Session, random: Random, ends: float) -> None:
-        self._new = Distinct()
-        walker = walker_of(session, random, watch(ends))
-        self._impls = (impl for impl, _ in random_programs(session, walker, self._new))
 
-    def choose(self, count: int) -> list[Impl]:
-        return list(islice(self._impls, count))
-
-    def look_further(self) -> None:
-        pass
-
-    def learn(self, impl: Impl, seconds: float) -> None:
-        self._new(impl)
+def at_random(session: Session, random: Random, ends: float) -> Chooser:
+    """Chooses random legal programs, in random order."""
+    new = Distinct()
+    walker = walker_of(session, random, watch(ends))
+    return _InOrder((impl for impl, _ in random_programs(session, walker, new)), new)
 
 
 def random_programs(

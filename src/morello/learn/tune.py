@@ -17,7 +17,7 @@ from morello.base.workers import Worker
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.choosers import AtRandom, ByAffineCost, Chooser, Order
+from morello.learn.choosers import Chooser, Order, at_random, by_affine_cost
 from morello.learn.guided_chooser import ByPrediction
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Floats, Labels, seconds_for
@@ -203,9 +203,9 @@ def tune(
             predictor = predictor or model or ByCost(Stopwatch(toolchain).hertz())
             chooser = ByPrediction(session, predictor, random, ends)
         elif order == "affine":
-            chooser = ByAffineCost(session, ends)
+            chooser = by_affine_cost(session, ends)
         else:
-            chooser = AtRandom(session, random, ends)
+            chooser = at_random(session, random, ends)
         ready.result()
         gap = solution.statistics.gap
         run = _Run(worker, toolchain, first, chooser, gap, began, ends, enough, cold)
