@@ -68,13 +68,19 @@ def kept_peak(threads: int) -> Peak | None:
     It is kept beside the calibration of the CPU, unless `$MORELLO_CALIBRATION` is set.
     """
     path = _path()
-    if path is None:
-        return None
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    if path is not None:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            return _read(_kept(path)[str(threads)])
+    return None
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    """The data in a file, by number of threads; none if it cannot be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["morello"] == VERSION:
-            return _read(data["threads"][str(threads)])
-    return None
+            return dict(data["threads"])
+    return {}
 
 
 def _path() -> Path | None:
@@ -101,13 +107,9 @@ def _measured_once(threads: int) -> Peak:
         print(f"morello: {told} ({VARIABLE}=off: do not keep it) ...", file=sys.stderr, flush=True)
     peak = measured_peak(threads)
     if path is not None:
-        known: dict[str, Any] = {}
-        with suppress(OSError, ValueError, KeyError):
-            data = json.loads(path.read_text(encoding="utf-8"))
-            known = data["threads"] if data["morello"] == VERSION else {}
         with suppress(FileError):
             make_folder(path)
-            peaks = {**known, str(threads): asdict(peak)}
+            peaks = {**_kept(path), str(threads): asdict(peak)}
             write_text(path, json.dumps({"morello": VERSION, "threads": peaks}, indent=2) + "\n")
     return peak
 
