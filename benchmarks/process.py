@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks import worker
 from benchmarks.peers.peer import Options, UnavailableError
 from morello.base.workers import CrashError, PausedWorker
+from morello.measure.timing import pinned
 
 T = TypeVar("T")
 
@@ -87,17 +87,3 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}",
     }
-
-
-@contextmanager
-def pinned(threads: int) -> Iterator[None]:
-    """Within it, new processes are pinned to the last CPUs: interrupts tend to go to the first."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(sorted(before)[-threads:]))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

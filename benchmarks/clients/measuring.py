@@ -13,8 +13,9 @@ from statistics import median
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
 from benchmarks.clients.client import Client, Contest, Fast
-from benchmarks.process import environment, pinned
+from benchmarks.process import environment
 from morello.base.workers import PausedWorker, Worker
+from morello.measure.timing import pinned
 from morello.models.reporting import ProgramReport
 
 CLIENTS = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf
 
@@ -16,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from morello.base.errors import SearchError, quoted
+from morello.base.memory import uncollected
 from morello.base.status import tell
 
 Runner = Callable[[int], int]
@@ -144,21 +144,24 @@ def calls_for(run: Runner, minimum_ns: int) -> int:
 
 
 @contextmanager
+def pinned(threads: int = 1) -> Iterator[None]:
+    """Within it, this thread and what it starts run on so many CPUs, if that can be set.
+
+    They are the last ones, as interrupts tend to go to the first.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[-threads:])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+@contextmanager
 def quiet(pin: bool) -> Iterator[None]:
     """Within it, there is no garbage collection, and with `pin` no migration to another CPU."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        if pin and hasattr(os, "sched_setaffinity"):
-            allowed = os.sched_getaffinity(0)
-            # The last CPU, as interrupts tend to go to the first.
-            os.sched_setaffinity(0, {max(allowed)})
-            try:
-                yield
-            finally:
-                os.sched_setaffinity(0, allowed)
-        else:
-            yield
-    finally:
-        if collecting:
-            gc.enable()
+    with uncollected(), pinned() if pin else nullcontext():
+        yield
