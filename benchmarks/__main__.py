@@ -21,12 +21,13 @@ from benchmarks.peers.peer import Options, UnavailableError
 from benchmarks.plots import draw
 from benchmarks.process import Process
 from benchmarks.race import race
-from benchmarks.report import duration, markdown
+from benchmarks.report import markdown
 from benchmarks.results import Failure, Outcome, Run
 from benchmarks.summary import best_peer
 from benchmarks.work import Work
 from morello.base.errors import MorelloError
 from morello.base.files import write_text
+from morello.cli.output import readable
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -139,7 +140,7 @@ def _tell(outcome: Outcome, console: Console) -> None:
     """Print one line about a case."""
     ours, best = outcome.ours("C"), best_peer(outcome)
     text = f"{outcome.group} {outcome.size}, {outcome.threads}t: "
-    text += duration(ours.median_s) if ours else "we failed"
+    text += readable(ours.median_s) if ours else "we failed"
     if best is not None:
         text += f"; {best.peer} {outcome.ratios[best.peer]:.2f}x ({best.setting})"
     console.print(text)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
 from benchmarks.native import loops, on_pointers, pointer
 from morello.measure.bounds import Peak
 from morello.measure.peaks import measured_peak
+from morello.measure.timing import runner
 from morello.targets.cpu import host_cpu
 
 TRIES = 60
@@ -52,21 +51,15 @@ def _calls() -> dict[str, float]:
     calls = 10_000
     looped = on_pointers(address, [argument, argument], keep=library)
 
-    def python(function: Callable[[], object]) -> float:
-        rounds = repeat(None, calls)
-        began = time.perf_counter_ns()
-        for _ in rounds:
-            function()
-        return (time.perf_counter_ns() - began) / calls
-
     def empty() -> None:
         pass
 
+    def fewest(run: Callable[[int], float]) -> float:
+        return min(run(calls) for _ in range(TRIES)) / calls
+
     where = pointer(argument)
     return {
-        "a C function from C": min(looped(calls) for _ in range(TRIES)) / calls * 1e9,
-        "a Python function from Python": min(python(empty) for _ in range(TRIES)),
-        "a C function through ctypes": min(
-            python(lambda: nothing(where, where)) for _ in range(TRIES)
-        ),
+        "a C function from C": 1e9 * fewest(looped),
+        "a Python function from Python": fewest(runner(empty)),
+        "a C function through ctypes": fewest(runner(lambda: nothing(where, where))),
     }

@@ -14,6 +14,7 @@ from benchmarks.summary import (
     scores,
     share,
 )
+from morello.cli.output import readable, size_text
 
 
 def markdown(run: Run) -> str:
@@ -39,14 +40,6 @@ def markdown(run: Run) -> str:
     )
 
 
-def duration(seconds: float) -> str:
-    """A time to three digits."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
 def _setting(run: Run) -> Iterator[str]:
     machine = run.machine
     yield f"{machine.cpu}, {machine.cores} CPUs, {machine.ghz:.2f} GHz. {run.seconds:g} s for each "
@@ -58,7 +51,7 @@ def _setting(run: Run) -> Iterator[str]:
             [
                 str(threads),
                 *(f"{peak.gops[dtype]:.0f}" if peak.gops[dtype] else "-" for dtype in peak.gops),
-                ", ".join(f"{_size(size)} {rate:.0f}" for size, rate in peak.reads.items()),
+                ", ".join(f"{size_text(size)} {rate:.0f}" for size, rate in peak.reads.items()),
             ]
             for threads, peak in machine.peaks.items()
         ],
@@ -112,10 +105,10 @@ def _row(run: Run, outcome: Outcome, peers: Sequence[str]) -> list[str]:
     bound = "memory" if memory_bound(outcome, run.machine) else "products"
     return [
         outcome.size,
-        duration(ours.median_s) if ours else "-",
+        readable(ours.median_s) if ours else "-",
         _rate(run, outcome, ours) if ours else "-",
         f"{share(outcome, ours, run.machine):.0%} ({bound})" if ours else "-",
-        f"{best.peer} {duration(best.median_s)}, {best.setting}" if best else "-",
+        f"{best.peer} {readable(best.median_s)}, {best.setting}" if best else "-",
         *(f"{ratios[p]:.2f}" if p in ratios else _time_alone(outcome, p) for p in peers),
         f"{predicted / ours.median_s:.2f}" if predicted and ours else "-",
         f"{search:.2f} s" if search is not None else "-",
@@ -125,7 +118,7 @@ def _row(run: Run, outcome: Outcome, peers: Sequence[str]) -> list[str]:
 def _time_alone(outcome: Outcome, peer: str) -> str:
     """A peer's time, for cases where Morello has none to compare with."""
     entry = next((e for e in outcome.entries if e.peer == peer), None)
-    return duration(entry.median_s) if entry else "-"
+    return readable(entry.median_s) if entry else "-"
 
 
 def _rate(run: Run, outcome: Outcome, entry: Entry) -> str:
@@ -145,10 +138,6 @@ def _failures(run: Run) -> Iterator[str]:
         yield from _table(["peer", "threads", "case", "why"], rows)
     else:
         yield "Nothing: every peer did every case."
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.data import empty
 from benchmarks.peers.peer import Candidate, Options, from_python, unable
 from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
+from morello.rivals.numpy import version
 
 EXACT = 2**24
 """f32 holds integers up to this exactly."""
@@ -25,11 +26,7 @@ class NumPy:
         del options
 
     def version(self) -> str:
-        from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
-
-        blas: dict[str, Any] = next((b for b in threadpool_info() if b["user_api"] == "blas"), {})
-        parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
-        return f"numpy {np.__version__}, {' '.join(str(part) for part in parts if part)}"
+        return version()
 
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
         out = empty(work.output)

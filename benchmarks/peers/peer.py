@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, Literal, Protocol
 
 from benchmarks.native import Loop
 from benchmarks.work import Array, Work
+from morello.measure.timing import runner
 
 Language = Literal["C", "Python"]
 """Where calls are made from."""
@@ -58,15 +57,10 @@ def from_python(
     setting: str, function: Callable[[], Any], result: Callable[[Any], Any] = lambda value: value
 ) -> Candidate:
     """A candidate that calls a function; `result` converts what it returns to a NumPy array."""
-
-    def loop(calls: int) -> float:
-        rounds = repeat(None, calls)
-        began = time.perf_counter_ns()
-        for _ in rounds:
-            function()
-        return 1e-9 * (time.perf_counter_ns() - began)
-
-    return Candidate("Python", setting, loop, lambda: result(function()))
+    nanoseconds = runner(function)
+    return Candidate(
+        "Python", setting, lambda calls: 1e-9 * nanoseconds(calls), lambda: result(function())
+    )
 
 
 def unable(peer: str, work: Work) -> UnavailableError:

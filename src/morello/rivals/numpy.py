@@ -51,7 +51,7 @@ def prepare(raced: RacedExpression) -> Rival:
             result = np.ascontiguousarray(result)
         return result if result.dtype == dtype else result.astype(dtype)
 
-    return Rival(_version(), call, np.asarray)
+    return Rival(version(), call, np.asarray)
 
 
 def _is_one_product(sequence: CallSequence, inputs: Sequence[Array]) -> bool:
@@ -201,7 +201,7 @@ _FUNCTIONS: Functions = {
 }
 
 
-def _version() -> str:
+def version() -> str:
     """The versions of NumPy and of the BLAS library that it uses."""
     from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
