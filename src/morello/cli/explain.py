@@ -126,8 +126,7 @@ def _measured(programs: Sequence[Impl], compiler: Compiler) -> Iterator[tuple[st
         seconds = seconds_of.get(id(impl))
         if seconds is None:  # the compiler took too long for the other
             continue
-        threads = impl.target.cores if impl.spec.parallel else 1
-        roofline = measured_roofline(impl.spec, threads, seconds) if keeps_peaks() else None
+        roofline = measured_roofline(impl.spec, impl.threads, seconds) if keeps_peaks() else None
         yield name, readable(seconds) + (f", {roofline.text}" if roofline else "")
 
 

@@ -155,7 +155,7 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
-        "threads": impl.target.cores if impl.spec.parallel else 1,
+        "threads": impl.threads,
         "cost": impl.cost,
         "predicted_us": predicted,
         "roofline": None if roofline is None else roofline.data(),
@@ -214,7 +214,7 @@ def predicted_roofline(impl: Impl, predicted: dict[str, float] | None) -> Roofli
     """
     if impl.target.name != "native" or not keeps_peaks():
         return None
-    peak = _peak(impl.target.cores if impl.spec.parallel else 1)
+    peak = _peak(impl.threads)
     if peak is None:
         return None
     seconds = 1e-6 * predicted["seconds"] if predicted else impl.cost / peak.hertz

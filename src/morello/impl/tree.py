@@ -55,6 +55,11 @@ class Impl:
     def complete(self) -> bool:
         return self.rewrite is not None and all(c.impl.complete for c in self.children)
 
+    @property
+    def threads(self) -> int:
+        """How many threads it is for."""
+        return self.target.cores if self.spec.parallel else 1
+
     def walk(self) -> Iterator[Impl]:
         """This Impl and all below it, in pre-order."""
         yield self

@@ -82,11 +82,10 @@ def timed(
     """
     every = [*reference, *programs]
     by_file = groupby(every, key=attrgetter("path"))
-    first = every[0].impl
     built = BuiltPrograms(
         expression,
         [(path, [program.name for program in members]) for path, members in by_file],
-        first.target.cores if first.spec.parallel else 1,
+        every[0].impl.threads,
     )
     try:
         labels = worker.run(label, built, compiler, cold, seconds=patience(programs))

@@ -42,10 +42,9 @@ def goal_and_target(
     count = thread_count(threads)
     goal = what if isinstance(what, Spec | Impl) else parse(what)
     if isinstance(goal, Impl):
-        made_for = goal.target.cores if goal.spec.parallel else 1
-        if count not in (1, made_for):
+        if count not in (1, goal.threads):
             raise TargetError(
-                f"the schedule is for {made_for} threads, not {count}; make it for as many, "
+                f"the schedule is for {goal.threads} threads, not {count}; make it for as many, "
                 "or leave out how many."
             )
         return goal, goal.target
