@@ -92,7 +92,7 @@ def test_bench_is_headed_by_what_was_typed(capsys: pytest.CaptureFixture[str]) -
 def test_bench_says_what_to_do_where_another_is_faster(
     faster: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    race = bench_command._race
+    race = timing.measure_runners
 
     def decided(*arguments: Any, **options: Any) -> dict[str, timing.Timing]:
         first, second = sorted(race(*arguments, **options).values(), key=lambda t: t.median_s)
@@ -100,7 +100,7 @@ def test_bench_says_what_to_do_where_another_is_faster(
             zip(("morello", "numpy"), (first, second) if faster else (second, first), strict=True)
         )
 
-    monkeypatch.setattr(bench_command, "_race", decided)
+    monkeypatch.setattr(bench_command, "measure_runners", decided)
     assert main(["bench", SMALL, "--vs", "numpy", "--seconds", "0.02"]) == 0
     text = capsys.readouterr().out
     assert ("morello calibrate" not in text and "--measure 12" not in text) == faster

@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_certificate(arguments, kernel.impl, report, searches)
         pin = threads == 1
         with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
-            timings = _race(contest, arguments.seconds, pin)
+            timings = measure_runners(contest.runners, seconds=arguments.seconds, pin=pin)
     ours = timings["morello"]
     roofline = measured_roofline(kernel.spec, threads, ours.median_s)
     result = described(kernel.impl, kernel.statistics) | {
@@ -174,10 +174,6 @@ def _contest(
         yield contest
 
 
-def _race(contest: _Contest, seconds: float, pin: bool) -> dict[str, Timing]:
-    return measure_runners(contest.runners, seconds=seconds, pin=pin)
-
-
 def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
     """Operations and bytes per second, in billions; the bytes are those of all operands."""
     return {
@@ -196,10 +192,9 @@ def _print_race(
     """Print a table below the expression as the user wrote it."""
     spec = kernel.spec
     console = Console(highlight=False)
-    threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
     console.print(
         f"[bold]{escape(' '.join(expression.split()))}[/bold] for {result['target']}, "
-        f"{result['compiler']}, {threads}",
+        f"{result['compiler']}, {_threads(result['threads'])}",
         soft_wrap=True,
     )
     columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
@@ -253,14 +248,17 @@ def _chart(
     for name, timing in timings.items():
         ratio = "" if name == "morello" else f", {timing.median_s / ours:.2f}x"
         rows[name] = [Bar(timing.median_s, readable(timing.median_s) + ratio, 1 + (not ratio))]
-    on = "one thread" if threads == 1 else f"{threads} threads"
-    title = f"{' '.join(expression.split()):.100}, {on}"
+    title = f"{' '.join(expression.split()):.100}, {_threads(threads)}"
     longest = max(timing.median_s for timing in timings.values())
     if roofline is None:
         return bars(title, rows, longest)
     bound = roofline.bound
     name = f"{readable(bound.seconds)} at least, by {bound.by}"
     return bars(title, rows, max(longest, bound.seconds), limit=(bound.seconds, name))
+
+
+def _threads(count: int) -> str:
+    return "one thread" if count == 1 else f"{count} threads"
 
 
 def _advice(result: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from morello.base.files import check_writable, make_folder
 from morello.base.status import Phase, tell
 from morello.cli.arguments import add_json
 from morello.cli.hints import hint
+from morello.cli.output import print_json
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.learn.trials import all_trials, trials_folder
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
         write_local(local_path(path), local)
     if arguments.json:
         described = _described(outcome, path if written else None)
-        print(json.dumps(described | {"model": local and local.described()}, indent=2))
+        print_json(described | {"model": local and local.described()})
     else:
         _print(outcome)
         if local is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from morello.base.status import tell
 from morello.base.workers import local_workers
 from morello.cli.arguments import add_json, whole
 from morello.cli.hints import hint
+from morello.cli.output import print_json
 from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import Score, described, evaluate, extent
@@ -105,7 +105,7 @@ def _collect(arguments: argparse.Namespace) -> None:
                 print(_line(progress), file=sys.stderr)
     totals = summary(arguments.folder)
     if arguments.json:
-        print(json.dumps(totals, indent=2))
+        print_json(totals)
         return
     apart = "" if totals["noise"] is None else f"; measured twice {totals['noise']:.1%} apart"
     print(
@@ -133,7 +133,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
             scores.append(score)
             line.about = f"{len(scores)} judged"
     if arguments.json:
-        print(json.dumps([described(score) for score in scores], indent=2))
+        print_json([described(score) for score in scores])
         return
     console = Console(highlight=False)
     console.print(extent(groups))
@@ -157,7 +157,7 @@ def _train(arguments: argparse.Namespace) -> None:
         "unseen": model.unseen, "bytes": arguments.output.stat().st_size,
     }  # fmt: skip
     if arguments.json:
-        print(json.dumps(data, indent=2))
+        print_json(data)
         return
     low, high = (np.exp(end) - 1 for end in model.seen)
     print(

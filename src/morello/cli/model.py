@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from math import log
 from typing import Final
 
@@ -19,7 +18,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.hints import hint
-from morello.cli.output import progress, readable
+from morello.cli.output import print_json, progress, readable
 from morello.cli.plots import parts, plot
 from morello.cli.program import warn
 from morello.impl.tree import cycles
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
             progress=report,
         )
     if arguments.json:
-        print(json.dumps(quality.data(), indent=2))
+        print_json(quality.data())
         return
     console = Console(highlight=False)
     data = quality.data()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from morello.cli.process import offering_interrupts
 from morello.ir.tensor import LINE_BYTES
@@ -39,7 +39,7 @@ def amount(level: str, capacity: int) -> str:
     return f"{size_text(capacity * LINE_BYTES)} of {level}"
 
 
-def print_json(data: dict[str, Any]) -> None:
+def print_json(data: object) -> None:
     print(json.dumps(data, indent=2))
 
 

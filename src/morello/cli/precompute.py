@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from contextlib import ExitStack
 from math import inf
@@ -21,7 +20,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.hints import hint
-from morello.cli.output import size_text
+from morello.cli.output import print_json, size_text
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.measure.calibrate.first_use import find_calibrated
@@ -93,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
         "path": str(arguments.db),
     }
     if arguments.json:
-        print(json.dumps(result, indent=2))
+        print_json(result)
         return
     failed = f"; {progress.failed} have no program" if progress.failed else ""
     print(

@@ -137,7 +137,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if problems:
         raise TableError(f"{arguments.path}: " + " ".join(problems))
     if arguments.json:
-        print(json.dumps({"path": str(arguments.path), "pages": pages}, indent=2))
+        print_json({"path": str(arguments.path), "pages": pages})
     else:
         print(f"{arguments.path}: {pages:,} pages, all whole.")
 
@@ -148,7 +148,7 @@ def _query(arguments: argparse.Namespace) -> None:
         results = answers(goal, target, table)
         others = table.spaces()
     if arguments.json:
-        print(json.dumps([answer.data(target) for answer in results], indent=2))
+        print_json([answer.data(target) for answer in results])
         return
     if not results:
         elsewhere = (
@@ -183,7 +183,7 @@ def _merge(arguments: argparse.Namespace) -> None:
         stack.enter_context(progress())
         tell(phase="read")
         others = [stack.enter_context(Table(path, create=False)) for path in arguments.others]
-        keeps = others[0].keeps if not Path(arguments.path).exists() else 0
+        keeps = others[0].keeps if not arguments.path.exists() else 0
         table = stack.enter_context(Table(arguments.path, keeps))
         table.take(others)
         size = table.bytes()

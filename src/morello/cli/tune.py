@@ -30,7 +30,7 @@ from morello.cli.arguments import (
 )
 from morello.cli.hints import hint
 from morello.cli.model_files import MODELS, read_model_file
-from morello.cli.output import progress, readable
+from morello.cli.output import print_json, progress, readable
 from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
 from morello.frontends.ranges import family
@@ -288,7 +288,7 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
         about["threads"] = thread_count(arguments.threads)
         about |= {"cold": arguments.cold, "compiler": str(find_compiler(arguments.compiler))}
-        print(json.dumps(about | {"goals": [outcome.data() for outcome in outcomes]}, indent=2))
+        print_json(about | {"goals": [outcome.data() for outcome in outcomes]})
         return
     console = Console(highlight=False)
     grid = Grid(box=None, pad_edge=False)
