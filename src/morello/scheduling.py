@@ -106,10 +106,7 @@ class Schedule:
         smaller than the dimension. If it does not divide the dimension, the remainder is a
         further hole.
         """
-        schedule = self
-        for dim, size in sizes.items():
-            schedule = schedule.rewrite(Tile(dim, _size(dim, size)))
-        return schedule
+        return self._each(Tile, sizes)
 
     def overlap(self, **sizes: int) -> Schedule:
         """Loop over tiles of output dimensions that do not divide them, without a remainder.
@@ -118,10 +115,7 @@ class Schedule:
         dimension: what it shares with the one before is computed twice. For operations that
         overwrite their outputs: apply it before `to_accumulate`.
         """
-        schedule = self
-        for dim, size in sizes.items():
-            schedule = schedule.rewrite(Overlap(dim, _size(dim, size)))
-        return schedule
+        return self._each(Overlap, sizes)
 
     def split(self, **sizes: int) -> Schedule:
         """Loop over pieces of a reduction that accumulates (see `to_accumulate`).
@@ -129,10 +123,7 @@ class Schedule:
         `sizes` are the elements of a piece by reduced dimension: `split(k=64)`. They are limited,
         and leave a remainder, as those of `tile`.
         """
-        schedule = self
-        for dim, size in sizes.items():
-            schedule = schedule.rewrite(Split(dim, _size(dim, size)))
-        return schedule
+        return self._each(Split, sizes)
 
     def parallel(self, **sizes: int) -> Schedule:
         """Run tiles of one or two output dimensions on all cores; each tile is serial.
@@ -304,6 +295,13 @@ class Schedule:
         }
         decisions = list(_filled(root, root.target.limits, solved))
         return Schedule(replay(root.spec, root.target, decisions))
+
+    def _each(self, rewrite: Callable[[str, int], Rewrite], sizes: Mapping[str, int]) -> Schedule:
+        """Apply a rewrite for each of some dimensions, the outermost first."""
+        schedule = self
+        for dim, size in sizes.items():
+            schedule = schedule.rewrite(rewrite(dim, _size(dim, size)))
+        return schedule
 
     def _current(self) -> Spec:
         if self.at is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
@@ -90,8 +90,9 @@ def roofline(
 
     The `peaks` are 10^9 operations a second by dtype, and the `bandwidths` GB/s by level.
     """
-    low, high = _decade(points, 0, floor), _decade(points, 0, ceil)
-    bottom, top = _decade(points, 1, floor), ceil(log10(max(peaks.values())))
+    intensities, highest = [point.intensity for point in points], max(peaks.values())
+    low, high = floor(log10(min(intensities))), ceil(log10(max(intensities)))
+    bottom, top = floor(log10(min(point.rate for point in points))), ceil(log10(highest))
     size, left, above = 130.0, 52.0, 32.0
     width, height = size * (high - low), size * (top - bottom)
 
@@ -112,7 +113,6 @@ def roofline(
     for power in range(bottom, top + 1):
         body.append(_line(left, y(10.0**power), left + width, y(10.0**power), "grid"))
         body.append(_text(left - 6, y(10.0**power) + 4, f"{10**power:,}", small=True, anchor="end"))
-    highest = max(peaks.values())
     for name, bandwidth in bandwidths.items():
         first = max(10.0**low, 10.0**bottom / bandwidth)
         last = min(10.0**high, highest / bandwidth)
@@ -135,12 +135,6 @@ def roofline(
         _text(left + width / 2, above + height + 34, "operations for each byte", anchor="middle")
     )
     return svg(title, left + width + 24, above + height + 44, body)
-
-
-def _decade(points: Sequence[RooflinePoint], axis: int, to: Callable[[float], int]) -> int:
-    """The power of ten next to all points, of their intensity or of their rate."""
-    values = [(point.intensity, point.rate)[axis] for point in points]
-    return to(log10(min(values) if to is floor else max(values)))
 
 
 def svg(title: str, width: float, height: float, body: Iterable[str]) -> str:
