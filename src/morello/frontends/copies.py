@@ -12,6 +12,7 @@ from morello.frontends.values import (
     apply_operation,
     axis_of,
     broadcast_copy,
+    check_expandable,
     format_list,
     value_of,
 )
@@ -50,8 +51,7 @@ def cast_in_place(x: Value, dtype: DType) -> Value:
     """x in another dtype, still without memory for the dimensions of size 1 that it has not."""
     places = iter(range(x.rank))
     axes = tuple(NEW_AXIS if d == NEW_AXIS else next(places) for d in x.axes)
-    own = Value(x.tensor, tuple(d for d in x.axes if d != NEW_AXIS))
-    return x if x.dtype is dtype else Value(cast(own, dtype).tensor, axes)
+    return x if x.dtype is dtype else Value(cast(x.unexpanded, dtype).tensor, axes)
 
 
 def widened(x: Value) -> Value:
@@ -78,10 +78,7 @@ def transpose(x: Value, *, order: Numbers | None = None) -> Value:
 
 def expand_dims(x: Value, *, axis: int) -> Value:
     """x with a dimension of size 1 inserted at `axis`, to broadcast along."""
-    if x.rank == MAX_RANK:
-        raise MisuseError(
-            f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
-        )
+    check_expandable(x)
     return x.expanded(axis_of(axis, x.rank + 1))
 
 
@@ -95,10 +92,7 @@ def broadcast(x: Value, *, axis: int, size: int) -> Value:
 def one_prefix(x: Value) -> Value:
     """x with a leading dimension of size 1."""
     x = x.materialized
-    if x.rank == MAX_RANK:
-        raise MisuseError(
-            f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
-        )
+    check_expandable(x)
     return apply_operation(one_prefix_operation(x.rank), [x], (1, *x.shape))
 
 
@@ -129,13 +123,18 @@ def take(table: Value, ids: Value) -> Value:
     if table.rank != 2:
         what = f"a table of {table.rank} dimensions"
         raise MisuseError(what, "give it rows and columns, as f32[1000,64] has", at=0)
-    if ids.dtype not in (I32, I64):
-        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    _check_ids(ids)
     table, ids = table.without_new_axes, ids.without_new_axes
     if ids.rank == MAX_RANK:
         raise MisuseError(f"the result would have {MAX_RANK + 1} dimensions", at=1)
     shape = (*ids.shape, table.shape[1])
     return apply_operation(take_operation(ids.rank), [table, ids], shape)
+
+
+def _check_ids(ids: Value) -> None:
+    """Raise `MisuseError` if the second argument, `ids`, cannot be numbers of rows."""
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
 
 
 def scatter_sum(table: Value, ids: Value, rows: Value) -> Value:
@@ -166,8 +165,7 @@ def _scattered(kind: str, table: Value, ids: Value, rows: Value) -> Value:
     if (table.rank, ids.rank, rows.rank) != (2, 1, 2):
         fix = "give two matrices and a vector, as f32[1000,64], i64[8] and f32[8,64]"
         raise MisuseError("these are no rows for the places of a table", fix, at=0)
-    if ids.dtype not in (I32, I64):
-        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    _check_ids(ids)
     if table.dtype not in (F32, I32) or rows.dtype is not table.dtype:
         what = f"no kernel combines rows of {rows.dtype} with those of {table.dtype}"
         raise MisuseError(what, "cast both to f32", at=2)
@@ -186,8 +184,7 @@ def segment_sum(rows: Value, ids: Value, *, count: int) -> Value:
     if (ids.rank, rows.rank) != (1, 2) or rows.shape[:1] != ids.shape:
         fix = "give a matrix and a vector, as f32[8,64] and i64[8]"
         raise MisuseError("these are no numbered rows", fix, at=0)
-    if ids.dtype not in (I32, I64):
-        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    _check_ids(ids)
     if rows.dtype not in (F32, I32):
         raise MisuseError(f"no kernel adds rows of {rows.dtype}", "cast them to f32", at=0)
     if count < 1:

@@ -164,8 +164,8 @@ def divide_in_place(out: Value, denominator: Value) -> Value:
     scans = [axis for axis, d in enumerate(axes) if d == NEW_AXIS]
     if denominator.shape == (1,) and out.rank == 1:
         scans = [0]
+    own = denominator.unexpanded
     rows = tuple(n for axis, n in enumerate(out.shape) if axis not in scans) or (1,)
-    own = Value(denominator.tensor, tuple(d for d in denominator.axes if d != NEW_AXIS))
     if len(scans) != 1 or own.shape != rows or own.dtype is not out.dtype or not own.external:
         what = "/= takes one denominator for each row, which is an input"
         raise MisuseError(what, "write it as in f32[8,64] /= expand_dims(f32[8], axis=1)", at=1)

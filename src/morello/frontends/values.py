@@ -84,9 +84,14 @@ class Value:
     def filled(self) -> bool:
         return self.tensor.operation is not None and self.tensor.operation.fills
 
+    @property
+    def unexpanded(self) -> Value:
+        """The value without its `NEW_AXIS` dimensions."""
+        return Value(self.tensor, tuple(d for d in self.axes if d != NEW_AXIS))
+
     @cached_property
     def without_new_axes(self) -> Value:
-        """The value without `NEW_AXIS` dimensions: a copy whose tensor has them, if any."""
+        """The value without `NEW_AXIS` in its axes: if any is, a copy whose tensor has them all."""
         if NEW_AXIS not in self.axes:
             return self
         position = self.axes.index(NEW_AXIS)
@@ -156,12 +161,17 @@ def _check_indices(operation: Operation, arguments: Sequence[Value], dtype: DTyp
             raise MisuseError(what, "cast it to f32, or give the function i32", at=number)
 
 
-def broadcast_copy(x: Value, position: int, size: int) -> Value:
-    """x repeated `size` times along a new dimension; raises `MisuseError`."""
+def check_expandable(x: Value) -> None:
+    """Raise `MisuseError` if x can have no more dimensions."""
     if x.rank == MAX_RANK:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
         )
+
+
+def broadcast_copy(x: Value, position: int, size: int) -> Value:
+    """x repeated `size` times along a new dimension; raises `MisuseError`."""
+    check_expandable(x)
     x = x.materialized
     shape = (*x.shape[:position], size, *x.shape[position:])
     return apply_operation(broadcast(x.rank + 1, position), [x], shape)
@@ -205,9 +215,8 @@ def elementwise_value(function: Function, *arguments: Value) -> Value:
         )
         for argument, own in zip(arguments, axes, strict=True)
     ]
-    bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW_AXIS)) for v in arguments]
     operation = elementwise(function, tuple(spans), len(kept))
-    out = apply_operation(operation, bare, [shape[p] for p in kept])
+    out = apply_operation(operation, [v.unexpanded for v in arguments], [shape[p] for p in kept])
     return Value(out.tensor, tuple(places.get(p, NEW_AXIS) for p in range(rank)))
 
 
