@@ -13,31 +13,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from morello.base.errors import MorelloError
 from morello.base.workers import local_workers
 from morello.learn.corpus import files
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import described, extent
 from morello.runtime.threads import available_threads
 from study import experiments
+from study.command import exit_code
 from study.report import table_of, write_report
-
-USAGE_ERROR, INTERRUPTED = 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
-    try:
-        _study(arguments, console)
-    except MorelloError as error:
-        console.print(f"study: {error}", markup=False, soft_wrap=True)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        console.print("study: interrupted.")
-        return INTERRUPTED
-    return 0
+    return exit_code("study", lambda: _study(arguments, console))
 
 
 def _study(arguments: argparse.Namespace, console: Console) -> None:

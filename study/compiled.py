@@ -21,7 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from morello.base.errors import MorelloError
-from morello.base.workers import CrashError, Worker, local_workers
+from morello.base.workers import Worker, local_workers
 from morello.learn.affine import Affine, Estimator, Floats
 from morello.learn.archive import read_arrays, write_arrays
 from morello.learn.corpus import files, read
@@ -32,6 +32,7 @@ from morello.learn.groups import ProgramGroup
 from morello.learn.training import NetworkEstimator
 from morello.measure.calibrate.fit import nonnegative
 from morello.native.toolchain import find_compiler
+from study.command import exit_code
 from study.experiments import SHORT, Experiment, ExperimentResult, together
 from study.limits import PROTOCOL, halved
 from study.machine_code import CLASSES, FEATURES, features
@@ -49,17 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
-    try:
-        groups = list(_groups(arguments, console))
-        results = list(results_of(groups, arguments.seeds))
-    except MorelloError as error:
-        console.print(f"study: {error}", markup=False, soft_wrap=True)
-        return 2
+    return exit_code("study.compiled", lambda: _compare(arguments, console))
+
+
+def _compare(arguments: argparse.Namespace, console: Console) -> None:
+    groups = list(_groups(arguments, console))
+    results = list(results_of(groups, arguments.seeds))
     if arguments.json:
         print(json.dumps([described(result.mean) for result in results], indent=2))
     else:
         print("\n".join(table_of(results)))
-    return 0
 
 
 def _groups(arguments: argparse.Namespace, console: Console) -> Iterator[ProgramGroup]:
@@ -73,7 +73,7 @@ def _groups(arguments: argparse.Namespace, console: Console) -> Iterator[Program
             if not kept.exists():
                 try:
                     totals = worker.run(_counted, path, arguments.compiler, seconds=SECONDS)
-                except (CrashError, MorelloError) as error:
+                except MorelloError as error:
                     console.print(f"{group.expression}: left out, as {error}", markup=False)
                     totals = np.empty((0, len(FEATURES)))
                 write_arrays(kept, {"totals": totals}, {"features": FEATURES})
@@ -233,4 +233,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from study import compiled  # under its own name, so that processes find its functions
+
+    sys.exit(compiled.main())

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from morello.base.errors import MorelloError
 from morello.learn.corpus import MeasuredSpec, files, read
 from morello.learn.evaluate import Judged, Score, judge_one, score
-from study.__main__ import USAGE_ERROR
+from study.command import exit_code
 
 HEADER = "| costs of | tau | APE % | MAPE % | top 5 % | reranked % |\n|---|---|---|---|---|---|"
 
@@ -63,16 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m study.costs", description="Judge today's costs by measured programs."
     )
     parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    arguments = parser.parse_args(argv)
+    return exit_code("study.costs", lambda: _judge(arguments.corpora))
+
+
+def _judge(corpora: Sequence[Path]) -> None:
     print(HEADER)
-    try:
-        for corpus in parser.parse_args(argv).corpora:
-            results = [each for each in map(judged, map(read, files(corpus))) if each is not None]
-            for each in scores(results, corpus.name):
-                print(line(each), flush=True)
-    except MorelloError as error:
-        print(f"study.costs: {error}", file=sys.stderr)
-        return USAGE_ERROR
-    return 0
+    for corpus in corpora:
+        results = [each for each in map(judged, map(read, files(corpus))) if each is not None]
+        for each in scores(results, corpus.name):
+            print(line(each), flush=True)
 
 
 if __name__ == "__main__":

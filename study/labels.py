@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from morello.base.errors import MorelloError
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
@@ -39,6 +38,7 @@ from morello.native.toolchain import Compiler, arch_flags, find_compiler
 from morello.runtime.argument import Argument, Array, aligned_bytes, arguments
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs, random_outputs
+from study.command import exit_code
 
 Floats = npt.NDArray[np.float64]
 Built = Sequence[tuple[Path, str]]
@@ -171,14 +171,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
-    try:
-        measured = _measured(arguments, console)
-    except MorelloError as error:
-        console.print(f"study: {error}", markup=False, soft_wrap=True)
-        return 2
+    return exit_code("study.labels", lambda: _compare(arguments, console))
+
+
+def _compare(arguments: argparse.Namespace, console: Console) -> None:
+    measured = _measured(arguments, console)
     if arguments.processes > 1:
         print("\n".join(table(measured)))
-    return 0
 
 
 def _measured(arguments: argparse.Namespace, console: Console) -> list[Floats]:

@@ -10,13 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from morello.base.errors import MorelloError
 from morello.base.workers import local_workers
 from morello.learn.dataset import cached_features, load
 from morello.learn.model import read_model
 from morello.learn.predictors import SHIPPED
 from morello.runtime.threads import available_threads
-from study.__main__ import USAGE_ERROR
+from study.command import exit_code
 from study.experiments import of_machine
 from study.report import table_of
 from study.transfer import compared
@@ -32,17 +31,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--model", type=Path, default=SHIPPED, help="another than the one that ships"
     )
     arguments = parser.parse_args(argv)
-    try:
-        models = {arguments.model.stem: read_model(arguments.model)}
-        with local_workers(available_threads()) as workers:
-            features = {path: cached_features(path, workers) for path in arguments.corpora}
-        for path, archives in features.items():
-            results = of_machine(path.name, compared(models, load(archives)))
-            print("\n".join(table_of([*results])), flush=True)
-    except MorelloError as error:
-        print(f"study.shipped: {error}", file=sys.stderr)
-        return USAGE_ERROR
-    return 0
+    return exit_code("study.shipped", lambda: _judge(arguments.model, arguments.corpora))
+
+
+def _judge(model: Path, corpora: Sequence[Path]) -> None:
+    models = {model.stem: read_model(model)}
+    with local_workers(available_threads()) as workers:
+        features = {path: cached_features(path, workers) for path in corpora}
+    for path, archives in features.items():
+        results = of_machine(path.name, compared(models, load(archives)))
+        print("\n".join(table_of([*results])), flush=True)
 
 
 if __name__ == "__main__":
