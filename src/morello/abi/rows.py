@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from morello.codegen.source import (
     joined,
     ranged,
     signature,
+    static,
     unit,
 )
 from morello.impl.tree import Impl
@@ -134,7 +134,7 @@ def _range_unit(rows: Rows, impls: Sequence[Impl], name: str) -> Unit:
     kernels = {size: unit(by_size[size], f"{name}_{size}") for size in sizes}
     largest = kernels[sizes[0]]
     code = "\n".join(line for kernel in kernels.values() for line in (*kernel.code, ""))
-    lines = re.sub(r"^void ", "static void ", code, flags=re.MULTILINE).splitlines()
+    lines = static(code).splitlines()
     lines += ["", f"{ranged(signature(name, largest.parameters))} {{"]
     given = ", ".join(map(_moved, largest.parameters, rows.steps.values()))
     for size in sizes:

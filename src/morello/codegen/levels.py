@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from morello.base.errors import BuildError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.names import check_function_name
-from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
+from morello.codegen.source import Source, Unit, comment, header, joined, signature, static, unit
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.targets.target import Target
@@ -93,13 +93,10 @@ def _suffix(target: Target) -> str:
 def _section(target: Target, level: Unit) -> list[str]:
     """A level's helpers and kernel, compiled for its instructions; helpers get its suffix."""
     lines = "\n".join([*level.helpers.values(), "", *level.code])
-    names = (
-        re.compile(rf"\b({'|'.join(map(re.escape, level.helpers))})\b") if level.helpers else None
-    )
-    if names is not None:
-        lines = names.sub(rf"\1_{_suffix(target)}", lines)
-    lines = re.sub(r"^void ", "static void ", lines, flags=re.MULTILINE)
-    return ["", f"/* ---- {target.name} */", *compiled_for(target, [lines])]
+    if level.helpers:
+        names = "|".join(map(re.escape, level.helpers))
+        lines = re.sub(rf"\b({names})\b", rf"\1_{_suffix(target)}", lines)
+    return ["", f"/* ---- {target.name} */", *compiled_for(target, [static(lines)])]
 
 
 def _chooser(

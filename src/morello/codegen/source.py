@@ -151,6 +151,11 @@ def joined(parts: Sequence[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
 
 
+def static(code: str) -> str:
+    """The same C with functions that are known in its file alone."""
+    return re.sub(r"^void ", "static void ", code, flags=re.MULTILINE)
+
+
 def _items(impl: Impl) -> int:
     """The number of items if the Impl is a parallel loop, else 0."""
     rewrite = impl.rewrite
