@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CompiledProgram(Protocol):
-    """What a kernel was compiled from. It may be worked out when it is asked for."""
+    """The program that a kernel was compiled from; it may be worked out when it is asked for."""
 
     @property
     def spec(self) -> Spec: ...

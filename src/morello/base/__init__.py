@@ -1,1 +1,1 @@
-"""Needed by every other folder: errors, files, compiled functions, debugging, worker processes."""
+"""Needed by every other folder: errors, files, memory, progress, debugging, worker processes."""

@@ -15,7 +15,7 @@ from morello.space.kind import Kind
 from morello.targets.target import Target
 
 MARGIN = 1 - 2.0**-36
-"""What bounds are multiplied with: own costs of relaxed Specs are rounded in another way."""
+"""The factor of bounds: own costs of relaxed Specs are rounded in another way."""
 
 
 class RelaxedBounds:

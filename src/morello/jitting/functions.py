@@ -72,14 +72,14 @@ class Variant:
     builtin: Callable[..., Any] | None = None
 
     def report(self, name: str) -> ProgramReport:
-        """What was made of the function, which has this name."""
+        """The report of the program, as that of a function with this name."""
         if self.program is None:
             return ProgramReport(NUMPY.name, self.arguments, note=self.why, name=name)
         return replace(program_report(self.program.compiled, self.arguments), name=name)
 
 
 class Jitted:
-    """What `jit` returns: call it as the function itself."""
+    """The result of `jit`: call it as the function itself."""
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
 
@@ -117,7 +117,7 @@ class Jitted:
         return getattr(self._function, "__qualname__", repr(self._function))
 
     def _choose(self, *args: Any, **keywords: Any) -> Any:
-        """What the function returns, by the variant for these arguments."""
+        """The result of the function, by the variant for these arguments."""
         if keywords:
             args, keywords = self._by_position(args, keywords)
         given = leaves((args, keywords))
@@ -150,7 +150,7 @@ class Jitted:
         return bound.args, bound.kwargs
 
     def _first(self, key: Hashable, args: Any, keywords: Any) -> Any:
-        """What NumPy returns for arguments of new types, after a variant is made for them."""
+        """The result of NumPy for arguments of new types, after a variant is made for them."""
         if len(self.variants) == VARIANTS:
             self._warn(f"was compiled {VARIANTS} times; NumPy computes it for other arguments.")
             return self._function(*args, **keywords)
@@ -187,7 +187,7 @@ class Jitted:
 
 
 def _otherwise(jitted: Jitted) -> Callable[..., Any]:
-    """What chooses another variant, without keeping the function that it is of alive."""
+    """A function that chooses another variant, without keeping the jitted function alive."""
     reference = weakref.ref(jitted)
 
     def choose(*args: Any, **keywords: Any) -> Any:

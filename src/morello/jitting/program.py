@@ -36,7 +36,7 @@ class NumPyProgram:
         """Which outputs are arrays that kernels made for them."""
 
     def __call__(self, arrays: Sequence[Array]) -> Any:
-        """What the function returns for arrays of the types that it was traced for.
+        """The result of the function for arrays of the types that it was traced for.
 
         Raises `CallError` if NumPy computes an array of another type than it did then.
         """

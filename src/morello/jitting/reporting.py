@@ -1,4 +1,4 @@
-"""What kernels compute of a function, and what is left to NumPy."""
+"""Reports of functions: the parts that kernels compute, and those left to NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from morello.models.reporting import ProgramReport
 
 @dataclass(frozen=True)
 class Report:
-    """What was made of a function: a program for each set of argument types."""
+    """The programs made of a function: one for each set of argument types."""
 
     name: str
     programs: tuple[ProgramReport, ...]
@@ -38,7 +38,7 @@ class Report:
 
 
 def report(function: Callable[..., Any]) -> Report:
-    """What was made of a function that `jit` returned; print it.
+    """The programs made of a function that `jit` returned; print it.
 
     Raises `CallError` for any other.
     """

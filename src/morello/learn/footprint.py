@@ -58,7 +58,7 @@ class Piece(NamedTuple):
 
 
 Pieces = dict[str, tuple[Piece, ...]]
-"""What is accessed of each array."""
+"""The parts of each array that are accessed."""
 
 
 class Footprints:
@@ -101,7 +101,7 @@ class Footprints:
         self._times.append(times)
 
     def _all_pieces(self, number: int, *, once: bool) -> Pieces:
-        """What one iteration of a loop (`once`) or all iterations access, by array."""
+        """The parts of arrays that one iteration of a loop (`once`) or all of them access."""
         times, own = self._times[number], self.loops[number].name
         pieces: dict[str, list[Piece]] = {}
         for shape, starts in self._merged[number].items():

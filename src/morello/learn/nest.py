@@ -136,7 +136,7 @@ class _Code:
 
 @dataclass
 class _Body:
-    """What is directly in a loop: the sites by kernel and Spec, and the loops."""
+    """The direct contents of a loop: the sites by kernel and Spec, and the loops."""
 
     sites: dict[tuple[str, Spec], Site] = field(default_factory=dict)
     inner: list[ProgramLoop] = field(default_factory=list)

@@ -53,7 +53,7 @@ class StraightCodes:
         return _Deferring(target, goal, self)
 
     def of(self, key: Hashable, emit: Callable[[], Sequence[Statement]]) -> object:
-        """What was read of the code with this key, which is emitted if it is new."""
+        """The result of `read` for the code with this key, which is emitted if it is new."""
         if key not in self._known:
             statements = emit()
             calls = [s for s in walk(statements) if isinstance(s, Call)]
@@ -124,7 +124,7 @@ def _alone(view: View, name: str) -> View:
 
 
 def _shape(view: View) -> Hashable:
-    """What tells views of operands of the same name apart, but for their addresses."""
+    """A key that tells views of operands of the same name apart, but for their addresses."""
     if isinstance(view, MemoryView):
         return view.layout, view.strides, view.shape, view.dims, view.steps
     return view
@@ -149,7 +149,7 @@ def _grouped(spec: Spec, inner: Spec, tensors: Sequence[int]) -> bool:
 
 
 def _definitions(statements: Sequence[Statement]) -> list[Statement]:
-    """What statements define, in their blocks."""
+    """The definitions among statements, in their blocks."""
     kept: list[Statement] = []
     for statement in statements:
         if isinstance(statement, Definition):

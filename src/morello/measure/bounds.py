@@ -16,7 +16,7 @@ from morello.ir.dtype import BF16, F16, F32, I8, U8, DType
 from morello.ir.spec import Spec, SpecPart
 
 PRODUCTS = "products"
-"""What bounds a Spec whose multiply-adds take longer than its bytes."""
+"""The bound of a Spec whose multiply-adds take longer than its bytes."""
 
 MEMORY = "memory"
 

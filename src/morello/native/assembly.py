@@ -1,4 +1,4 @@
-"""What a compiler makes of C, as instructions with the numbers of their lines."""
+"""The instructions that a compiler makes of C, with the numbers of their lines."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from morello.frontends.text import CallSequence, NamedCall
 from morello.frontends.values import Value
 
 Functions = Mapping[str, Callable[..., Any]]
-"""What computes each function of the language: its arguments are arrays, numbers and the like,
+"""A framework's function for each of the language: its arguments are arrays, numbers and the like,
 and its options those of the language.
 """
 
@@ -65,7 +65,7 @@ def function_of(sequence: CallSequence, functions: Functions, framework: str) ->
 
 
 def function_for(call: NamedCall, functions: Mapping[str, Any], framework: str) -> Any:
-    """What computes a call; raises `GraphError` if nothing does."""
+    """The function that computes a call; raises `GraphError` if there is none."""
     if call.function not in functions:
         raise GraphError(f"{call.function} is not raced against {framework}.")
     return functions[call.function]

@@ -98,7 +98,7 @@ def _values(call: NamedCall) -> list[Value]:
 
 
 def _operator(kind: str, **attributes: Any) -> Callable[..., str]:
-    """What ONNX has as one operator, whose options the language has not."""
+    """Writes one operator of ONNX, whose options the language has not."""
     return lambda writer, call, *inputs: writer.node(kind, *inputs, **attributes)
 
 

@@ -1,4 +1,4 @@
-"""What a rival is given, and what it gives back."""
+"""An expression that frameworks are raced on, and a framework that is ready to compute it."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ class Rival:
     version: str
     call: Callable[[], Any]
     array: Callable[[Any], Array]
-    """What `call` returns, as an array of NumPy."""
+    """Converts the result of `call` to an array of NumPy."""

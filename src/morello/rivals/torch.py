@@ -206,7 +206,7 @@ _SAME = (
     "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
     "tanh", "clip", "pow", "einsum", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
 )  # fmt: skip
-"""What PyTorch calls as the language does."""
+"""The functions that PyTorch calls as the language does."""
 
 _FUNCTIONS: Functions = {
     **ARITHMETIC,
