@@ -20,7 +20,7 @@ from morello.learn.features import (
     Featurizer,
     ProgramGraph,
 )
-from morello.learn.nest import nest
+from morello.learn.nest import Nests
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
@@ -47,7 +47,7 @@ def column(graph: ProgramGraph, name: str) -> list[float]:
 @pytest.mark.parametrize("expression", some(EXPRESSIONS, 4))
 def test_graphs_are_the_programs(target: Target, expression: str) -> None:
     for impl, graph in graphs(target.name, expression):
-        loops = list(nest(impl).walk())
+        loops = list(Nests().of(impl).walk())
         assert graph.nodes.shape == (len(loops), len(NODE_FEATURES))
         assert graph.program.shape == (len(PROGRAM_FEATURES),)
         assert graph.parts.shape == (len(loops), len(PARTS))

@@ -8,12 +8,12 @@ from tests.learn.drawn import EXPRESSIONS, programs
 
 from morello.learn.forwarding import IN_FLIGHT
 from morello.learn.forwarding import forwarded as by_loop
-from morello.learn.nest import Access, ProgramLoop, Site, nest
+from morello.learn.nest import Access, Nests, ProgramLoop, Site
 from morello.targets.catalog import find_target
 
 TARGET = find_target("avx512")
 (IMPL, *_) = programs(TARGET, EXPRESSIONS[0])
-SITE = next(site for loop in nest(IMPL).walk() for site in loop.sites)
+SITE = next(site for loop in Nests().of(IMPL).walk() for site in loop.sites)
 
 
 def access(*, count: int, read: bool = False, written: bool = False) -> Access:

@@ -12,7 +12,7 @@ from tests.learn.drawn import EXPRESSIONS, programs
 
 from morello.impl.tree import Impl
 from morello.learn.footprint import CacheGeometry, Footprints
-from morello.learn.nest import Access, ProgramLoop, nest
+from morello.learn.nest import Access, Nests, ProgramLoop
 from morello.rewrites import Select
 from morello.targets.catalog import find_target
 
@@ -64,7 +64,7 @@ def fetched(loop: ProgramLoop, unit: int, capacity: int) -> int:
 def test_calls_are_those_of_the_program() -> None:
     for impl in every():
         called: dict[str, int] = {}
-        for loop, executions in executed(nest(impl), 1):
+        for loop, executions in executed(Nests().of(impl), 1):
             for site in loop.sites:
                 name = site.kernel.name
                 called[name] = called.get(name, 0) + executions * site.calls
@@ -90,7 +90,7 @@ def selected(impl: Impl, times: int) -> dict[str, int]:
 @pytest.mark.parametrize("unit", [64, 4096])
 def test_footprints_are_what_is_touched(unit: int) -> None:
     for impl in every():
-        root = nest(impl)
+        root = Nests().of(impl)
         guessed = Footprints(root).touched(0, unit, once=False)
         touched: dict[str, set[int]] = {}
         for array, number in units(root, unit):
@@ -104,7 +104,7 @@ def test_footprints_are_what_is_touched(unit: int) -> None:
 def test_traffic_is_about_that_of_a_simulated_cache() -> None:
     ratios = []
     for impl in every((EXPRESSIONS[0], EXPRESSIONS[-1])):
-        root = nest(impl)
+        root = Nests().of(impl)
         for capacity in (16, 64, 256):
             traffic = Footprints(root).traffic(CacheGeometry(64, capacity))[0]
             guessed = sum(one.units for one in traffic.values())
@@ -115,7 +115,7 @@ def test_traffic_is_about_that_of_a_simulated_cache() -> None:
 
 def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
     impl, *_ = programs(TARGET, "transpose(f32[32,512])", 1)
-    footprints = Footprints(nest(impl))
+    footprints = Footprints(Nests().of(impl))
     touched = footprints.touched(0, 64, once=False)
     roomy = footprints.traffic(CacheGeometry(64, 1 << 20))[0]
     assert {array: one.units for array, one in roomy.items()} == {

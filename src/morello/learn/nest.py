@@ -102,11 +102,6 @@ class ProgramLoop:
             yield from loop.walk()
 
 
-def nest(impl: Impl) -> ProgramLoop:
-    """The loop nest of a complete Impl for one thread."""
-    return Nests().of(impl)
-
-
 class Nests:
     """Makes loop nests of programs, and keeps what many of them share."""
 
