@@ -96,7 +96,7 @@ def _corrected(
     predicted: dict[int, Floats] = {}
     for measured, held in (halves, halves[::-1]):
         each = -(-MEASURED // len(measured))
-        correction = corrected(model, [_some(groups[n], each, seed) for n in measured])
+        correction, _ = corrected(model, [_some(groups[n], each, seed) for n in measured])
         for n in held:
             more = correction.of(model.configs(groups[n].configs).astype(np.float64))
             predicted[n] = plain[n] + more

@@ -221,7 +221,7 @@ def test_a_correction_learns_what_a_machine_does_otherwise(
         more = 0.7 + 0.2 * model.configs(group.configs)[:, column]
         seconds = np.exp(model.log_cycles(group) + more) / group.hertz
         other.append(replace(group, seconds=seconds))
-    found = corrected(model, other)
+    found, _ = corrected(model, other)
     for group in other:
         told = model.log_cycles(group) + found.of(model.configs(group.configs))
         assert np.abs(told - np.log(group.seconds * group.hertz)).mean() < 0.1
@@ -237,7 +237,7 @@ def test_noise_is_not_learned(model: Model, groups: list[ProgramGroup]) -> None:
         )
         for group in groups
     ]
-    found = corrected(model, other)
+    found, _ = corrected(model, other)
     assert np.abs(found.slope).max() < 0.1 and abs(found.offset) < 0.2
 
 

@@ -38,13 +38,11 @@ class Correction:
         return correction
 
 
-def corrected(model: Model, groups: Sequence[ProgramGroup]) -> Correction:
-    """The correction that fits a model's predictions to measured programs."""
-    return corrected_and_error(model, groups)[0]
+def corrected(model: Model, groups: Sequence[ProgramGroup]) -> tuple[Correction, float]:
+    """The correction that fits a model's predictions to measured programs.
 
-
-def corrected_and_error(model: Model, groups: Sequence[ProgramGroup]) -> tuple[Correction, float]:
-    """The correction, and the mean absolute error of log seconds on held-out Specs."""
+    And the mean absolute error of log seconds on held-out Specs.
+    """
     residuals = [np.log(group.seconds * group.hertz) - model.log_cycles(group) for group in groups]
     features = [model.configs(group.configs).astype(np.float64) for group in groups]
     errors = {penalty: _held_out(features, residuals, penalty) for penalty in PENALTIES}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from morello.base.errors import CorpusError, SearchError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
-from morello.learn.adapt import Correction, corrected_and_error, error_of_costs
+from morello.learn.adapt import Correction, corrected, error_of_costs
 from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
@@ -192,7 +192,7 @@ def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | N
         replace(learned.group([impl for impl, _ in pairs]), seconds=np.array([s for _, s in pairs]))
         for pairs in by_spec.values()
     ]
-    fitted, error = corrected_and_error(model, groups)
+    fitted, error = corrected(model, groups)
     costs = error_of_costs(groups)
     if error >= costs:
         return None
