@@ -25,14 +25,9 @@ def judged(measured: MeasuredSpec) -> Judged | None:
     legal = ~np.isnan(costs)
     if not legal.any():
         return None
+    logarithms = np.log(costs[legal] / float(measured.about["hertz"]))
     return judge_one(
-        measured.family,
-        measured.expression,
-        np.log(costs[legal] / float(measured.about["hertz"])),
-        measured.seconds[legal],
-        measured.noise,
-        measured.origins[legal],
-        absolute=True,
+        measured, logarithms, measured.seconds[legal], measured.origins[legal], absolute=True
     )
 
 

@@ -53,15 +53,7 @@ def measured_again(corpus: Iterable[MeasuredSpec]) -> Score:
         timed = ~np.isnan(measured.repeats[:, :LEAST_REPEATS]).any(axis=1)
         odd, even = (np.nanmin(measured.repeats[timed, n::2], axis=1) * 1e-9 for n in (1, 0))
         judged.append(
-            judge_one(
-                measured.family,
-                measured.expression,
-                np.log(odd),
-                even,
-                measured.noise,
-                measured.origins[timed],
-                absolute=True,
-            )
+            judge_one(measured, np.log(odd), even, measured.origins[timed], absolute=True)
         )
     return score(AGAIN, "measured twice", judged)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from morello.base.errors import CorpusError
 from morello.learn.affine import Affine, Estimator, Refitted
+from morello.learn.corpus import MeasuredSpec
 from morello.learn.groups import ProgramGroup
 from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret
 from morello.learn.programs import ORIGINS
@@ -103,29 +104,25 @@ def judge(
 ) -> list[Judged]:
     """Evaluate predictions Spec by Spec; their MAPE only if they are `absolute`."""
     return [
-        judge_one(
-            g.family, g.expression, predicted[n], g.seconds, g.noise, g.origins, absolute=absolute
-        )
-        for n, g in ((n, groups[n]) for n in sorted(predicted))
+        judge_one(groups[n], predicted[n], groups[n].seconds, groups[n].origins, absolute=absolute)
+        for n in sorted(predicted)
     ]
 
 
 def judge_one(
-    family: str,
-    expression: str,
+    measured: ProgramGroup | MeasuredSpec,
     predicted: Floats,
     seconds: Floats,
-    noise: float,
     origins: npt.NDArray[np.integer],
     *,
     absolute: bool,
 ) -> Judged:
-    """Evaluate predictions of one Spec's programs."""
+    """Evaluate predictions of one Spec's programs, or of some of them."""
     best = origins == ORIGINS.index("best")
     return Judged(
-        family,
-        expression,
-        kendall_tau(predicted, seconds, noise),
+        measured.family,
+        measured.expression,
+        kendall_tau(predicted, seconds, measured.noise),
         {count: chosen(predicted, seconds, count) for count in TOPS},
         mape(np.exp(predicted), seconds) if absolute else float("nan"),
         chosen(predicted[best], seconds[best]) if best.any() else None,
