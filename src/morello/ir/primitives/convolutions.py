@@ -137,11 +137,6 @@ def shares_registers(operation: Operation) -> bool:
     return position == len(operation.axes[2]) - 1
 
 
-def is_depthwise(operation: Operation) -> bool:
-    """Whether it is a depthwise convolution: a filter of its own for each channel."""
-    return operation.grouped and channels_of(operation) == (1, 1)
-
-
 # ---- what they compute
 
 
