@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morello.memo.boxes import Ints, all_points, count_points, find, merged, overlapping
+from morello.memo.boxes import Ints, all_points, count_points, find, merged
 
 Point = tuple[int, ...]
 Value = tuple[int, ...]
@@ -151,15 +151,6 @@ def test_find_has_room_for_any_number_of_boxes() -> None:
     assert row.tolist() == list(range(100))
     none = find(rows[:0], AXES, np.array([[3, 1, 1]]))
     assert [len(part) for part in none] == [0, 0]
-
-
-@given(batches(1), st.lists(st.tuples(*[st.integers(0, MOST)] * 2), min_size=4, max_size=4))
-def test_overlapping_cuts_boxes(parts: list[Ints], sides: list[tuple[int, int]]) -> None:
-    rows = np.concatenate(parts)
-    low, high = (np.array(side) for side in zip(*map(sorted, sides), strict=True))
-    inside = points_in(low.tolist(), high.tolist())
-    wanted = {point: values for point, values in points_of(rows).items() if point in inside}
-    assert points_of(overlapping(rows, low, high)) == wanted
 
 
 @given(batches(1))

@@ -61,14 +61,6 @@ def find(rows: Ints, axes: int, points: Ints) -> tuple[Ints, Ints]:
     return point[:count].copy(), row[:count].copy()
 
 
-def overlapping(rows: Ints, low: Ints, high: Ints) -> Ints:
-    """The non-empty intersections of boxes with the box from `low` to `high`."""
-    axes = len(low)
-    begin, end = np.maximum(rows[:, :axes], low), np.minimum(rows[:, axes : 2 * axes], high)
-    overlaps = (begin <= end).all(axis=1)
-    return np.hstack([begin[overlaps], end[overlaps], rows[overlaps, 2 * axes :]])
-
-
 def count_points(rows: Ints, axes: int, limits: int, capacity: Ints) -> tuple[int, int]:
     """The number of Specs in boxes, and of Specs at the memory limits that are powers of two.
 
