@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(about)
         return
-    print(_summary(conversion, about))
+    print(_summary(about))
     hint(
         "`--html x.html` shows the kernels; `morello tune MODEL` measures others for them."
         if arguments.html is None
@@ -125,7 +125,7 @@ def _about(
     }
 
 
-def _summary(conversion: Conversion, about: dict[str, Any]) -> str:
+def _summary(about: dict[str, Any]) -> str:
     files = " and ".join(about["files"])
     lines = [
         f"{files}: {about['kernels']} kernels in {about['segments']} nodes, "

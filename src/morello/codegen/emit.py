@@ -141,7 +141,7 @@ class Emitter:
                 if spec.operation.accumulates:
                     loads = _loads(step)
                     again = [view for place, view in loads.items() if place in before]
-                    free = self._free_registers(spec, views) - body.impl.peak[-1]
+                    free = self._free_registers(views) - body.impl.peak[-1]
                     if len(again) > max(free, 0):
                         lines += self._barrier(again)
                     before = loads
@@ -157,7 +157,7 @@ class Emitter:
         variables = [v for v in self._around if all(v in view.address.terms for view in again)]
         return [Barrier(variables[-1])] if variables else []
 
-    def _free_registers(self, spec: Spec, views: Sequence[View]) -> int:
+    def _free_registers(self, views: Sequence[View]) -> int:
         """The registers that these operands leave to what is computed with them.
 
         A tile may be a part of the sums that a loop around it computes: all of them are held.

@@ -53,15 +53,14 @@ class Source:
 class Unit:
     """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
-    `prototype` is that of its function, `parameters` are the C types that its parameters point to,
-    by name, and `regions` the functions of its parallel loops. If there are any, its function is
-    `{name}_on`. `workspace` are the bytes that it works in.
+    `parameters` are the C types that its parameters point to, by name, and `regions` the functions
+    of its parallel loops. If there are any, its function is `{name}_on`. `workspace` are the bytes
+    that it works in.
     """
 
     includes: Sequence[str]
     helpers: Mapping[str, str]
     code: Sequence[str]
-    prototype: str
     parameters: Mapping[str, str]
     items: int
     regions: tuple[str, ...]
@@ -141,7 +140,7 @@ def unit(
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     return Unit(
-        includes, helpers, code, prototype, parameters, items,
+        includes, helpers, code, parameters, items,
         tuple(region.name for region in regions), program.workspace,
     )  # fmt: skip
 
