@@ -11,7 +11,7 @@ Numbers that have no bound are logarithms, log2(1 + x).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, log2
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from morello.impl.tree import Impl
 from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
-from morello.learn.footprint import ByArray, CacheGeometry, Footprints
+from morello.learn.footprint import ByArray, CacheGeometry, Footprints, Traffic
 from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, Nests, ProgramLoop, Register, Site
 from morello.measure.calibrate.multiplicities import Multiplicities
@@ -235,51 +235,18 @@ class _Walk:
         `outside` is the trip count of the loop around it; `resident` says of each cache whether it
         held what the loop touches before.
         """
-        loop = self.loops[number]
+        loop, code = self.loops[number], self._code(number)
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
         for site in loop.sites:
             group = site.kernel.group
             groups[group] += self.featurizer.cycles(site)
             calls[group] += site.calls
-        code = self._code(loop)
-        code["forwarded"], code["stalled"] = self.forwarded[number]
-        kernels = sum(groups.values())
-        adds, sums = code["multiply_adds"], code["sums"]
-        machine = self.featurizer.machine
-        bounds = {
-            "kernels": kernels,
-            "latency": machine.latency * adds / sums if sums else 0.0,
-            "loads": (code["load_vectors"] + code["load_splits"] + code["load_scalars"]
-                      + code["load_strided"]) / machine.loads,
-            "stores": (code["store_vectors"] + code["store_splits"] + code["store_scalars"]
-                       + code["store_strided"]) / machine.stores,
-            "chain": _chain(loop, machine),
-        }  # fmt: skip
+        bounds = _bounds(loop, code, sum(groups.values()), self.featurizer.machine)
         executions = entries * loop.times
+        self._count(entries, executions, code, bounds)
         most = max(groups, key=lambda group: groups[group])
         self.opcodes.append(OPCODES.index(most) if loop.sites else 0)
-        late, moved = (
-            max(bounds["latency"], bounds["chain"]),
-            max(bounds["loads"], bounds["stores"]),
-        )
-        for kind in EXECUTED:
-            self.executed[kind] += executions * code[kind]
-        self.parts.append(
-            [
-                executions * kernels,
-                executions * max(0.0, late - kernels),
-                executions * max(0.0, moved - kernels),
-                executions * ITERATION,
-                entries * ENTRY,
-                executions * code["forwarded"] * FORWARD,
-                executions * code["stalled"] * STALL,
-            ]
-        )
-        self.splits[0] += executions * code["load_splits"]
-        self.splits[1] += executions * code["store_splits"]
-        every = max(1, sum(site.calls for site in loop.sites))
-        once = self.footprints.touched(number, LINE_BYTES, once=True)
-        whole = self.footprints.touched(number, LINE_BYTES, once=False)
+        every, kernels = max(1, sum(site.calls for site in loop.sites)), bounds["kernels"]
         row = [
             *map(_log, groups.values()), *map(_log, calls.values()),
             *(_log(code[feature]) for feature in _CODE),
@@ -288,16 +255,7 @@ class _Walk:
             _log(kernels / every), _log((code["load_bytes"] + code["store_bytes"]) / every),
             _log(loop.times), _log(outside), _log(executions),
             executions * kernels / self.cost, float(loop.depth), float(not loop.inner),
-            _log(loop.prefetched),
-            _log(sum(amount.units for amount in once.values())),
-            _log(sum(amount.units for amount in whole.values())),
-            _log(sum(amount.runs for amount in whole.values())),
-            _log(
-                sum(
-                    amount.units
-                    for amount in self.footprints.touched(number, PAGE_BYTES, once=True).values()
-                )
-            ),
+            _log(loop.prefetched), *map(_log, self._touched(number)),
         ]  # fmt: skip
         for traffic in self.traffic:
             row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
@@ -311,6 +269,35 @@ class _Walk:
         )
         for child in inner:
             self._visit(child, executions, loop.times, inside)
+
+    def _count(
+        self, entries: float, executions: float, code: dict[str, float], bounds: dict[str, float]
+    ) -> None:
+        """Add the executions of a loop's code, and append the parts of its cycles."""
+        for kind in EXECUTED:
+            self.executed[kind] += executions * code[kind]
+        self.splits[0] += executions * code["load_splits"]
+        self.splits[1] += executions * code["store_splits"]
+        kernels = bounds["kernels"]
+        self.parts.append(
+            [
+                executions * kernels,
+                executions * max(0.0, max(bounds["latency"], bounds["chain"]) - kernels),
+                executions * max(0.0, max(bounds["loads"], bounds["stores"]) - kernels),
+                executions * ITERATION,
+                entries * ENTRY,
+                executions * code["forwarded"] * FORWARD,
+                executions * code["stalled"] * STALL,
+            ]
+        )
+
+    def _touched(self, number: int) -> list[float]:
+        """The lines that an iteration touches, the lines and runs of all, and the pages of one."""
+        once = self.footprints.touched(number, LINE_BYTES, once=True).values()
+        whole = self.footprints.touched(number, LINE_BYTES, once=False).values()
+        pages = self.footprints.touched(number, PAGE_BYTES, once=True).values()
+        runs = sum(amount.runs for amount in whole)
+        return [_units(once), _units(whole), runs, _units(pages)]
 
     def _connect(self, inner: list[int]) -> None:
         """Add flow edges between sibling loops: from the last writer of an array to its readers."""
@@ -328,8 +315,9 @@ class _Walk:
         written = sum(amount.units for array, amount in traffic.items() if array in self.written)
         return read, written, sum(amount.runs for amount in traffic.values())
 
-    def _code(self, loop: ProgramLoop) -> dict[str, float]:
-        code = dict.fromkeys(_CODE, 0.0)
+    def _code(self, number: int) -> dict[str, float]:
+        """The features `_CODE` of an iteration of a loop."""
+        loop, code = self.loops[number], dict.fromkeys(_CODE, 0.0)
         sums: set[Register] = set()
         for site in loop.sites:
             code["flops"] += site.calls * site.spec.flops
@@ -338,12 +326,13 @@ class _Walk:
                 code["multiply_adds"] += site.instructions
                 sums |= site.sums
             for access in site.accesses:
-                _count(access, loop.name, code)
+                _add(access, loop.name, code)
             if site.kernel.masked:
                 for access in site.accesses:
                     code["masked_loads"] += access.read * len(access.starts)
                     code["masked_stores"] += access.written * len(access.starts)
         code["sums"] = len(sums)
+        code["forwarded"], code["stalled"] = self.forwarded[number]
         return code
 
     def fetches(self) -> npt.NDArray[np.float64]:
@@ -370,12 +359,12 @@ class _Walk:
         yield from (_log(impl.cost), _log(spec.flops), _log(spec.bytes), _log(len(self.loops)))
         yield float(max(loop.depth for loop in self.loops))
         yield _log(sum(site.instructions for loop in self.loops for site in loop.sites))
-        yield from (float(len(touched)), _log(sum(amount.units for amount in touched.values())))
+        yield from (float(len(touched)), _log(_units(touched.values())))
         capacities = [level.capacity for level in target.levels[1:]]
         yield from (held / most for held, most in zip(impl.peak, capacities, strict=True))
 
 
-def _count(access: Access, loop: str, code: dict[str, float]) -> None:
+def _add(access: Access, loop: str, code: dict[str, float]) -> None:
     """Add an access to the features of the code that contains it."""
     steps, times = dict(access.steps), len(access.starts)
     kinds = ["store"] if access.written else []
@@ -412,6 +401,25 @@ def _shares(
     cost = max(impl.cost, 1.0)
     logs = np.log2(np.concatenate([parts.sum(axis=0), fetches]) / cost + 1e-3)
     return [*(terms / cost).tolist(), *logs.tolist()]
+
+
+def _bounds(
+    loop: ProgramLoop, code: dict[str, float], kernels: float, machine: Machine
+) -> dict[str, float]:
+    """The bounds of an iteration in cycles, by the names of `_BOUNDS`."""
+    adds, sums = code["multiply_adds"], code["sums"]
+    kinds = ("vectors", "splits", "scalars", "strided")
+    return {
+        "kernels": kernels,
+        "latency": machine.latency * adds / sums if sums else 0.0,
+        "loads": sum(code[f"load_{kind}"] for kind in kinds) / machine.loads,
+        "stores": sum(code[f"store_{kind}"] for kind in kinds) / machine.stores,
+        "chain": _chain(loop, machine),
+    }
+
+
+def _units(traffic: Iterable[Traffic]) -> float:
+    return sum(amount.units for amount in traffic)
 
 
 def _chain(loop: ProgramLoop, machine: Machine) -> float:
