@@ -124,7 +124,7 @@ class MeasuringMachine:
         cold = size > self.target.levels[1].capacity * LINE_BYTES
         tell(phase="time")
         with Worker() as worker:
-            labels = timed(worker, expression, programs, self.compiler, cold, self._patience)
+            labels = timed(worker, programs, self.compiler, cold, self._patience)
         about = about_here(goal, self.target, self.compiler)
         about |= {"family": family, "expression": expression, "hertz": self.hertz}
         schedules: list[list[dict[str, Any]]] = [

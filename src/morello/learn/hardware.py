@@ -68,7 +68,6 @@ def compiled_apart(
 
 def timed(
     worker: Worker,
-    expression: str,
     programs: Sequence[Compiled],
     compiler: Compiler,
     cold: bool,
@@ -82,10 +81,11 @@ def timed(
     """
     every = [*reference, *programs]
     by_file = groupby(every, key=attrgetter("path"))
+    impl = every[0].impl
     built = BuiltPrograms(
-        expression,
+        impl.spec.expression,
         [(path, [program.name for program in members]) for path, members in by_file],
-        every[0].impl.threads,
+        impl.threads,
     )
     try:
         labels = worker.run(label, built, compiler, cold, seconds=patience(programs))
@@ -94,8 +94,5 @@ def timed(
         if len(programs) == 1:
             return Labels.none(cold)
     return Labels.joined(
-        [
-            timed(worker, expression, [program], compiler, cold, patience, reference)
-            for program in programs
-        ]
+        [timed(worker, [program], compiler, cold, patience, reference) for program in programs]
     )

@@ -370,10 +370,7 @@ class _Run:
     ) -> Labels:
         began = monotonic()
         tell(phase="time", cost=inf, ends=inf)
-        labels = timed(
-            self._worker, self._first.impl.spec.expression, programs, self._compiler, self._cold,
-            patience, reference,
-        )  # fmt: skip
+        labels = timed(self._worker, programs, self._compiler, self._cold, patience, reference)
         self._hardware_s += monotonic() - began
         return labels
 
