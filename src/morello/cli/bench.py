@@ -21,19 +21,16 @@ from morello.base.status import tell
 from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
 from morello.cli.charts import Bar, bars
-from morello.cli.hints import hint
-from morello.cli.output import print_json, progress, readable
-from morello.cli.program import (
+from morello.cli.descriptions import (
     Roofline,
     bounds_text,
     described,
     measured_roofline,
     prediction_text,
-    requested,
-    saved_impl,
-    warn,
-    write_certificate,
 )
+from morello.cli.hints import hint
+from morello.cli.output import print_json, progress, readable
+from morello.cli.program import requested, saved_impl, warn, write_certificate
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles

@@ -13,21 +13,18 @@ from rich.markup import escape
 from morello.base.errors import SearchError
 from morello.base.files import check_writable, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
-from morello.cli.hints import hint
-from morello.cli.output import SearchProgress, print_json, progress, readable
-from morello.cli.program import (
-    answered,
+from morello.cli.descriptions import (
     bounds_text,
     described,
     measured_roofline,
     predicted_roofline,
     predicted_us,
     prediction_text,
-    requested,
-    saved_impl,
     search_text,
-    write_certificate,
 )
+from morello.cli.hints import hint
+from morello.cli.output import SearchProgress, print_json, progress, readable
+from morello.cli.program import answered, requested, saved_impl, write_certificate
 from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl

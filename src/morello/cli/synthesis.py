@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
 from morello.base.errors import FileError, RewriteError, SearchError
+from morello.cli.descriptions import described, search_text
 from morello.cli.hints import hint
 from morello.cli.output import progress
-from morello.cli.program import answered, described, requested, search_text, warn, write_certificate
+from morello.cli.program import answered, requested, warn, write_certificate
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
