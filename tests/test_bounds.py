@@ -38,6 +38,9 @@ def test_each_array_is_moved_once_and_of_a_table_the_rows_that_are_taken() -> No
     assert sorted(moved_bytes(square).values()) == [64 * 64 * 4] * 2
     taken = parse("take(f32[30000,64], i64[8])")
     assert sorted(moved_bytes(taken).values()) == [8 * 8, 8 * 64 * 4, 8 * 64 * 4]
+    chosen = parse("grouped_matmul(f32[2,64], f32[8,64,32], i32[2])")
+    assert moved_bytes(chosen)["matrices"] == 2 * 64 * 32 * 4  # one for each row
+    assert product_flops(chosen) == {"f32": 2 * 2 * 64 * 32}
 
 
 def same(limit: Bound, seconds: float, by: str) -> bool:

@@ -62,17 +62,24 @@ def test_bert_with_a_mask() -> None:
     assert left() == 0
 
 
+MIXTURES = {
+    "Mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "Qwen3Moe": {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 32},
+}
+
+
 @rare
-def test_a_mixture_of_experts() -> None:
-    """Which experts are asked, and in which order, is known by kernels; torch asks them."""
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("tokens", [1, 6])
+def test_mixtures_of_experts_are_kernels(name: str, tokens: int) -> None:
     size = SMALL | {"num_hidden_layers": 1, "num_key_value_heads": 2}
-    config = transformers.MixtralConfig(**size, num_local_experts=4, num_experts_per_tok=2)
-    model = transformers.MixtralModel(config).eval()
-    ids = torch.randint(0, 100, (1, 6))
+    config = getattr(transformers, f"{name}Config")(**size, **MIXTURES[name])
+    model = getattr(transformers, f"{name}Model")(config).eval()
+    ids = torch.randint(0, 100, (1, tokens))
     expected = model(ids, use_cache=False)
     result = torch.compile(model, backend=door.backend, options=OPTIONS)(ids, use_cache=False)
     torch.testing.assert_close(result[0], expected[0], rtol=1e-4, atol=1e-5)
-    assert foreign() == ["grouped_mm_fallback"] * 2
+    assert foreign() == []
 
 
 @rare

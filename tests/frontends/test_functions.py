@@ -450,6 +450,12 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "quantized_matmul(f32[2,128], i8[3,128], f16[3,2])": (
         lambda x, w, scales: x @ (w * scales.repeat(64, 1)).T
     ),
+    "grouped_matmul(f32[9,4], f32[2,4,5], i64[9])": lambda x, w, ids: np.array(
+        [
+            row @ w[n] if 0 <= n < 2 else np.zeros(5)
+            for row, n in zip(x, ids.astype(int), strict=True)
+        ]
+    ),
     "broadcast(f32[3], axis=-1, size=5)": lambda x: np.repeat(x[:, None], 5, 1),
 }
 

@@ -31,6 +31,7 @@ from morello.ir.primitives import (
     divide_vec_scalar,
     elementwise,
     fill,
+    grouped_matmul,
     matmul,
     move,
     one_prefix,
@@ -171,6 +172,16 @@ def test_segments() -> None:
     for orders, operand, expected in ((upright, rows, wanted), (turned, rows.T, wanted.T)):
         one = reordered(segment_sum(), orders)
         agree(evaluate(one, [operand, ids], [sizes[d] for d in one.dims]), expected)
+
+
+def test_rows_choose_their_matrices() -> None:
+    x, matrices = values(6, 3), values(4, 3, 5, seed=1)
+    ids = np.array([2, 0, 0, 4, -1, 3])
+    wanted = np.array([x[0] @ matrices[2], x[1] @ matrices[0], x[2] @ matrices[0]])
+    wanted = np.concatenate([wanted, np.zeros((2, 5)), [x[5] @ matrices[3]]])
+    agree(evaluate(grouped_matmul(), [x, matrices, ids]), wanted)
+    turned = reordered(grouped_matmul(), [("k", "m"), ("e", "n", "k"), ("m",), ("n", "m")])
+    agree(evaluate(turned, [x.T, matrices.transpose(0, 2, 1), ids]), wanted.T)
 
 
 def test_weights_of_4_bits_are_in_the_order_of_gguf() -> None:

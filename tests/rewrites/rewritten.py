@@ -14,6 +14,7 @@ from tests.goals import (
 )
 
 from morello import rewrites
+from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F32
 from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, grouped_conv, softmax
 from morello.ir.spec import Spec, goal
@@ -69,6 +70,7 @@ def begun() -> dict[str, Schedule]:
         "covered": begin(matmul_goal(6, 16, 40)).overlap(m=4, n=32),
         "fused": begin(mlp_goal(4, 8, 16, 8)).bufferize(0, "L2"),
         "moved": begin(mlp_goal(4, 8, 16, 8)).move_all("L2"),
+        "experts": begin(parse("grouped_matmul(f32[4,8], f32[2,8,16], i32[4])")).group_rows(2),
         "attention": begin(attention_goal(2, 4, 8)).bufferize(1, "L1", layout="{0,1}"),
     }
 

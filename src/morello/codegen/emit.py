@@ -30,6 +30,8 @@ from morello.codegen.statements import (
     ParallelFor,
     Prefetchable,
     Registers,
+    RunBlock,
+    Runs,
     Statement,
     loops_in,
     walk,
@@ -46,11 +48,13 @@ from morello.codegen.views import (
 from morello.impl.tree import ImplNode
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
+from morello.ir.primitives import GROUP
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, TensorSpec
 from morello.rewrites import (
     Bufferize,
     Crop,
+    GroupRows,
     Join,
     Move,
     MoveAll,
@@ -66,6 +70,7 @@ from morello.rewrites import (
     Tile,
 )
 from morello.rewrites.conv import pixels_of
+from morello.rewrites.groups import kept_dims
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target
 
@@ -224,6 +229,30 @@ class Emitter:
             for view, tensor in zip(views, child.impl.spec.tensors, strict=True)
         ]
         return self.emit(child, smaller)
+
+    def _group_rows(
+        self, node: ImplNode, rewrite: GroupRows, views: Sequence[View]
+    ) -> list[Statement]:
+        """A loop over runs of rows of one matrix, with a body for each size of a block."""
+        spec = node.impl.spec
+        *products, blank = node.children
+        group, row = self._name(GROUP), self._name("m")
+        blocks = []
+        for size, branch, child in zip(rewrite.blocks, node.impl.children, products, strict=False):
+            x, matrix, _, out = cut_each(spec, views, [(GROUP, 1), ("m", size)], [group, row])
+            kept = kept_dims(spec.operation, 1)
+            body = self.emit(child, [x, matrix.keep(kept, [1] * len(kept)), out])
+            blocks.append(RunBlock(size, branch.times, body))
+        *_, numbers, _ = views
+        *_, single = cut_each(spec, views, [("m", 1)], [row])
+        assert isinstance(numbers, MemoryView)
+        own = self._name("first"), self._name("last"), self._name("begin"), self._name("size")
+        return [
+            Runs(
+                numbers, group, spec.size(GROUP), row, blocks, self.emit(blank, [single]), own,
+                node.number,
+            )
+        ]  # fmt: skip
 
     # ---- parallel loops
 
@@ -426,6 +455,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     Pointwise: Emitter._pointwise,
     Join: Emitter._join,
     Crop: Emitter._crop,
+    GroupRows: Emitter._group_rows,
 }
 """The code generators of rewrites that are not just a sequence of steps."""
 

@@ -14,6 +14,7 @@ from morello.codegen.statements import (
     For,
     Groups,
     ParallelFor,
+    Runs,
     Statement,
     bodies,
 )
@@ -176,6 +177,8 @@ def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
             with names.scope():
                 if isinstance(statement, For):
                     called[statement.variable] = names.fresh(stem(statement.variable))
+                elif isinstance(statement, Runs):
+                    called.update((each, names.fresh(stem(each))) for each in statement.names)
                 for body in bodies(statement):
                     visit(body)
 

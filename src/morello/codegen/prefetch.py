@@ -30,6 +30,7 @@ from morello.codegen.statements import (
     ParallelFor,
     Prefetch,
     Prefetchable,
+    Runs,
     Statement,
     Turn,
     Wrap,
@@ -301,6 +302,11 @@ class _Pass:
             return replace(statement, body=body, otherwise=otherwise)
         if isinstance(statement, ParallelFor):
             return replace(statement, body=self.of(statement.body, _Scope()))
+        if isinstance(statement, Runs):
+            blocks = [
+                replace(block, body=self.of(block.body, _Scope())) for block in statement.blocks
+            ]
+            return replace(statement, blocks=blocks)
         return statement
 
     def _reduction(self, loop: For, requests: Sequence[PrefetchRequest]) -> For:

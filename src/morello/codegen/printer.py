@@ -19,6 +19,7 @@ from morello.codegen.statements import (
     ParallelFor,
     Prefetch,
     Registers,
+    Runs,
     Statement,
     walk,
 )
@@ -54,6 +55,8 @@ class Printer:
                 lines += ["} else {", *self._indented(statement.otherwise), "}"]
             elif isinstance(statement, ParallelFor):
                 lines += self._parallel_for(statement)
+            elif isinstance(statement, Runs):
+                lines += self._runs(statement)
             elif isinstance(statement, Prefetch):
                 lines += self._prefetch(statement)
             elif isinstance(statement, Buffer | Groups):
@@ -85,6 +88,44 @@ class Printer:
         times = _unrolled(loop)
         hint = [f"#pragma GCC unroll {times}"] if times > 1 else []
         return [*hint, head, *clamp, *self._indented(loop.body), "}"]
+
+    def _runs(self, runs: Runs) -> list[str]:
+        """A run is as long as it can be, and so is each block but perhaps the last two of a run."""
+        called, vector, most = self._called, runs.numbers, runs.blocks[-1].rows
+        group, row, first, last, begin, size = map(called.__getitem__, runs.names)
+
+        fits = f"2 * {size} <= {last} - {first}"
+
+        def number(of: str) -> str:
+            place = vector.address.plus(0, of, vector.step(0))
+            return f"{called[vector.pointer]}[{place.text(called)}]"
+
+        lines = [
+            f"for (long {first} = 0, {last}; {first} < {runs.rows}; {first} = {last}) {{",
+            f"  const long {group} = {number(first)};",
+            f"  {last} = {first} + 1;",
+            f"  while ({last} < {runs.rows} && {number(last)} == {group})",
+            f"    ++{last};",
+            f"  if ({group} < 0 || {group} >= {runs.groups}) {{",
+            f"    for (long {row} = {first}; {row} < {last}; ++{row}) {{",
+            *("    " + line for line in self._indented(runs.otherwise)),
+            "    }",
+            "    continue;",
+            "  }",
+            f"  for (long {begin} = {first}, {size}; {begin} < {last}; {begin} += {size}) {{",
+            f"    {size} = {most};",
+            f"    while ({size} > {last} - {begin})",
+            f"      {size} /= 2;",
+            f"    if ({size} < {last} - {begin} && {fits} && {size} < {most})",
+            f"      {size} *= 2;",
+            f"    const long {row} = {begin} + {size} > {last} ? {last} - {size} : {begin};",
+            f"    switch ({size}) {{",
+        ]
+        for block in runs.blocks:
+            lines += [f"    case {block.rows}: {{"]
+            lines += ["    " + line for line in self._indented(block.body)]
+            lines += ["    } break;"]
+        return [*lines, "    }", "  }", "}"]
 
     def _pointer(self, statement: Buffer | Groups) -> str:
         name = self._called[statement.name]

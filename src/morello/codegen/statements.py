@@ -135,6 +135,45 @@ class If:
 
 
 @dataclass(frozen=True)
+class RunBlock:
+    """The statements for so many rows of a run, which there are so often on average."""
+
+    rows: int
+    times: int
+    body: Sequence[Statement]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A loop over the runs of equal numbers in a vector, and in each over blocks of its rows.
+
+    The body of a block is for the number `group`, and for the rows from `row` on. Blocks have 1, 2,
+    4, ... rows; the last ones of a run may overlap (see `rewrites.groups.blocks_of`). For each row
+    whose number is not one of so many `groups`, the `otherwise` statements run.
+    """
+
+    numbers: MemoryView
+    group: str
+    groups: int
+    row: str
+    blocks: Sequence[RunBlock]
+    otherwise: Sequence[Statement]
+    own: tuple[str, str, str, str]
+    """Other variables: where a run begins and ends, and a block does, and how long that is."""
+    node: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables that it defines."""
+        return (self.group, self.row, *self.own)
+
+    @property
+    def rows(self) -> int:
+        """The rows of all runs."""
+        return self.numbers.extents[0]
+
+
+@dataclass(frozen=True)
 class ParallelFor:
     """A loop over items that may run at once: the body, once for each number of an item.
 
@@ -269,6 +308,7 @@ Statement = (
     | Block
     | If
     | ParallelFor
+    | Runs
     | Call
     | Prefetchable
     | Prefetch
@@ -284,6 +324,8 @@ def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
     """The sequences of statements in a statement."""
     if isinstance(statement, If):
         return statement.body, statement.otherwise
+    if isinstance(statement, Runs):
+        return (*(block.body for block in statement.blocks), statement.otherwise)
     return (statement.body,) if isinstance(statement, _WITH_BODY) else ()
 
 

@@ -23,6 +23,7 @@ from morello.codegen.statements import (
     Prefetchable,
     Program,
     Registers,
+    Runs,
     Statement,
     bodies,
     walk,
@@ -114,6 +115,8 @@ class _Verifier:
             variables = [*statement.tile.address.terms, *(t.variable for t in statement.turns)]
             yield from _unknown([statement.tile.pointer], scope.memory, "pointer")
             yield from _unknown(variables, scope.variables, "variable")
+        elif isinstance(statement, Runs):
+            yield from self._runs(statement, scope)
         elif isinstance(statement, Buffer | Registers | Groups | ItemIndex):
             yield from self._definition(statement, scope)
         else:
@@ -136,6 +139,19 @@ class _Verifier:
             low, high = scope.variables.get(loop.start, (0, 0))
         inner.variables[loop.variable] = low, high + loop.last
         yield from self.defects(loop.body, inner)
+
+    def _runs(self, runs: Runs, scope: _Scope) -> Iterator[str]:
+        for name in runs.names:
+            yield from self._define(name)
+        yield from _memory(runs.numbers, scope)
+        for block in runs.blocks:
+            inner = scope.inner()
+            inner.variables[runs.group] = 0, runs.groups - 1
+            inner.variables[runs.row] = 0, runs.rows - block.rows
+            yield from self.defects(block.body, inner)
+        inner = scope.inner()
+        inner.variables[runs.row] = 0, runs.rows - 1
+        yield from self.defects(runs.otherwise, inner)
 
     def _definition(
         self, statement: Buffer | Registers | Groups | ItemIndex, scope: _Scope

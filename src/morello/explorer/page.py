@@ -9,7 +9,16 @@ from typing import Any
 from morello.base.errors import BuildError
 from morello.codegen.printer import Printer
 from morello.codegen.source import generate
-from morello.codegen.statements import Buffer, Call, For, Groups, ParallelFor, Registers, Statement
+from morello.codegen.statements import (
+    Buffer,
+    Call,
+    For,
+    Groups,
+    ParallelFor,
+    Registers,
+    Runs,
+    Statement,
+)
 from morello.explorer.document import document
 from morello.explorer.others import DescribedChoice, Explored
 from morello.impl.listing import listing
@@ -105,6 +114,10 @@ def _machine_code(
     return result
 
 
+_NUMBERED = Buffer | Registers | Groups | For | ParallelFor | Runs | Call
+"""The statements that have the number of a step."""
+
+
 class _StepPrinter(Printer):
     """Ends each line with the number of its step, or of the closest one around it."""
 
@@ -112,7 +125,7 @@ class _StepPrinter(Printer):
         marked: list[str] = []
         for statement in statements:
             lines = super().lines([statement])
-            if isinstance(statement, Buffer | Registers | Groups | For | ParallelFor | Call):
+            if isinstance(statement, _NUMBERED):
                 lines = [
                     line if _MARK in line else f"{line}{_MARK}{statement.node}" for line in lines
                 ]

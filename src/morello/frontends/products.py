@@ -21,9 +21,10 @@ from morello.frontends.values import (
 )
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
-from morello.ir.dtype import BF16, F16, F32, I8, U8
+from morello.ir.dtype import BF16, F16, F32, I8, I32, I64, U8
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
+from morello.ir.primitives import grouped_matmul as grouped_product
 from morello.ir.primitives import quantized_matmul as quantized_product
 from morello.ir.primitives.quantized import BLOCK, LONGEST, is_grouped
 from morello.ir.spec import matmul_shape, product_dtype
@@ -129,6 +130,29 @@ def _aligned(value: Value, labels: Labels, result: Labels) -> Value:
     return value
 
 
+def grouped_matmul(x: Value, matrices: Value, ids: Value) -> Value:
+    """Each row of x times one of the matrices, the one that its number says.
+
+    Rows with the same number that follow one another are multiplied together. A row whose number is
+    below 0, or that of no matrix, is zero.
+    """
+    x, matrices, ids = (value.without_new_axes for value in (x, matrices, ids))
+    if (x.rank, matrices.rank, ids.rank) != (2, 3, 1):
+        fix = "give rows, matrices and a vector, as f32[8,64], f32[4,64,32] and i32[8]"
+        raise MisuseError("these are no rows with a matrix for each", fix, at=0)
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no matrices", "give i32 or i64", at=2)
+    for number, (value, size) in enumerate(((matrices, matrices.shape[1]), (ids, ids.shape[0])), 1):
+        wanted = x.shape[2 - number]
+        if size != wanted:
+            what = f"x is of shape {format_list(x.shape)}, and this of {format_list(value.shape)}"
+            raise MisuseError(what, f"replace {size} by {wanted}", at=number)
+    with misuse_of(argument=1):
+        dtype = product_dtype(x.dtype, matrices.dtype)
+    shape = (x.shape[0], matrices.shape[2])
+    return apply_operation(grouped_product(), [x, matrices, ids], shape, dtype)
+
+
 def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
     """x @ w.T for rows of weights w of 8 or 4 bits, in groups that have a scale each.
 
@@ -231,5 +255,5 @@ def _channels_at_end(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
     return shape if last else (shape[0], *shape[2:], shape[1])
 
 
-FUNCTIONS = matmul, einsum, quantized_matmul, linear, conv, attention
+FUNCTIONS = matmul, einsum, quantized_matmul, grouped_matmul, linear, conv, attention
 """The functions of these that an expression can call."""

@@ -172,10 +172,11 @@ def _spec(data: Any, target: Target) -> Spec:
 def _check_sizes(operation: Operation, sizes: Sequence[int]) -> None:
     """Raise `RewriteError` for a dimension longer than 1 that only one factor or the output has."""
     named = dict(zip(operation.dims, sizes, strict=True))
-    if operation.is_product:
+    primitive = operation.primitive
+    if primitive is not None and primitive.is_product:
         for dim, size in named.items():
             owners = {operand for operand, name in operation.places if name == dim}
-            if size > 1 and len(owners) < 2:
+            if size > 1 and len(owners) < 2 and dim not in primitive.idle:
                 raise RewriteError(f"{dim} is {size}, and must be 1 in this {operation}.")
     for component in operation.components:
         _check_sizes(component.operation, [a.extent(named) for a in component.axes.values()])

@@ -32,6 +32,7 @@ from morello.importers.aten_calls import (
 from morello.importers.aten_choosing import CHOOSING
 from morello.importers.aten_elementwise import ELEMENTWISE
 from morello.importers.aten_fused import FUSED
+from morello.importers.aten_grouped import GROUPED
 from morello.importers.aten_layers import LAYERS
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
@@ -58,8 +59,8 @@ from morello.importers.building import MOST_FOLDED, GraphBuilder
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 HANDLERS: dict[str, Handler] = {
-    **CHOOSING, **ELEMENTWISE, **FUSED, **LAYERS, **MOVEMENT, **NETWORKS, **RECURRENT, **RESIZING,
-    **WRITING,
+    **CHOOSING, **ELEMENTWISE, **FUSED, **GROUPED, **LAYERS, **MOVEMENT, **NETWORKS, **RECURRENT,
+    **RESIZING, **WRITING,
 }  # fmt: skip
 """What makes nodes of each operation, by its name without its overload."""
 

@@ -114,7 +114,7 @@ def _inputs_by_first_use(components: Sequence[Component], inputs: int) -> list[i
 def _default_dtype(component: Component, inputs: Sequence[DType]) -> DType | None:
     """The dtype that a component's result has unless its text says otherwise."""
     if component.operation.is_product:
-        return result_dtype(*inputs)
+        return result_dtype(*inputs[:2])
     if component.operation.copies:  # its text states the dtype, as a cast
         return component.dtype
     primitive = component.operation.primitive

@@ -73,6 +73,8 @@ class Primitive:
     """Whether each element of its output is one of several elements of its input."""
     indices: tuple[int, ...] = ()
     """The operands that number the elements of others: these may be integers of 64 bits."""
+    chosen: str = ""
+    """The dimension along which each row chooses a matrix of its own, by its number, if it does."""
     counts: DType | None = None
     """The dtype of its output, if that counts elements and has not the first input's dtype."""
     keeps_integers: bool = True

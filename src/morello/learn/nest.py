@@ -12,7 +12,7 @@ from math import prod
 
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, NamesInC, define, in_c, stem
-from morello.codegen.statements import Block, Call, Deferred, For, If, Prefetch, Statement
+from morello.codegen.statements import Block, Call, Deferred, For, If, Prefetch, Runs, Statement
 from morello.codegen.views import MemoryView
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -177,6 +177,13 @@ class _Reader:
                     body.inner.append(
                         self.loop(variable, statement.times, depth + 1, statement.body, inside)
                     )
+                elif isinstance(statement, Runs):
+                    for each in statement.names:
+                        self._called[each] = self._names.fresh(stem(each))
+                    for block in statement.blocks:
+                        body.inner.append(
+                            self.loop(statement.row, block.times, depth + 1, block.body, around)
+                        )
                 elif isinstance(statement, Prefetch):
                     body.prefetched += statement.lines
                 elif isinstance(statement, Block | If):

@@ -24,7 +24,7 @@ from morello.codegen.statements import (
 from morello.codegen.views import Address, MemoryView, RegisterView, View
 from morello.impl.tree import Impl, ImplNode
 from morello.ir.spec import Spec
-from morello.rewrites import Parallel, ParallelSplit, SpatialSplit
+from morello.rewrites import GroupRows, Parallel, ParallelSplit, SpatialSplit
 from morello.targets.target import Target
 
 _T = TypeVar("_T")
@@ -113,7 +113,7 @@ def _goes_straight(impl: Impl) -> bool:
     rewrite = impl.rewrite
     if isinstance(rewrite, Loop):
         return _over_registers(impl.spec, rewrite.dim, impl.target)
-    return not isinstance(rewrite, SpatialSplit | Parallel | ParallelSplit)
+    return not isinstance(rewrite, GroupRows | SpatialSplit | Parallel | ParallelSplit)
 
 
 def _alone(view: View, name: str) -> View:

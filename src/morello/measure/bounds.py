@@ -121,10 +121,7 @@ def _moved(spec: Spec, operand: int) -> int:
     readers = [part for part in spec.parts if operand in part.inputs]
     if not readers or not all(_looks_up(part, operand) for part in readers):
         return whole
-    taken: int = sum(
-        prod(part.operation.extents(part.operation.output, [*part.sizes.values()]))
-        for part in readers
-    )
+    taken = sum(_taken(part, operand) for part in readers)
     return min(whole, taken * spec.dtypes[operand].bytes)
 
 
@@ -132,5 +129,23 @@ def _looks_up(part: SpecPart, operand: int) -> bool:
     """Whether only those elements of an operand are read that another one numbers."""
     primitive = part.operation.primitive
     assert primitive is not None
+    if primitive.chosen:
+        return primitive.chosen in _dims(part, operand)
     numbers = [part.inputs[number] for number in primitive.indices]
     return bool(numbers) and operand not in numbers
+
+
+def _taken(part: SpecPart, operand: int) -> int:
+    """The elements that are read of an operand that is looked up in, each as often as it is."""
+    operation, primitive, sizes = part.operation, part.operation.primitive, part.sizes
+    assert primitive is not None
+    if not primitive.chosen:
+        return int(prod(operation.extents(operation.output, [*sizes.values()])))
+    (numbers,) = primitive.indices
+    matrix = prod(sizes[dim] for dim in _dims(part, operand) if dim != primitive.chosen)
+    return matrix * int(prod(operation.extents(numbers, [*sizes.values()])))
+
+
+def _dims(part: SpecPart, operand: int) -> tuple[str, ...]:
+    """The dimensions of an operand, as the part calls them."""
+    return part.operation.operands[part.inputs.index(operand)].dims

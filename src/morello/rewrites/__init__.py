@@ -4,6 +4,7 @@ from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import Crop, PadFirst, Pointwise, SpatialSplit, Ungroup, cropped
 from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
+from morello.rewrites.groups import GroupRows
 from morello.rewrites.join import Join
 from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
@@ -27,6 +28,7 @@ REWRITES: dict[str, type[Rewrite]] = {
     for kind in (
         Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
         Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Ungroup, Pack, ParallelSplit, Join,
+        GroupRows,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -41,6 +43,7 @@ __all__ = [
     "Decompose",
     "Divide",
     "Edges",
+    "GroupRows",
     "Join",
     "Move",
     "MoveAll",

@@ -294,10 +294,16 @@ def _fill(
         for block in blocks(array.view):
             block[...] = np.resize(np.roll(numbers, -begin), block.shape)
             begin = (begin + block.size) % numbers.size
-    if spec.operation.primitive is not None and spec.operation.primitive.selects:
+    primitive = spec.operation.primitive
+    if primitive is not None and primitive.selects:
         for piece in pieces:
             values = piece.of(spec, 0, inputs[0].view)
             values[...] = _sorted(spec.operation, values, style)
+    if primitive is not None and primitive.chosen:
+        ids = inputs[2].view
+        ids[...] = ids % (spec.size(primitive.chosen) + 1)  # one is the number of no matrix
+        if not style.descending:
+            ids.sort()
 
 
 def _suits(spec: Spec, style: _Style, wanted: Bounds) -> bool:

@@ -58,7 +58,7 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
             f"{spec.expression}: there are no weights to lay out ahead: no input is a second "
             'factor of a product or a filter; leave out weights="constant".'
         )
-    columns = {number: column_major(len(spec.shape(number))) for number in weights}
+    columns = {number: _columns(spec, number) for number in weights}
     if channels := _channels_last(spec, weights, target):
         return [_placed(spec, channels)]
     variants = [spec, _placed(spec, columns)]
@@ -72,6 +72,14 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
         if len(panels) == len(weights):
             variants.append(_placed(spec, panels))
     return list(dict.fromkeys(variants))  # of a vector, say, two layouts are the same
+
+
+def _columns(spec: Spec, number: int) -> Layout:
+    """The column-major layout, of each matrix if there are several to choose from."""
+    primitive, dims = spec.operation.primitive, spec.operation.operands[number].dims
+    whole = column_major(len(dims))
+    first = [i for i, d in enumerate(dims) if primitive and d == primitive.chosen]
+    return Layout((*first, *(i for i in whole.order if i not in first)))
 
 
 def _channels_last(

@@ -69,7 +69,7 @@ def _transposes(part: SpecPart, dims: Sequence[str], goal: Spec) -> bool:
         return False
     operation = part.operation
     summed = dims[operation.dims.index(operation.contracted)]
-    first, second = (_neighbours(goal, tensor) for tensor in part.inputs)
+    first, second = (_neighbours(goal, tensor) for tensor in part.inputs[:2])
     return first not in ("", summed) or second == summed
 
 

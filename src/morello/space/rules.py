@@ -13,7 +13,7 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import PIXELS
 from morello.ir.spec import MAX_SIZE
-from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
+from morello.rewrites import Crop, GroupRows, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two
 from morello.space.kind import Kind
@@ -27,6 +27,9 @@ from morello.targets.target import Target
 LARGE_MATRIX = 1024
 """The least elements of each matrix in a batch of products that are looped over one by one, before
 any other loop: of smaller ones, several may share cache lines."""
+
+BLOCKS = 1, 2, 4, 8, 16, 32, 64
+"""The most rows of one matrix that are multiplied at once."""
 
 SHORT_WINDOW = 0.25
 """The share of all registers that a row of a window may fill whose pixels are not tiled."""
@@ -50,6 +53,8 @@ def rules(
             Rules(always, (Serial(), *parallel_rewrites(kind, target))),
             *reduction_splits(kind, target),
         ]
+    if operation.primitive is GroupRows.of:
+        return [Rules(always, tuple(map(GroupRows, BLOCKS)))]
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
         groups += _loops(kind, dim, target, sizes)

@@ -22,6 +22,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     contributed,
     contributed_attention,
     elementwise,
+    experts,
     grouped_query,
     movement,
     products,

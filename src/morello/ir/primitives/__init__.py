@@ -26,6 +26,7 @@ from morello.ir.primitives.copies import (
 )
 from morello.ir.primitives.dims import MAX_RANK, SINGLE
 from morello.ir.primitives.gathering import TAKE, take
+from morello.ir.primitives.grouped import GROUP, GROUPED_MATMUL, grouped_matmul
 from morello.ir.primitives.maps import (
     BROADCAST,
     DIVIDE_VEC_SCALAR,
@@ -81,6 +82,7 @@ PRIMITIVES: dict[str, Primitive] = {
         SUM_SQUARES, SUM_SQUARED_DEVIATIONS, SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
         *SOFTMAX_PARTS.values(),
         TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
+        GROUPED_MATMUL,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -107,7 +109,9 @@ __all__ = [
     "FILL_LOWEST",
     "FILL_ZERO",
     "FROM_PARTS",
+    "GROUP",
     "GROUPED_CONV",
+    "GROUPED_MATMUL",
     "MATMUL",
     "MATRIX",
     "MAX",
@@ -143,6 +147,7 @@ __all__ = [
     "elementwise",
     "fill",
     "grouped_conv",
+    "grouped_matmul",
     "is_in_order",
     "matmul",
     "matmul_labels",
