@@ -21,6 +21,7 @@ from morello.rewrites import (
     Bufferize,
     Crop,
     Decompose,
+    GroupRows,
     Join,
     Move,
     MoveAll,
@@ -245,6 +246,13 @@ class Schedule:
     def ungroup(self) -> Schedule:
         """Do a convolution of a single group as one without groups."""
         return self.rewrite(Ungroup())
+
+    def group_rows(self, most: int) -> Schedule:
+        """Multiply rows that choose the same matrix in blocks of 1, 2, 4, ... or `most` rows.
+
+        For `grouped_matmul`; `most` is a power of two, and each kind of block is a further hole.
+        """
+        return self.rewrite(GroupRows(most))
 
     def pack(self, layout: Layout | None = None, level: str = "") -> Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.
