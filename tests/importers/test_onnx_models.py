@@ -441,7 +441,7 @@ def test_norms_that_only_onnx_runtime_has_are_read_from_files(tmp_path: Path) ->
 
 
 MIXTURE = """agraph (float[n, 8] x, float[4, 3] router) => (float[n, 8] z) <{value_info}> {{
-    y = com.microsoft.{kind} <k = 1> (x, router, first, , second)
+    y = com.microsoft.{kind} <k = 2, use_sparse_mixer = 1> (x, router, first, , second)
     z = Relu (y)
 }}"""
 

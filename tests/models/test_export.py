@@ -19,6 +19,7 @@ from morello.base.errors import GraphError
 from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Constant, Dot, Input, Map
+from morello.importers.grouped import product_by_numbers
 from morello.models import compile_graph
 from morello.models.export import exported, write_project
 
@@ -111,3 +112,16 @@ def test_what_is_left_to_a_framework_is_not_exported() -> None:
     model = compile_graph(Graph((x,), (apply(Map("remainder"), x, x),)))
     with pytest.raises(GraphError, match=r"no kernel computes remainder"):
         exported(model, "sums")
+
+
+@needs_cmake
+def test_rows_choose_their_matrices(tmp_path: Path) -> None:
+    """Which the kernel finds in memory; the matrices are packed once."""
+    random, floats = np.random.default_rng(0), np.dtype(np.float32)
+    x = apply(Input(TensorType((6, 16), floats)))
+    ids = apply(Input(TensorType((6,), np.dtype(np.int64))))
+    matrices = apply(Constant(random.uniform(-1, 1, (2, 16, 32)).astype(floats)))
+    product = product_by_numbers(x, matrices, ids)
+    model = compile_graph(Graph((x, ids), (product,)), gap=1.0)
+    write_project(exported(model, "m"), tmp_path)
+    assert "us a call" in checked(tmp_path)

@@ -29,14 +29,14 @@ from morello.importers.onnx.elementwise import swished
 from morello.importers.ordering import extremes
 from morello.importers.taking import taken_along
 
-_ACTIVATIONS = ("relu", "gelu", "silu", "identity", "swiglu")
-
 
 @translates("MoE", domain=MICROSOFT)
 def mixture(call: OnnxCall) -> Node:
     x, scores, first, second = call[0], call[1], call[2], call[4]
-    if call.get(6) is not None or call.attribute("use_sparse_mixer", 0):
-        raise LeftError("its gates have matrices of their own, or it mixes sparsely")
+    if call.get(6) is not None:
+        raise LeftError("its gates have matrices of their own")
+    if call.attribute("use_sparse_mixer", 0):
+        raise LeftError("it mixes sparsely")
     if x.dtype != FLOAT32 or scores.type.rank != 2:
         raise LeftError(f"it is of {x.type} and {scores.type}")
     (tokens, count), chosen = scores.shape, call.attribute("k", 1)
@@ -44,7 +44,10 @@ def mixture(call: OnnxCall) -> Node:
         places = extremes(scores, chosen, 1)
     except GraphError as error:
         raise LeftError(str(error).removesuffix(".")) from None
-    weights = op(Softmax(1), taken_along(scores, places, 1))
+    if call.attribute("normalize_routing_weights", 0):
+        weights = op(Softmax(1), taken_along(scores, places, 1))
+    else:
+        weights = taken_along(op(Softmax(1), scores), places, 1)
     ids = reshaped(cast(places, INT32), (tokens * chosen,))
     whole = reshaped(x, (prod(x.shape[:-1]), x.shape[-1]))
     numbers = constant(np.repeat(np.arange(tokens), chosen), INT32)
@@ -70,8 +73,10 @@ def _activated(call: OnnxCall, x: Node) -> Node:
     match name:
         case "identity":
             return x
-        case "relu" | "gelu" | "silu":
+        case "relu" | "silu":
             return function(name, x)
+        case "gelu":
+            return function("gelu_tanh", x)
         case "swiglu" if call.attribute("swiglu_fusion", 0) == 1:
             return _swiglu(call, x)
     raise LeftError(f"its activation is {name}")
