@@ -6,9 +6,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, TensorType, apply
-from morello.graph.operators import Cumulate, PrimitiveOperator, Reduce
-from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped, sliced
-from morello.importers.scattering import combined_rows
+from morello.graph.operators import PrimitiveOperator, Reduce
+from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped
 from morello.importers.taking import NUMBERS
 from morello.ir.primitives import grouped_matmul
 
@@ -41,23 +40,3 @@ def numbers_of_groups(ends: Node, rows: int) -> Node:
     given = reshaped(in_dtype(ends, NUMBERS), (1, *ends.shape))
     before = in_dtype(mapped("less_equal", given, places), _FLOATS)
     return in_dtype(apply(Reduce("sum", (1,)), before), NUMBERS)
-
-
-def places_by_groups(ids: Node, count: int) -> Node:
-    """Where each row comes if rows are sorted by the numbers of their groups, in their order.
-
-    There are so many groups; a row of none of them comes anywhere.
-    """
-    rows, groups = ids.shape[0], constant(np.arange(count).reshape(1, count), NUMBERS)
-    own = reshaped(in_dtype(ids, NUMBERS), (rows, 1))
-    chosen = in_dtype(mapped("equal", own, groups), _FLOATS)
-    so_far = apply(Cumulate(0), chosen)
-    sizes = reshaped(sliced(so_far, 0, rows - 1, rows), (count,))
-    before = mapped("subtract", apply(Cumulate(0), sizes), sizes)
-    place = mapped("add", so_far, mapped("subtract", before, constant(1, _FLOATS)))
-    return in_dtype(apply(Reduce("sum", (1,)), mapped("multiply", place, chosen)), NUMBERS)
-
-
-def at_places(rows: Node, places: Node) -> Node:
-    """The rows, each at its own place."""
-    return combined_rows("last", rows, places, rows, 0)

@@ -18,7 +18,8 @@ from morello.graph.patterns.matching import (
     reshaped,
     sliced,
 )
-from morello.importers.ranges import narrowed
+from morello.importers.counting import at_places, places_by_value
+from morello.importers.ranges import known_range, narrowed
 from morello.importers.scattering import combined_elements
 from morello.importers.taking import NUMBERS
 
@@ -44,6 +45,9 @@ def in_order(x: Node, axis: int, descending: bool = False) -> Node:
     Raises `GraphError` for many elements, and for integers that may need more than 32 bits.
     """
     rank, floats = x.type.rank, is_float(x.dtype)
+    few = _by_counting(x, descending)
+    if few is not None:
+        return few
     if x.dtype == np.uint32:  # as signed integers in the same order
         x = in_dtype(mapped("bitwise_xor", x, constant(1 << 31, x.dtype)), NUMBERS)
     given = in_dtype(x, _FLOATS) if floats and x.dtype.itemsize <= 4 else narrowed(x)
@@ -66,6 +70,20 @@ def in_order(x: Node, axis: int, descending: bool = False) -> Node:
     places = np.arange(count).reshape(count, *(1,) * (rank - axis - 1))
     every = constant(np.broadcast_to(places, shape), NUMBERS)
     return combined_elements("last", every, in_dtype(place, NUMBERS), every, axis)
+
+
+def _by_counting(x: Node, descending: bool) -> Node | None:
+    """The places of a vector's integers in order, if these are few; None for any others.
+
+    They are if to look for each of them takes less than to compare all pairs of the vector.
+    """
+    known = known_range(x) if x.type.rank == 1 else None
+    if known is None or x.type.size <= known[1] - known[0] or max(map(abs, known)) >= 1 << 31:
+        return None
+    numbers, (low, high) = in_dtype(x, NUMBERS), (constant(end, NUMBERS) for end in known)
+    from_0 = ("subtract", high, numbers) if descending else ("subtract", numbers, low)
+    places = places_by_value(mapped(*from_0), known[1] - known[0] + 1)
+    return at_places(counted(x.type.size, 0, 1), places)
 
 
 def _with_nans(x: Node, place: Node, axis: int, descending: bool) -> Node:

@@ -10,7 +10,8 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Gather, Reduce, Softmax, Transpose
 from morello.graph.patterns.matching import sliced
-from morello.importers.grouped import at_places, places_by_groups, product_by_numbers
+from morello.importers.counting import at_places, places_by_value
+from morello.importers.grouped import product_by_numbers
 from morello.importers.onnx.call import (
     FLOAT32,
     INT32,
@@ -51,7 +52,7 @@ def mixture(call: OnnxCall) -> Node:
     ids = reshaped(cast(places, INT32), (tokens * chosen,))
     whole = reshaped(x, (prod(x.shape[:-1]), x.shape[-1]))
     numbers = constant(np.repeat(np.arange(tokens), chosen), INT32)
-    order = places_by_groups(ids, count)
+    order = places_by_value(ids, count)
     sources, ids = at_places(numbers, order), at_places(ids, order)
     inner = _linear(op(Gather(0), whole, sources), first, call.get(3), ids)
     outer = _linear(_activated(call, inner), second, call.get(5), ids)
