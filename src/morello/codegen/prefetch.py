@@ -306,7 +306,8 @@ class _Pass:
             blocks = [
                 replace(block, body=self.of(block.body, _Scope())) for block in statement.blocks
             ]
-            return replace(statement, blocks=blocks)
+            otherwise = self.of(statement.otherwise, _Scope())
+            return replace(statement, blocks=blocks, otherwise=otherwise)
         return statement
 
     def _reduction(self, loop: For, requests: Sequence[PrefetchRequest]) -> For:

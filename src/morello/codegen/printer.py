@@ -93,7 +93,6 @@ class Printer:
         """A run is as long as it can be, and so is each block but perhaps the last two of a run."""
         called, vector, most = self._called, runs.numbers, runs.blocks[-1].rows
         group, row, first, last, begin, size = map(called.__getitem__, runs.names)
-
         fits = f"2 * {size} <= {last} - {first}"
 
         def number(of: str) -> str:

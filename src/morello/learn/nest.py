@@ -180,9 +180,11 @@ class _Reader:
                 elif isinstance(statement, Runs):
                     for each in statement.names:
                         self._called[each] = self._names.fresh(stem(each))
+                    group = statement.group  # each block reads another matrix
+                    inside = {**around, group: For(group, statement.groups, 1, ())}
                     for block in statement.blocks:
                         body.inner.append(
-                            self.loop(statement.row, block.times, depth + 1, block.body, around)
+                            self.loop(group, block.times, depth + 1, block.body, inside)
                         )
                 elif isinstance(statement, Prefetch):
                     body.prefetched += statement.lines
