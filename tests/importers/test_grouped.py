@@ -10,7 +10,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Input, PrimitiveOperator
-from morello.importers.grouped import product_by_numbers
+from morello.graph.patterns.experts import product_by_numbers
 
 torch = pytest.importorskip("torch")
 

@@ -19,7 +19,7 @@ from morello.base.errors import GraphError
 from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Constant, Dot, Input, Map
-from morello.importers.grouped import product_by_numbers
+from morello.graph.patterns.experts import product_by_numbers
 from morello.models import compile_graph
 from morello.models.export import exported, write_project
 

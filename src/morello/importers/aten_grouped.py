@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from morello.graph.graph import Node
+from morello.graph.patterns.experts import product_by_numbers
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.grouped import numbers_of_groups, product_by_numbers
+from morello.importers.grouped import numbers_of_groups
 
 
 def grouped_mm(call: AtenCall) -> Node:

@@ -8,6 +8,7 @@ from morello.graph.graph import Operator
 from morello.graph.patterns import (
     attention,
     embedding,
+    experts,
     folding,
     functions,
     integers,
@@ -23,7 +24,7 @@ from morello.graph.patterns.matching import Rule
 
 _FAMILIES = (
     folding, units, views, placing, joins, functions, integers, softmax, norms, attention, rotary,
-    embedding,
+    embedding, experts,
 )  # fmt: skip
 
 

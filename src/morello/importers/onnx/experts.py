@@ -9,9 +9,9 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Gather, Reduce, Softmax, Transpose
+from morello.graph.patterns.experts import product_by_numbers
 from morello.graph.patterns.matching import sliced
 from morello.importers.counting import at_places, places_by_value
-from morello.importers.grouped import product_by_numbers
 from morello.importers.onnx.call import (
     FLOAT32,
     INT32,

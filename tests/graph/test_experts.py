@@ -1,0 +1,59 @@
+"""Rows that are multiplied by matrices taken for each of them choose these, without a copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.graph.nodes import BF16, I64, given, names, random
+
+from morello.graph.graph import Graph, Node, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Dot, Gather, Input, PrimitiveOperator, Reshape
+from morello.graph.rewriting import simplified
+
+ROWS, COUNT, DEPTH, COLUMNS = 5, 3, 64, 70
+
+
+def graph_of(output: Node) -> Graph:
+    """The graph of an output, and of all inputs that it needs."""
+    nodes = Graph((), (output,)).nodes
+    return Graph(tuple(n for n in nodes if isinstance(n.operator, Input)), (output,))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_taken_matrices_are_chosen(turned: bool, first: bool) -> None:
+    """As either factor of a batch of products; numbers outside are as gathering takes them."""
+    shape = (COLUMNS, DEPTH) if turned else (DEPTH, COLUMNS)
+    taken = apply(Gather(0), random(COUNT, *shape), given(ROWS, dtype=I64))
+    row = apply(Reshape((ROWS, 1, DEPTH)), given(ROWS, DEPTH))
+    depth = 2 if turned else 1
+    if first:
+        product = apply(Dot(((0, 0),), ((depth, 2),)), taken, row)
+    else:
+        product = apply(Dot(((0, 0),), ((2, depth),)), row, taken)
+    graph = graph_of(product)
+    simple = simplified(graph)
+    kinds = {type(node.operator) for node in simple.nodes}
+    assert PrimitiveOperator in kinds and not kinds & {Dot, Gather}
+    numbers, rows = np.array([0, 2, -1, 7, -9]), np.random.default_rng(0).uniform(-1, 1, (5, 64))
+    arrays = [numbers if node.dtype == I64 else rows for node in graph.inputs]
+    (expected,), (found,) = evaluate(graph, arrays), evaluate(simple, arrays)
+    np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+
+
+def test_other_products_are_left() -> None:
+    """Of small matrices, of several rows with each, and of a wider result."""
+    ids = given(ROWS, dtype=I64)
+    small = apply(Gather(0), random(COUNT, 8, 8), ids)
+    matrices = apply(Gather(0), random(COUNT, DEPTH, COLUMNS), ids)
+    narrow = apply(Gather(0), random(COUNT, DEPTH, COLUMNS, dtype=BF16), ids)
+    by_rows = Dot(((0, 0),), ((2, 1),))
+    wider = Dot(((0, 0),), ((2, 1),), np.dtype(np.float32))
+    for product in (
+        apply(by_rows, given(ROWS, 1, 8), small),
+        apply(by_rows, given(ROWS, 2, DEPTH), matrices),
+        apply(wider, given(ROWS, 1, DEPTH, dtype=BF16), narrow),
+    ):
+        simple = simplified(graph_of(product))
+        assert names(simple.outputs[0])[-1] == "dot"
