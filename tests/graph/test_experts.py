@@ -8,7 +8,8 @@ from tests.graph.nodes import BF16, I64, given, names, random
 
 from morello.graph.graph import Graph, Node, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Dot, Gather, Input, PrimitiveOperator, Reshape
+from morello.graph.operators import Broadcast, Dot, Gather, Input, PrimitiveOperator, Reshape
+from morello.graph.partition import by_rule
 from morello.graph.rewriting import simplified
 
 ROWS, COUNT, DEPTH, COLUMNS = 5, 3, 64, 70
@@ -38,6 +39,25 @@ def test_taken_matrices_are_chosen(turned: bool, first: bool) -> None:
     assert PrimitiveOperator in kinds and not kinds & {Dot, Gather}
     numbers, rows = np.array([0, 2, -1, 7, -9]), np.random.default_rng(0).uniform(-1, 1, (5, 64))
     arrays = [numbers if node.dtype == I64 else rows for node in graph.inputs]
+    (expected,), (found,) = evaluate(graph, arrays), evaluate(simple, arrays)
+    np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+
+
+def test_repeated_rows_are_taken_by_their_numbers() -> None:
+    """Each token goes through two experts; no kernel reads a broadcast."""
+    tokens, ids = given(4, DEPTH), given(8, dtype=I64)
+    taken = apply(Gather(0), random(COUNT, DEPTH, COLUMNS), ids)
+    twice = apply(Broadcast((4, 2, DEPTH)), apply(Reshape((4, 1, DEPTH)), tokens))
+    rows = apply(Reshape((8, 1, DEPTH)), twice)
+    graph = graph_of(apply(Dot(((0, 0),), ((2, 1),)), rows, taken))
+    simple = simplified(graph)
+    assert not by_rule(simple).left
+    assert Dot not in {type(node.operator) for node in simple.nodes}
+    random_numbers = np.random.default_rng(0)
+    arrays = [
+        random_numbers.integers(0, COUNT, 8) if n.dtype == I64 else random_numbers.random(n.shape)
+        for n in graph.inputs
+    ]
     (expected,), (found,) = evaluate(graph, arrays), evaluate(simple, arrays)
     np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 

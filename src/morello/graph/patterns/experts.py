@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Node, Operator, TensorType, apply
-from morello.graph.operators import Dot, Gather, PrimitiveOperator, Where
+from morello.graph.graph import Array, Node, Operator, TensorType, apply
+from morello.graph.operators import Broadcast, Dot, Gather, PrimitiveOperator, Where
 from morello.graph.patterns.matching import Rule, constant, in_dtype, mapped, reshaped, transposed
+from morello.graph.views import VIEWS
 from morello.ir.primitives import grouped_matmul
 
 LARGE = 1 << 12
@@ -51,11 +52,32 @@ def taken_matrices(node: Node) -> Node | None:
         (matrices, ids), size = taken.inputs, taken.shape[depth]
         large = taken.type.size >= LARGE * ids.type.size
         if ids.type.rank == 1 and other.type.size == ids.type.size * size and large:
-            rows = reshaped(other, (ids.shape[0], size))
+            rows = _stored(reshaped(other, (ids.shape[0], size)))
+            if rows is None:
+                return None
             matrices = matrices if depth == 1 else transposed(matrices, (0, 2, 1))
             numbers = _within(in_dtype(ids, _NUMBERS), matrices.shape[0])
             return reshaped(product_by_numbers(rows, matrices, numbers), node.shape)
     return None
+
+
+def _stored(rows: Node) -> Node | None:
+    """Rows as kernels read them: repeated ones are taken by their numbers; None for others."""
+    base, views = rows, list[Operator]()
+    while isinstance(base.operator, VIEWS):
+        views.append(base.operator)
+        (base,) = base.inputs
+    size = rows.shape[1]
+    if not any(isinstance(view, Broadcast) for view in views):
+        return rows
+    places: Array = np.arange(base.type.size).reshape(base.shape)
+    for view in reversed(views):
+        places = view.evaluate(places)
+    numbers, starts = np.divmod(places[:, 0], size)
+    if starts.any() or (places != places[:, :1] + np.arange(size)).any():
+        return None
+    whole = reshaped(base, (base.type.size // size, size))
+    return apply(Gather(0), whole, constant(numbers, _NUMBERS))
 
 
 def _within(numbers: Node, count: int) -> Node:
