@@ -266,6 +266,38 @@ def test_synth_says_so_before_it_searches(
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", SMALL, "--html", "x", "--certificate", "x"],
+        ["explain", SMALL, "--html", "link", "--against", "x"],
+        ["bench", SMALL, "--plot", "x", "--certificate", "link"],
+        ["bench", SMALL, "--certificate", "no/such/x"],
+        ["tune", SMALL, "--save", "x", "--db", "x"],
+        ["export", "link", SMALL],
+        ["export", "link/x", SMALL],
+        ["export", "folder", SMALL, "--name", "for"],
+    ],
+)
+def test_other_commands_say_so_before_they_search(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("there is no need to search")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("morello.search.session.Session.solve", never)
+    (tmp_path / "x").write_text("old")
+    (tmp_path / "link").symlink_to("x")
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith("morello: ")
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "link"}
+    assert (tmp_path / "x").read_text() == "old"
+
+
 def test_calibrate_says_so_before_it_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

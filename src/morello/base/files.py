@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,7 +21,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file. Raises `FileError` if it cannot be written.
+    """Write a file, as `write_pieces` does."""
+    write_pieces(path, [content])
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Write a file of pieces that follow each other. Raises `FileError` if it cannot be written.
 
     A regular file is replaced atomically, by a new file that was flushed to disk before; links
     to it are followed. It keeps its mode and, as far as this user may set it, its owner; other
@@ -34,11 +39,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         if descriptor is not None:
             stream = sys.stdout if descriptor == 1 else sys.stderr
             stream.flush()
-            _fill(os.dup(descriptor), content)
+            _fill(os.dup(descriptor), pieces)
         elif status is not None and not stat.S_ISREG(status.st_mode):
-            _fill(os.open(path, os.O_WRONLY | os.O_NOCTTY), content)
+            _fill(os.open(path, os.O_WRONLY | os.O_NOCTTY), pieces)
         else:
-            _replace(_followed(path), status, content)
+            _replace(_followed(path), status, pieces)
 
 
 def check_writable(path: Path) -> None:
@@ -63,15 +68,40 @@ def check_writable(path: Path) -> None:
                 )
 
 
-def check_different(paths: Mapping[str, Path]) -> None:
+def check_outputs(outputs: Mapping[str, Path | None], others: Mapping[str, Path | None]) -> None:
+    """Raise `FileError` if files cannot be written, or two of them or of `others` are the same.
+
+    They are given by what they are for; None is for a file that is not wanted.
+    """
+    check_different({**others, **outputs})
+    for path in outputs.values():
+        if path is not None:
+            check_writable(path)
+
+
+def check_different(paths: Mapping[str, Path | None]) -> None:
     """Raise `FileError` if two paths, given by what they are for, lead to the same file."""
     seen: dict[object, str] = {}
     for name, path in paths.items():
+        if path is None:
+            continue
         with _explained(path):
             here = _identity(path)
         if here in seen:
             raise FileError(f"{seen[here]} and {name} are one file, {path}; give two.")
         seen[here] = name
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `FileError` if a folder cannot be written to, nor made."""
+    with _explained(folder):
+        above = next(path for path in (folder, *folder.parents) if _status(path) is not None)
+        if not above.is_dir():
+            raise FileError(f"{above} is a file; give a folder.")
+        if not _allowed(above, os.W_OK | os.X_OK):
+            raise FileError(
+                f"cannot write to {folder}: {above} may not be written; give another folder."
+            )
 
 
 def make_folder(path: Path) -> None:
@@ -126,23 +156,25 @@ def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _replace(path: Path, old: os.stat_result | None, content: bytes) -> None:
+def _replace(path: Path, old: os.stat_result | None, pieces: Iterable[bytes | memoryview]) -> None:
     """Replace a regular file, or create one, atomically."""
     temporary = path.parent / f".morello-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     mode = 0o666 if old is None else 0o600  # private until it has the mode of the old one
     try:
-        _fill(os.open(temporary, flags, mode), content, old)
+        _fill(os.open(temporary, flags, mode), pieces, old)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def _fill(descriptor: int, content: bytes, like: os.stat_result | None = None) -> None:
+def _fill(
+    descriptor: int, pieces: Iterable[bytes | memoryview], like: os.stat_result | None = None
+) -> None:
     """Write to a descriptor and close it; with `like`, copy the owner and mode of that file."""
     with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+        file.writelines(pieces)
         file.flush()
         if like is not None:
             _copy_owner_and_mode(descriptor, like)

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello.base.errors import MorelloError
-from morello.base.files import check_writable, write_text
+from morello.base.files import check_outputs, write_text
 from morello.base.status import tell
 from morello.building import build
 from morello.cli.arguments import add_certificate, add_search
@@ -81,8 +81,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
     threads = thread_count(arguments.threads)
     check_seconds(arguments.seconds)
-    if arguments.plot is not None:
-        check_writable(arguments.plot)
+    outputs = {"--plot": arguments.plot, "--certificate": arguments.certificate}
+    check_outputs(outputs, {"--db": arguments.db})
     loaded = saved_impl(arguments, arguments.schedule)
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores

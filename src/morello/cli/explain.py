@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from morello.base.errors import SearchError
-from morello.base.files import check_writable, write_text
+from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
 from morello.cli.descriptions import (
     bounds_text,
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.top is not None:
         _show_top(arguments)
         return
-    if arguments.html is not None:
-        check_writable(arguments.html)
-    elif arguments.against is not None:
+    outputs = {"--html": arguments.html, "--certificate": arguments.certificate}
+    check_outputs(outputs, {"--db": arguments.db, "--against": arguments.against})
+    if arguments.html is None and arguments.against is not None:
         raise SearchError("--against is for the page; add --html PATH.")
     searches: list[Session] = []
     with progress() as report:

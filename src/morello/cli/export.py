@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello.base.errors import GraphError
+from morello.base.files import check_folder
 from morello.cli.arguments import (
     add_abi,
     add_budget,
@@ -43,9 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the C of all kernels of a program, and a program that checks them."""
     from morello.abi import abi_names
+    from morello.codegen.names import check_function_name
     from morello.models import compile_graph
     from morello.models.export import exported, write_project
 
+    check_function_name(arguments.name)
+    check_folder(arguments.folder)
     abis, graph = abi_names(arguments.abi), _graph(arguments.program)
     with progress() as report:
         model = compile_graph(

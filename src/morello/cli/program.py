@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from morello import options, tables
 from morello.base.errors import FileError, RewriteError
-from morello.base.files import check_writable, write_bytes
+from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress
 from morello.frontends.text import parse
 from morello.impl import saved
@@ -54,8 +54,6 @@ def requested(
 
     If a certificate is wanted, what it searches is added to the `searches`.
     """
-    if searches is not None and arguments.certificate is not None:
-        check_writable(arguments.certificate)
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
         opened(arguments) as table,

@@ -10,7 +10,7 @@ from typing import Any
 
 from morello import tables
 from morello.base.errors import MorelloError
-from morello.base.files import check_different, check_writable, write_text
+from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import add_abi, add_certificate, add_search, add_tune, whole
 from morello.cli.hints import hint
 from morello.questions import kept, question
@@ -109,16 +109,11 @@ def _write(arguments: argparse.Namespace, texts: Mapping[str, Any]) -> None:
 
 def _check_paths(arguments: argparse.Namespace) -> None:
     """Check output paths before the search, so that no search is in vain."""
-    options = {
+    outputs = {
         "-o": arguments.output,
         "--header": arguments.header,
         "--object": arguments.object,
         "--save": arguments.save,
         "--certificate": arguments.certificate,
-        "--db": arguments.db,
     }
-    paths = {name: path for name, path in options.items() if path is not None}
-    check_different(paths)
-    for name, path in paths.items():
-        if name != "--db":  # `Table` checks its own path
-            check_writable(path)
+    check_outputs(outputs, {"--db": arguments.db})  # `Table` checks its own path

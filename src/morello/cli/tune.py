@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello.base.errors import FileError, GraphError, MorelloError
-from morello.base.files import check_writable, write_text
+from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import (
     add_compiler,
     add_json,
@@ -149,8 +149,7 @@ class _Task:
 
 def run(arguments: argparse.Namespace) -> None:
     """Tune for a Spec, or for each of a family or a model; results before an interrupt are kept."""
-    if arguments.save is not None:
-        check_writable(arguments.save)
+    check_outputs({"--save": arguments.save}, {"--db": arguments.db})
     outcomes: list[TuningOutcome] = []
     interrupted = False
     with limit_threads(), opened(arguments) as table:

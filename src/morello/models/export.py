@@ -12,7 +12,7 @@ import numpy as np
 from morello.abi.hosts import PLAIN, host_functions
 from morello.abi.plans import dense_array
 from morello.base.errors import GraphError
-from morello.base.files import make_folder, write_text
+from morello.base.files import make_folder, write_bytes, write_text
 from morello.codegen.source import joined
 from morello.graph.graph import Array
 from morello.graph.interpreter import evaluate, random_values
@@ -87,7 +87,7 @@ def write_project(project: ExportedProject, folder: Path) -> list[Path]:
     for name, text in project.texts.items():
         write_text(folder / name, text)
     for name, data in project.data.items():
-        (folder / name).write_bytes(data)
+        write_bytes(folder / name, data)
     return [folder / name for name in (*project.texts, *project.data)]
 
 
