@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -247,7 +248,13 @@ def test_large_weights_are_in_a_file_of_their_own(
 ) -> None:
     monkeypatch.setattr("morello.onnx.conversion.MOST_INSIDE", 1000)
     model = parsed("agraph (float[4, 64] x) => (float[4, 32] y) { y = MatMul (x, w) }")
-    conversion = converted(weights(model, ("w", (64, 32))), tmp_path)
+    olds = [tmp_path / name for name in ("fast.onnx", "fast.so", "fast.onnx.data")]
+    for path in olds:
+        path.write_text("old")
+    with ExitStack() as stack:
+        readers = [stack.enter_context(path.open()) for path in olds]
+        conversion = converted(weights(model, ("w", (64, 32))), tmp_path)
+        assert [reader.read() for reader in readers] == ["old"] * 3  # a session may have them
     assert conversion.data is not None
     assert conversion.data.stat().st_size >= 64 * 32 * 4
     assert conversion.model.stat().st_size < 4096
@@ -273,8 +280,9 @@ def test_kernels_run_on_the_threads_of_the_session(tmp_path: Path) -> None:
 
 def test_free_dimensions_and_equal_files_are_refused(tmp_path: Path) -> None:
     onnx.save(layer(), tmp_path / "model.onnx")
-    with pytest.raises(MorelloError, match="are one file"):
-        convert(tmp_path / "model.onnx", tmp_path / "model.onnx")
+    for name in ("model.onnx", "model.so"):
+        with pytest.raises(MorelloError, match="are one file"):
+            convert(tmp_path / "model.onnx", tmp_path / name)
     with pytest.raises(MorelloError, match=r"dimension 0 of the input x \(n\) may have any size"):
         convert(tmp_path / "model.onnx", tmp_path / "fast.onnx")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import MorelloError
-from morello.base.files import check_writable, write_text
+from morello.base.files import check_outputs, write_text
 from morello.base.status import tell
 from morello.cli.arguments import (
     add_budget,
@@ -60,9 +60,8 @@ def run(arguments: argparse.Namespace) -> None:
     from morello.onnx import convert
     from morello.onnx.checking import largest_error
 
-    check_writable(arguments.output)
-    if arguments.html is not None:
-        check_writable(arguments.html)
+    outputs = {"-o": arguments.output, "--html": arguments.html}
+    check_outputs(outputs, {"the model": arguments.model, "--db": arguments.db})
     shapes = shapes_of(arguments)
     began = time.perf_counter()
     print(f"reading {arguments.model} ...", file=sys.stderr)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
-from morello.base.errors import FileError, RewriteError, SearchError
+from morello.base.errors import RewriteError, SearchError
+from morello.base.files import write_bytes
 from morello.cli.descriptions import described, search_text
 from morello.cli.hints import hint
 from morello.cli.output import progress
@@ -146,12 +146,9 @@ def _answers(
 
 
 def build_object(arguments: argparse.Namespace, text: str) -> None:
-    """Build the C into the shared object that was asked for; raises `BuildError`."""
+    """Build the C into the shared object that was asked for; raises `MorelloError`."""
     several = "," in arguments.target
     arch = "baseline" if several else find_target(arguments.target).arch
     compiler = find_compiler(arguments.compiler)
     library = build(text, compiler=compiler, flags=arch_flags(compiler, arch))
-    try:
-        shutil.copyfile(library, arguments.object)
-    except OSError as error:
-        raise FileError(f"cannot write {arguments.object}: {error.strerror}.") from None
+    write_bytes(arguments.object, library.read_bytes())  # a program may have loaded an older one

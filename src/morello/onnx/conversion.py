@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Unpack
 
 from onnx import ModelProto, TensorProto
 
-from morello.base.errors import FileError
-from morello.base.files import check_different, check_writable
+from morello.base.files import check_outputs, check_writable, write_bytes, write_pieces
 from morello.graph.frameworks import ONNX_RUNTIME
 from morello.graph.operators import Foreign
 from morello.importers.onnx import OnnxProgram, import_model, read_model
@@ -68,21 +67,20 @@ def convert(
     many run on those of the session. Raises `MorelloError`.
     """
     path = Path(output)
+    check_writable(path)
     library, data = path.with_suffix(".so"), Path(f"{path}.data")
-    check_different({"the model": Path(model), "the output": path})
-    for each in (path, library, data):
-        check_writable(each)
+    check_outputs(
+        {"the output": path, "its library": library, "its constants": data},
+        {"the model": Path(model)},
+    )
     program = import_model(read_model(model), shapes)
     asked: GraphOptions = {"threads": 1, **options}
     compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
     ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
     faster, contents = rewritten(program, compiled, ops)
-    try:
-        if ops:
-            shutil.copyfile(build_library([*ops.values()]), library)
-        outside = _write(faster, contents, path, data)
-    except OSError as error:
-        raise FileError(f"cannot write {error.filename or path}: {error.strerror}.") from None
+    if ops:
+        write_bytes(library, build_library([*ops.values()]).read_bytes())
+    outside = _write(faster, contents, path, data)
     kinds = Counter(node.op_type for node in faster.graph.node if node.domain != DOMAIN)
     return Conversion(
         path, library if ops else None, data if outside else None, compiled, kinds,
@@ -121,15 +119,18 @@ def _write(model: ModelProto, contents: Mapping[str, Contents], path: Path, data
     tensors = {t.name: t for t in model.graph.initializer if t.name in contents}
     outside = sum(content.nbytes for content in contents.values()) > MOST_INSIDE
     if outside:
-        with data.open("wb") as file:
-            for name, content in contents.items():
-                file.seek(-(-file.tell() // LARGE) * LARGE)
-                _move(tensors[name], data.name, file.tell(), content.nbytes)
-                file.writelines(content.pieces())
+        pieces: list[Iterator[bytes | memoryview]] = []
+        end = 0
+        for name, content in contents.items():
+            gap = -end % LARGE
+            _move(tensors[name], data.name, end + gap, content.nbytes)
+            end += gap + content.nbytes
+            pieces += [iter([bytes(gap)]), content.pieces()]
+        write_pieces(data, chain.from_iterable(pieces))
     else:
         for name, content in contents.items():
             tensors[name].raw_data = b"".join(content.pieces())
-    path.write_bytes(model.SerializeToString())
+    write_bytes(path, model.SerializeToString())
     return outside
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from ctypes import c_char_p, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, field
@@ -21,7 +19,8 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from morello.base.errors import FileError, MorelloError, SearchError, quoted
+from morello.base.errors import MorelloError, SearchError, quoted
+from morello.base.files import write_bytes
 from morello.native.build import build
 from morello.native.toolchain import arch_flags, find_compiler
 from morello.onnx.checking import explained, runtime
@@ -210,13 +209,9 @@ def _context_nodes(
     path = saving.path or f"{Path(session.path).with_suffix('')}_ctx.onnx"
     library = Path(path).with_suffix(".so")
     ops = [custom_op(claim.segment, number) for number, claim in enumerate(claimed.values())]
-    try:
-        with TemporaryDirectory() as folder:
-            new = library.with_name(f"{library.name}.new")
-            shutil.copyfile(build_provider(ops, Path(folder)), new)
-            os.replace(new, library)  # a session may have loaded an older one
-    except OSError as error:
-        raise FileError(f"cannot write {library}: {error.strerror}.") from None
+    with TemporaryDirectory() as folder:
+        # a session may have loaded an older one
+        write_bytes(library, build_provider(ops, Path(folder)).read_bytes())
     for op, (name, claim) in zip(ops, claimed.items(), strict=True):
         yield session.api.context_node(
             name, claim.inputs, claim.outputs, main_context=1, embed_mode=0,
