@@ -72,6 +72,16 @@ def test_bench_says_which_rivals_are_not_timed(
     assert {*result["refused"]} == {"jax"}
 
 
+def test_a_shared_object_is_replaced_and_not_changed(tmp_path: Path) -> None:
+    """A program that has loaded the old one goes on."""
+    path = tmp_path / "x.so"
+    path.write_text("old")
+    with path.open() as old:
+        assert main(["synth", SMALL, "--object", str(path)]) == 0
+        assert old.read() == "old"
+    assert path.read_bytes().startswith(b"\x7fELF")
+
+
 def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", SMALL, "--vs", "numpy", "--seconds", "0.05"]) == 0
     text = capsys.readouterr().out
@@ -394,6 +404,26 @@ def test_what_is_like_nothing_gets_no_suggestion(
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert "zzz" in error and "did you mean" not in error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "the following arguments are required: COMMAND; `morello --help` says what it takes."),
+        (["synth"], "required: EXPR; `morello synth --help` says what it takes."),
+        (["bench", SMALL, "--threads"], "argument --threads: expected one argument; "),
+        (["table", "stats"], "required: PATH; `morello table stats --help` says what it takes."),
+    ],
+)
+def test_a_command_line_that_is_wrong_gets_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    out, error = capsys.readouterr()
+    assert said in error and error.count("\n") == 1 and not out
+    assert main([*words, "--json"]) == 2
+    out, error = capsys.readouterr()
+    assert f"morello: {json.loads(out)['error']}\n" == error
 
 
 def test_every_command_has_its_module(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from morello.base.errors import GraphError, quoted
+from morello.base.errors import GraphError, MorelloError, quoted
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -23,6 +23,11 @@ class CommandParser(argparse.ArgumentParser):
             suggestion = _suggestion(unknown.partition("=")[0], _options(self))
             self.error(f"unrecognized arguments: {' '.join(rest)}{suggestion}")
         return arguments
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a `MorelloError`, in place of printing the usage and exiting."""
+        hint = "" if message.endswith("?") else f"; `{self.prog} --help` says what it takes."
+        raise MorelloError(f"{message}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

@@ -51,14 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _reset_openblas()
         as_json = "--json" in words
         _check_expression(words)
-        try:
-            arguments = _parser(words).parse_all(words)
-        except SystemExit as error:  # argparse has printed its message
-            return _flushed(USAGE_ERROR if error.code else 0)
+        arguments = _parser(words).parse_all(words)
         as_json = arguments.json
         debug.topics()  # raises for an unknown one
         _run(arguments)
-    except SystemExit:  # by rich: the reader of standard output has closed it
+    except SystemExit:  # by --help, or by rich: the reader of standard output has closed it
         return _flushed(0)
     except (Exception, KeyboardInterrupt) as error:
         code = _ended(error, as_json=as_json)
