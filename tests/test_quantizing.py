@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -64,7 +65,22 @@ def test_what_cannot_be_quantized_gets_a_sentence() -> None:
     for shape, options, said in (
         ((64,), {}, "give a matrix of floats"),
         ((64, 4), {"bits": 3}, "weights of 3 bits"),
+        ((96, 4), {"group": 32.0}, "groups of 32.0 in 96 rows"),
+        ((0, 4), {}, "give a matrix of floats"),
         ((96, 4), {"group": 64}, "groups of 64 in 96 rows"),
     ):
         with pytest.raises(SpecError, match=said):
             morello.quantize(np.ones(shape, np.float32), **options)
+    for value in (np.nan, np.inf, 1e30):
+        with pytest.raises(SpecError, match="not finite, or too large"):
+            morello.quantize(np.full((32, 2), value, np.float32))
+    with pytest.raises(SpecError, match="weights of type list"):
+        morello.quantize([[1.0]])  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="weights of type bytes"):
+        morello.from_gguf(bytes(18), "Q4_0")  # type: ignore[arg-type]
+
+
+def test_weights_of_bfloat16_are_quantized_as_those_of_f32() -> None:
+    w = np.random.default_rng(0).standard_normal((64, 3)).astype(ml_dtypes.bfloat16)
+    for one, other in zip(morello.quantize(w), morello.quantize(w.astype(np.float32)), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import SpecError, quoted
+from morello.ir.dtype import BF16
 from morello.ir.primitives.quantized import BLOCK, LONGEST, ZERO, is_grouped, packed
 
 Array = npt.NDArray[Any]
@@ -23,25 +24,34 @@ class Quantized(NamedTuple):
 def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> Quantized:
     """The weights and scales, of f16, that `quantized_matmul` takes for x @ w.
 
+        kernel = morello.compile("f32[1,64] @ i4g32[64,16]")
+        y = kernel(x, *quantize(w))  # w is a matrix of floats, [64,16]
+
     Each column of `w` is rounded in groups of so many numbers, as for GGUF's Q4_0 (with 4 bits) and
     Q8_0 (with 8). Raises `SpecError`.
     """
-    if w.ndim != 2 or w.dtype.kind != "f":
-        raise SpecError(f"weights of {w.dtype} with shape {w.shape}", "give a matrix of floats")
+    what = _described(w)
+    if w.ndim != 2 or not w.size or (w.dtype.kind != "f" and w.dtype != BF16.np):
+        raise SpecError(f"weights of {what}", "give a matrix of floats")
     if bits not in (4, 8):
-        raise SpecError(f"weights of {bits} bits", "give them 4 or 8")
+        raise SpecError(f"weights of {quoted(bits)} bits", "give them 4 or 8")
     size, columns = w.shape
-    if not is_grouped(size, group) or size > LONGEST:
+    if not isinstance(group, int) or not is_grouped(size, group) or size > LONGEST:
         fix = f"groups are of {BLOCK} times a power of two, which divides the rows"
-        raise SpecError(f"groups of {group} in {size} rows", f"{fix}, of which {LONGEST} are most")
-    groups = w.T.astype(np.float32).reshape(columns, -1, group)
-    largest = np.take_along_axis(groups, np.abs(groups).argmax(-1, keepdims=True), -1)
-    units = largest / -ZERO if bits == 4 else np.abs(largest) / 127
+        what = f"groups of {quoted(group)} in {size} rows"
+        raise SpecError(what, f"{fix}, of which {LONGEST} are most")
+    with np.errstate(over="ignore"):
+        groups = w.T.astype(np.float32).reshape(columns, -1, group)
+        largest = np.take_along_axis(groups, np.abs(groups).argmax(-1, keepdims=True), -1)
+        units = largest / -ZERO if bits == 4 else np.abs(largest) / 127
+        scales = units[..., 0].astype(np.float16)
+    if not np.isfinite(scales).all():
+        raise SpecError("numbers that are not finite, or too large", "scales are of f16")
     most = 2 ** (bits - 1) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = np.where(units == 0, 0, np.rint(groups / units)).clip(-most - 1, most)
     rows = numbers.astype(np.int8).reshape(columns, size)
-    return Quantized(packed(rows) if bits == 4 else rows, units[..., 0].astype(np.float16))
+    return Quantized(packed(rows) if bits == 4 else rows, scales)
 
 
 GGUF = {"Q4_0": BLOCK // 2, "Q8_0": BLOCK}
@@ -53,11 +63,10 @@ def from_gguf(rows: Array, kind: str) -> Quantized:
 
     Raises `SpecError`.
     """
-    if kind not in GGUF:
+    if not isinstance(kind, str) or kind not in GGUF:
         raise SpecError(f"weights of {quoted(kind)}", f"{' and '.join(GGUF)} are known")
-    size = 2 + GGUF[kind]
-    if rows.ndim != 2 or rows.dtype != np.uint8 or rows.shape[1] % size:
-        what = f"{rows.dtype} with shape {rows.shape}"
+    what, size = _described(rows), 2 + GGUF[kind]
+    if rows.ndim != 2 or not rows.size or rows.dtype != np.uint8 or rows.shape[1] % size:
         raise SpecError(f"rows of {kind}: {what}", f"give rows of u8 with blocks of {size} bytes")
     blocks = rows.reshape(len(rows), -1, size)
     weights, scales = (np.ascontiguousarray(part) for part in (blocks[..., 2:], blocks[..., :2]))
@@ -65,3 +74,10 @@ def from_gguf(rows: Array, kind: str) -> Quantized:
     return Quantized(
         weights.view(np.int8) if kind == "Q8_0" else weights, scales.view("<f2")[..., 0]
     )
+
+
+def _described(array: object) -> str:
+    """The dtype and shape of an array; raises `SpecError` for anything else."""
+    if not isinstance(array, np.ndarray):
+        raise SpecError(f"weights of type {type(array).__name__}", "give an array of NumPy")
+    return f"{array.dtype} with shape {array.shape}"
