@@ -113,6 +113,8 @@ def test_not_an_array(matmul: CompiledKernel, a: Array, b: Array) -> None:
     assert "got an object of type NoneType" in refused(matmul, a, None)
     assert "got an object of type pathlib." in refused(matmul, a, Path())
     assert "so pass a.detach()." in refused(matmul, SimpleNamespace(requires_grad=True), b)
+    traced = type("Tracer", (), {})
+    assert "call morello.jax.call(kernel)." in refused(matmul, traced(), b)
     message = refused(matmul, a, b, out=7)
     assert message.endswith("of type int; pass np.empty((5, 6), 'float32'), or omit out.")
 

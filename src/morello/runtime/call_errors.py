@@ -134,6 +134,8 @@ def _relayout(argument: Argument) -> str:
 def _from_object(argument: Argument, value: object) -> str:
     if getattr(value, "requires_grad", False) is True:
         return f"no gradients are computed through a kernel, so pass {argument.name}.detach()"
+    if any(kind.__name__ == "Tracer" for kind in type(value).__mro__):
+        return "within functions that JAX traces, call morello.jax.call(kernel)"
     device = str(getattr(value, "device", "cpu"))
     if not device.startswith("cpu"):
         return f"it lies on {device}, so pass one on the CPU"
