@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 if importlib.util.find_spec("jax") is None:
-    print("skipped: this needs JAX, pip install morello[jax]")
+    print("skipped: this needs JAX, pip install 'morello[jax]'")
     sys.exit()
 
 import jax

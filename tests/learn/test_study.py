@@ -202,7 +202,7 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(learn_commands, "EXTRA", ("jax", "nothing_of_this_name"))
     assert main(["learn", "train", str(corpus), "--output", str(tmp_path / "x.npz")]) == 2
-    assert "nothing_of_this_name is not installed; install morello[learn]" in (
+    assert "nothing_of_this_name is not installed; pip install 'morello[learn]'" in (
         capsys.readouterr().err
     )
 

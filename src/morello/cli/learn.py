@@ -170,9 +170,7 @@ def _check_extra() -> None:
     """Raise `CorpusError` if a package of `EXTRA` is not installed."""
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
-        raise CorpusError(
-            f"{', '.join(missing)} is not installed; install morello[learn], which has it."
-        )
+        raise CorpusError(f"{', '.join(missing)} is not installed; pip install 'morello[learn]'.")
 
 
 def _grid(scores: Sequence[Score]) -> Grid:

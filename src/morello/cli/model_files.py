@@ -45,6 +45,6 @@ def read_model_file(path: Path, shapes: Mapping[str, Sequence[int]]) -> ModelFil
         from morello.importers.stablehlo import read
     except ImportError as error:
         raise GraphError(
-            f"StableHLO is read by JAX ({error})", "`pip install morello[jax]`"
+            f"StableHLO is read by JAX ({error})", "`pip install 'morello[jax]'`"
         ) from None
     return ModelFile(read(path), frameworks.JAX)

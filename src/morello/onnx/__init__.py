@@ -10,7 +10,7 @@
 created; `session` does all of this, and compares the results. `convert` writes a model in which it
 is nodes of the domain `morello`, with a library of custom operators.
 
-Needs `pip install morello[onnx]`.
+Needs `pip install 'morello[onnx]'`.
 """
 
 from morello.base.errors import MorelloError
@@ -18,7 +18,7 @@ from morello.base.errors import MorelloError
 try:
     import onnx as _onnx  # noqa: F401 (everything here needs it)
 except ModuleNotFoundError:
-    raise MorelloError("ONNX models need the package onnx", "pip install morello[onnx]") from None
+    raise MorelloError("ONNX models need the package onnx", "pip install 'morello[onnx]'") from None
 
 from morello.onnx.conversion import Conversion, convert
 from morello.onnx.provider import NAME, library_path, register

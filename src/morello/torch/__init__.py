@@ -5,7 +5,7 @@
         y = model(x)
     print(morello.torch.report())
 
-Needs PyTorch, which pip install morello[torch] installs.
+Needs PyTorch, which pip install 'morello[torch]' installs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError as error:
     from morello.base.errors import CallError
 
-    raise CallError("PyTorch is not installed", "pip install morello[torch]") from error
+    raise CallError("PyTorch is not installed", "pip install 'morello[torch]'") from error
 
 from morello.torch.backend import backend, report
 from morello.torch.operation import call
