@@ -44,24 +44,41 @@ def compile(
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, verified and callable.
 
-    `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
-    hand, which runs on the number of threads that it was made for. `threads` may be "all", the
-    CPUs this process may use. The search uses the results of earlier ones in `table` (a Table or
-    its path), and adds its own; by default, programs are remembered in the cache folder, unless
-    the table is "off". With `weights="constant"`, second factors of products and
-    filters may be prepacked in the cheapest layout: pack them once with `Kernel.pack`. With
-    `measure`, that many different programs, including the cheapest, are built and timed, and the
-    fastest is taken; a table keeps it for later calls. With `rank="learned"`, a learned model
-    orders the cheapest programs by predicted time: the first is taken, or with `measure` the
-    first few are timed. With `choice`, the program of that number is taken from those that
-    `alternatives` lists. The search ends once its program is proven to cost at most the fraction
-    `gap` more than the cheapest: with 0, no program is cheaper. It may take `budget` seconds, or up
-    to four times as long while other processes have the processor, and half of the free memory:
-    if it has not finished by then, the best program so far is taken, and
-    `Kernel.statistics` says how far from the cheapest it may be; more than 10 %, and more than
-    `gap`, is a `morello.SearchWarning`. Unless `verify` is off, the kernel is compared with NumPy
-    in float64 on random data, once for each shared object. Raises `MorelloError` (see
-    `morello.errors`).
+        layer = morello.compile("relu(f32[16,64] @ f32[64,32] + f32[32])")
+        y = layer(x, w, b)  # arrays in this order, with these dtypes and shapes
+
+    - `what`: an expression, a Spec, a program that `implement` found, or a schedule made by hand,
+      which runs on the number of threads that it was made for.
+    - `target`: the machine, a name that `morello targets` lists, or a `Target`.
+    - `threads`: the number of threads, or "all": as many as CPUs that this process may use.
+    - `verify`: whether to compare the kernel with NumPy in float64 on random data, once for each
+      shared object.
+    - `compiler`: the C compiler, such as "gcc"; by default `$CC`, else the best one found.
+    - `table`: a `Table`, or the path of one, with the results of earlier searches; those of this
+      one are added. By default programs are remembered in the cache folder; "off" uses and keeps
+      nothing.
+    - `weights`: with "constant", second factors of products and filters may be prepacked in the
+      cheapest layout: pack them once with `Kernel.pack`.
+    - `measure`: how many different programs, including the cheapest, to build and time, at most
+      64; the fastest is taken, and a table keeps it for later calls.
+    - `rank`: the order of programs, by "cost", or by the time that a "learned" model predicts,
+      where one ships or was calibrated. The first is taken, or with `measure` the first few are
+      timed.
+    - `choice`: which of the cheapest programs to take, 1 for the cheapest: its number in the list
+      of `alternatives`.
+    - `budget`: the seconds that the search may take, or up to four times as many while other
+      processes have the processor; it may also take half of the free memory. If it has not
+      finished by then, the best program so far is taken, and `Kernel.statistics.gap` says how far
+      from the cheapest it may be. More than 10 %, and more than `gap`, is a
+      `morello.SearchWarning`. The C compiler and the comparison with NumPy take their time
+      besides.
+    - `gap`: the search ends once its program is proven to cost at most this fraction more than the
+      cheapest, such as 0.02; with 0, no program is cheaper.
+    - `progress`: with True, a line on standard error, if that is a terminal. Or a function that is
+      called during the search with the numbers of Specs and of rewrites expanded so far; what it
+      raises ends the search.
+
+    Raises `MorelloError` (see `morello.errors`).
     """
     options: Options = {
         "target": target, "threads": threads, "compiler": compiler, "table": table,
@@ -79,7 +96,10 @@ def compile(
 def matmul(a: TensorLike, b: TensorLike, **options: Any) -> Kernel:
     """Compile `a @ b`, by NumPy's rules, of types ("f32[64,64]"), tensor specs or arrays.
 
-    Takes the options of `compile`.
+        product = morello.matmul(a, b)  # for arrays like a and b
+        c = product(a, b)
+
+    Takes the options of `compile`, and raises the same.
     """
     from morello.frontends.calls import matmul as goal
 
@@ -91,7 +111,11 @@ def implement(
 ) -> tuple[Impl, SearchStatistics | None]:
     """The Impl of a Spec, found by search or scheduled by hand, and the search's statistics.
 
-    The options are those of `compile`; the compiler is for programs that are measured.
+        impl, statistics = morello.implement("f32[64,64] @ f32[64,64]", target="avx2")
+        impl.cost, impl.peak  # in cycles; in lines of each cache, and registers
+
+    The statistics are None if nothing was searched. The options are those of `compile`; the
+    compiler is for programs that are measured. Raises `MorelloError`.
     """
     from morello.options import requested
     from morello.request import answer
@@ -111,6 +135,7 @@ def alternatives(what: str | Spec, count: int = 5, **options: Unpack[Options]) -
     loops, say, the cheapest is listed. The order of costs is exact. There are fewer if there are no
     others, or if the budget does not suffice. `compile` takes each, or with `choice` the one of
     that number. The options are those of `compile`, but programs are neither measured nor ranked.
+    Raises `MorelloError`.
     """
     from morello.options import requested
     from morello.request.choosing import alternatives as find
@@ -122,7 +147,13 @@ def alternatives(what: str | Spec, count: int = 5, **options: Unpack[Options]) -
 def schedule(
     what: str | Spec, *, target: str | Target = "native", threads: int | str = 1
 ) -> Schedule:
-    """Start scheduling a Spec by hand; see `Schedule`."""
+    """Start scheduling a Spec by hand; see `Schedule`.
+
+        s = morello.schedule("f32[64,64] @ f32[64,64]").to_accumulate().tile(m=8, n=32)
+        kernel = morello.compile(s.solve())
+
+    Raises `MorelloError`.
+    """
     from morello.base.errors import SpecError
     from morello.impl.tree import Impl
     from morello.request.goal import goal_and_target

@@ -36,7 +36,7 @@ try:
 except ImportError as error:
     raise MorelloError(
         f"morello.jax needs JAX 0.5 or newer, which is not installed ({error}); run "
-        "`pip install morello[jax]`."
+        "`pip install 'morello[jax]'`."
     ) from None
 
 Function = Callable[..., Any]
@@ -99,6 +99,9 @@ def report(function: Function) -> tuple[ProgramReport, ...]:
 
 def call(kernel: Kernel | Spec | str, **options: Unpack[Options]) -> Function:
     """One kernel as a function of arrays of JAX, for its jit and its vmap.
+
+        product = morello.jax.call("f32[16,32] @ f32[32,64]")
+        y = jax.jit(product)(x, w)
 
     Of an expression or a Spec, the kernel is compiled with these options. The arrays have the
     shapes and dtypes of the kernel's arguments; an input that the kernel takes in another order of

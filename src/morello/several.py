@@ -42,6 +42,8 @@ def compile_all(
 ) -> list[Kernel]:
     """The kernels of several Specs, in their order, found and built on all cores.
 
+        add, product = compile_all(["f32[64] + f32[64]", "f32[64,64] @ f32[64,64]"])
+
     Each is a kernel as `compile` gives with these options; equal Specs get one kernel. Specs that
     have much in common are searched together, a few at a time: with a gap, the programs may be
     others within that gap. One search is for all that differ in the constants of functions alone.

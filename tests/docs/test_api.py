@@ -1,9 +1,9 @@
-"""The page of the API names what there is; the site itself is built by `make docs`."""
+"""The page of the API names what there is, and `compile` says what its options are."""
 
 from __future__ import annotations
 
 import re
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -18,11 +18,12 @@ NAMES = sorted(set(re.findall(r"^::: ([\w.]+)", PAGE.read_text(), re.MULTILINE))
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_api_page_names_exists(name: str) -> None:
+    if name.startswith("morello.torch."):
+        pytest.importorskip("torch")
     assert resolve_name(name) is not None
 
 
-def test_the_page_has_every_option_of_compile_and_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \|", PAGE.read_text(), re.MULTILINE)
-    _, *options = signature(morello.compile).parameters.values()
-    assert rows == [(option.name, repr(option.default).replace("'", '"')) for option in options]
-    assert {name for name, _ in rows} - {"verify"} == {*Options.__annotations__}
+def test_compile_says_what_each_of_its_options_is() -> None:
+    said = re.findall(r"^- `(\w+)`: ", getdoc(morello.compile) or "", re.MULTILINE)
+    assert said == [*signature(morello.compile).parameters]
+    assert {*said} - {"what", "verify"} == {*Options.__annotations__}

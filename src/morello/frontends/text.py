@@ -87,7 +87,9 @@ def call_sequence(text: str) -> CallSequence:
 def parse(text: str, /, **tensors: TensorLike) -> Spec:
     """The Spec of an expression; raises a `SpecError` that points at what is wrong.
 
-    `tensors` binds names in the text to types, tensor specs or arrays.
+        parse("relu(x @ w)", x="f32[16,64]", w=w)  # w is an array
+
+    `tensors` binds names in the text to types, tensor specs or arrays, whose values do not matter.
     """
     evaluator, node, result = _read(text, tensors)
     return evaluator.goal(node, result)

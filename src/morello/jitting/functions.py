@@ -42,6 +42,9 @@ def jit(
 ) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
     """A function written in NumPy that kernels compute; as a decorator, with options or without.
 
+        layer = morello.jit(lambda x, w: np.maximum(x @ w, 0))
+        y = layer(x, w)  # compiled at the first call, for arrays of these types and shapes
+
     The first call for arrays of other types traces the function, compiles its graph, compares the
     results with NumPy's, and returns these. The options are those of `morello.compile`; each
     search ends at a gap of 2 %, or after 3 seconds, unless they say otherwise. With `fuse_seconds`,

@@ -20,6 +20,9 @@ _known: dict[int, tuple[Kernel, Callable[..., Any]]] = {}
 def call(kernel: Kernel) -> Callable[..., Any]:
     """A kernel as an operation on tensors, which torch.compile and torch.export keep whole.
 
+        product = morello.torch.call(morello.compile("f32[16,32] @ f32[32,64]"))
+        y = product(x, w)
+
     It takes tensors of the types that the kernel has as arguments, and returns a new one. Raises
     `CallError`, as the kernel does, for tensors of other types, and for a kernel whose inputs are
     packed, or whose output is not row-major; and `SpecError` for one that updates its output, or
