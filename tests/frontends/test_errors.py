@@ -15,6 +15,7 @@ SYNTAX = [
     ("f32[-4,4] @ f32[4,4]", "at least 1", 4),
     ("f32[2147483648,4] @ f32[4,4]", "at most 2147483647", 4),
     (f"f32[{NINES},4] @ f32[4,4]", "at most 2147483647", 4),
+    ("relu(f32[2147483647,2147483647])", "has more than 2^63 bytes", 31),
     ("f99[4,4] @ f32[4,4]", "unknown dtype 'f99'", 0),
     ("float32[4,4] @ f32[4,4]", "did you mean f32", 0),
     ("f32[4,4] @ bfloat16[4,4]", "did you mean bf16", 11),
@@ -84,6 +85,7 @@ NAMES = [
 ]
 
 GOALS = [
+    ("f32[2147483647,1] * f32[1,2147483647]", "has more than 2^63 bytes", 18),
     ("f32[4,4]", "not something to compute", 0),
     ("x = f32[4]; x", "not something to compute", 12),
     ("2", "this is a number", 0),

@@ -411,7 +411,8 @@ class _Evaluator:
             what = f"{len(computed.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
             at = self._inputs[computed.arrays[MAX_INPUTS]]
             raise error_at(self.text, at, what, "compute a part as a Spec of its own")
-        return computed.spec
+        with errors_at(self.text, node.at):
+            return computed.spec
 
 
 def _reserved(name: str) -> str:

@@ -8,7 +8,7 @@ from morello.base.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.primitives import MAX_RANK
-from morello.ir.spec import MAX_SIZE, Strides, placement_of
+from morello.ir.spec import MAX_SIZE, Strides, check_bytes, placement_of
 from morello.ir.tensor import TensorSpec, canonical
 
 
@@ -43,6 +43,7 @@ def make_type(
     layout = layout or row_major(len(shape))
     if strides is not None:
         strides = _checked(shape, layout, strides)
+    check_bytes(shape, strides, dtype)
     tensor = Type(shape, dtype, layout, strides).tensor
     return Type(shape, dtype, tensor.placement.layout, strides)
 

@@ -16,6 +16,8 @@ from morello.ir.primitives import MAX_RANK, contraction, matmul_labels
 from morello.ir.tensor import Placement, TensorSpec, aliased_at, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
+MAX_BYTES = 2**63 - 1
+"""The most bytes from the first element of a tensor to the last: addresses are 64-bit integers."""
 
 Strides = tuple[int, ...] | None
 
@@ -185,7 +187,8 @@ def goal(
     """The Spec of an operation with all operands in main memory.
 
     `layouts` default to row-major, `strides` (in elements) to those of gapless tensors, and
-    `names` to the operation's own. Raises `SpecError` for a size outside 1 to `MAX_SIZE`.
+    `names` to the operation's own. Raises `SpecError` for a size outside 1 to `MAX_SIZE`, and for
+    a tensor of more than `MAX_BYTES`.
     """
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
@@ -196,6 +199,7 @@ def goal(
         shape = operation.extents(operand, sizes)
         layout = (layouts[operand] if layouts else None) or row_major(len(shape))
         stride = strides[operand] if strides else None
+        check_bytes(shape, stride, dtypes[operand])
         placement = placement_of(shape, layout, stride, dtypes[operand])
         placements.append(canonical(shape, placement))
         if stride is not None and placement != gapless(layout):
@@ -215,6 +219,16 @@ def goal(
         kept,
         user_names,
     )
+
+
+def check_bytes(shape: tuple[int, ...], strides: Strides, dtype: DType) -> None:
+    """Raise `SpecError` if the elements of a tensor are more than `MAX_BYTES` apart."""
+    span = prod(shape)
+    if strides is not None:
+        span = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    if span * dtype.bytes > MAX_BYTES:
+        sizes = ",".join(map(str, shape))
+        raise SpecError(f"{dtype}[{sizes}] has more than 2^63 bytes", "make the sizes smaller")
 
 
 def placement_of(
