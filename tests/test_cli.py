@@ -477,3 +477,19 @@ def test_interrupting_leaves_cleanly(
     monkeypatch.setattr("morello.search.session.Session.solve", interrupt)
     assert main(["explain", SMALL]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+WITHOUT_ONNX = """
+import sys
+sys.modules["onnx"] = None
+from morello.cli.parser import main
+for words in ["export", "folder", "x.onnx"], ["tune", "x.onnx"], ["onnx", "x.onnx", "-o", "y.onnx"]:
+    assert main(words) == 2
+"""
+
+
+def test_commands_for_models_say_what_to_install(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_ONNX]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = "morello: ONNX models need the package onnx; pip install 'morello[onnx]'.\n"
+    assert done.stderr == 3 * said

@@ -13,13 +13,7 @@ is nodes of the domain `morello`, with a library of custom operators.
 Needs `pip install 'morello[onnx]'`.
 """
 
-from morello.base.errors import MorelloError
-
-try:
-    import onnx as _onnx  # noqa: F401 (everything here needs it)
-except ModuleNotFoundError:
-    raise MorelloError("ONNX models need the package onnx", "pip install 'morello[onnx]'") from None
-
+import morello.importers.onnx  # noqa: F401 (first, as it says if the package onnx is missing)
 from morello.onnx.conversion import Conversion, convert
 from morello.onnx.provider import NAME, library_path, register
 from morello.onnx.sessions import session

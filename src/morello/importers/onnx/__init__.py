@@ -6,6 +6,13 @@ operators are given, and the other modules have these: `attention`, `elementwise
 `contributed` (of the domain com.microsoft).
 """
 
+from morello.base.errors import MorelloError
+
+try:
+    import onnx as _onnx  # noqa: F401 (everything here needs it)
+except ModuleNotFoundError:
+    raise MorelloError("ONNX models need the package onnx", "pip install 'morello[onnx]'") from None
+
 from morello.importers.onnx.files import read_model
 from morello.importers.onnx.program import OnnxProgram, import_model
 
