@@ -426,6 +426,14 @@ def test_a_command_line_that_is_wrong_gets_one_sentence(
     assert f"morello: {json.loads(out)['error']}\n" == error
 
 
+@pytest.mark.parametrize("text", ["-u8[4]", "--u8[4]", "-(u8[4])", "-neg(u8[4])"])
+def test_an_expression_may_begin_with_a_minus(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["synth", text]) == 2
+    assert "u8 has no negative numbers" in capsys.readouterr().err
+
+
 def test_every_command_has_its_module(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out

@@ -11,9 +11,17 @@ from typing import Any, NoReturn
 
 from morello.base.errors import GraphError, MorelloError, quoted
 
+_NEGATED = r"-+(\(|[a-z]+\d+\[|\w+\()"
+"""The beginnings of expressions such as -u8[4], -(f32[4] + 1) and -relu(f32[4])."""
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors about misspelt commands, options and choices suggest the right one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        numbers = self._negative_number_matcher.pattern  # words with a dash that are no options
+        self._negative_number_matcher = re.compile(f"{numbers}|{_NEGATED}")
 
     def parse_all(self, words: list[str]) -> argparse.Namespace:
         """Parse the words of a command line; prints the error and exits where it is wrong."""
