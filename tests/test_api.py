@@ -23,7 +23,7 @@ from tests.support import runs_here
 import morello
 from morello import errors
 from morello.base import errors as base
-from morello.base.errors import CallError, MorelloError, SpecError, TargetError, quoted
+from morello.base.errors import CallError, MorelloError, SearchError, SpecError, TargetError, quoted
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import reordered
 from morello.ir.primitives import fill, matmul
@@ -435,3 +435,14 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_options_that_do_not_exist_are_refused() -> None:
+    """A misspelt one would change nothing."""
+    for call in (morello.implement, morello.alternatives):
+        with pytest.raises(SearchError, match=r"no option bugdet; did you mean budget\?$"):
+            call("relu(f32[4])", bugdet=3)  # type: ignore[call-arg]
+    with pytest.raises(SearchError, match="no option verify; the options are budget, choice"):
+        morello.implement("relu(f32[4])", verify=True)  # type: ignore[call-arg]
+    with pytest.raises(SearchError, match="no option x"):
+        morello.compile_all(["relu(f32[4])"], x=1)  # type: ignore[call-arg]

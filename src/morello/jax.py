@@ -24,7 +24,7 @@ from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import PlacedCall, PlacedStage, whole
-from morello.options import GraphOptions, Options
+from morello.options import GraphOptions, Options, check_known
 from morello.runtime.argument import Argument, check_functional
 
 try:
@@ -63,6 +63,7 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, **options
         )
+    check_known(options, GraphOptions.__annotations__)
     reports: list[ProgramReport] = []
 
     @functools.wraps(function)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -51,9 +52,19 @@ class GraphOptions(Options, total=False):
     winograd: int
 
 
+def check_known(options: Mapping[str, object], known: Iterable[str]) -> None:
+    """Raise `SearchError` for an option that is not among the known ones."""
+    names = sorted(known)
+    for name in sorted(options.keys() - {*names}):
+        near = get_close_matches(name, names, 1)
+        fix = f"did you mean {near[0]}?" if near else f"the options are {', '.join(names)}."
+        raise SearchError(f"there is no option {name}; {fix}")
+
+
 @contextmanager
 def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) -> Iterator[Request]:
     """The request of these options, checked; its table is open in the body."""
+    check_known(options, Options.__annotations__)
     rank = options.get("rank", "cost")
     if not isinstance(rank, str) or rank not in RANKINGS:
         raise SearchError(f"programs are ranked by {' or '.join(RANKINGS)}, not {quoted(rank)}.")

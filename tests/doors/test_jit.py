@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import morello
-from morello.base.errors import CallError, FallbackWarning
+from morello.base.errors import CallError, FallbackWarning, SearchError
 from morello.jitting.agreement import differing
 from morello.jitting.functions import VARIANTS
 
@@ -204,6 +204,20 @@ def test_there_is_a_limit_of_variants() -> None:
     with pytest.warns(FallbackWarning, match=f"compiled {VARIANTS} times"):
         assert jitted(np.zeros(20, np.float32)).sum() == 20
     assert "for all other arguments" in text(jitted)
+
+
+def test_wrong_options_are_said() -> None:
+    with pytest.raises(SearchError, match=r"no option bugdet; did you mean budget\?"):
+        morello.jit(lambda x: x + 1, bugdet=3)  # type: ignore[call-overload]
+    x = random(4)
+    for options, said in (
+        ({"budget": -1.0}, "budget of a search"),
+        ({"compiler": "no-cc"}, "no-cc"),
+    ):
+        jitted = morello.jit(lambda x: x + 1, **options)
+        with pytest.warns(FallbackWarning, match=f"is left to NumPy: .*{said}"):
+            np.testing.assert_array_equal(jitted(x), x + 1)
+        assert said in text(jitted)
 
 
 class Zeros(np.ndarray[Any, Any]):

@@ -179,7 +179,7 @@ def test_a_session_is_made_in_one_call(tmp_path: Path) -> None:
     del free
     made = session(tmp_path / "model.onnx", {"x": (4, 16)}, gap=1)
     assert NAME in made.get_providers()
-    with pytest.raises(SearchError, match="a session has no option threads"):
+    with pytest.raises(SearchError, match="there is no option threads"):
         session(tmp_path / "model.onnx", threads=2)
     with pytest.raises(GraphError, match="x has 2 dimensions, and 1 are given"):
         session(tmp_path / "model.onnx", {"x": (4,)})

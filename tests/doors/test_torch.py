@@ -508,8 +508,11 @@ def test_a_mistake_of_the_compiler_leaves_the_graph_to_torch(
 
 
 def test_wrong_options_are_refused() -> None:
-    for wrong in {"options": {"bugdet": 1}}, {"mode": "max-autotune"}:
-        with pytest.raises(Exception, match="the options are budget"):
+    for wrong, said in (
+        ({"options": {"bugdet": 1}}, "no option bugdet; did you mean budget"),
+        ({"mode": "max-autotune"}, "no mode max-autotune"),
+    ):
+        with pytest.raises(Exception, match=said):
             torch.compile(torch.relu, backend=door.backend, **wrong)(torch.randn(4))
 
 

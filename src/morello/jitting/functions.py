@@ -15,7 +15,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from morello.base.errors import FallbackWarning, MorelloError
+from morello.base.errors import OF_SETTINGS, FallbackWarning, MorelloError
 from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Array, TensorType
 from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
@@ -23,7 +23,7 @@ from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of, program_report
-from morello.options import GraphOptions
+from morello.options import GraphOptions, check_known
 
 VARIANTS = 8
 """How often a function is compiled, for arguments of different types; then NumPy computes it."""
@@ -55,6 +55,8 @@ def jit(
     on. It is compiled once for each set of types and strides of its arrays and of values of its
     other arguments. `morello.report` tells what is left to NumPy, and why: that is the
     whole function if what it does depends on the elements of its arrays.
+    An option that does not exist raises `SearchError`; one of a wrong value is a
+    `FallbackWarning` at the first call.
     """
     if function is None:
         return partial(Jitted, options)
@@ -91,6 +93,7 @@ class Jitted:
     the same types; or what chooses the variant. A slot, as that of a kernel."""
 
     def __init__(self, options: GraphOptions, function: Callable[..., Any]) -> None:
+        check_known(options, GraphOptions.__annotations__)
         update_wrapper(self, function)
         self.variants: dict[Hashable, Variant] = {}
         self._function, self._options = function, options
@@ -165,6 +168,8 @@ class Jitted:
                 computed = variant.program(_arrays(leaves((args, keywords))))
         except Exception as error:
             variant = Variant(described, None, _told(error))
+            if isinstance(error, OF_SETTINGS):
+                self._warn(f"is left to NumPy: {error}")
         expected = self._function(*args, **keywords)  # if it raises, there is no variant
         if variant.program is not None and (difference := differing(computed, expected)):
             what = f"kernels computed {difference}"

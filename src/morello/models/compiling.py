@@ -35,7 +35,7 @@ from morello.models.remembered import RememberedCut, cut_question, recalled, rem
 from morello.models.schedule import Stage, calls_of, schedule
 from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
-from morello.options import GraphOptions, Options
+from morello.options import GraphOptions, Options, check_known
 from morello.request.goal import target_of
 from morello.runtime.threads import thread_count
 
@@ -206,6 +206,7 @@ def _compiled(
 
     It `began` at this time of `perf_counter`.
     """
+    check_known(options, GraphOptions.__annotations__)
     asked = options.copy()
     asked.pop("winograd", None)  # it simplified the graph
     seconds = asked.pop("fuse_seconds", 0.0)

@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 from onnx import ModelProto
 
-from morello.base.errors import GraphError, SearchError, quoted
+from morello.base.errors import GraphError, quoted
 from morello.importers.onnx import read_model
 from morello.onnx.checking import explained, largest_difference, runtime
 from morello.onnx.provider import OPTIONS, register
-from morello.options import GraphOptions
+from morello.options import GraphOptions, check_known
 
 
 def session(
@@ -27,9 +27,7 @@ def session(
     `compile_graph` has it. The results for random inputs are compared with those that ONNX Runtime
     computes alone. Raises `MorelloError`.
     """
-    if wrong := {*options} - {*OPTIONS}:
-        known = ", ".join(OPTIONS)
-        raise SearchError(f"a session has no option {min(wrong)}", f"its options are {known}")
+    check_known(options, OPTIONS)
     devices = register()
     sizes = _sizes(read_model(model), shapes) if shapes else {}
     onnxruntime = runtime()

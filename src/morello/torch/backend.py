@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,13 @@ import torch._dynamo.config
 from torch import fx
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from morello.base.errors import GraphError, MorelloError, SearchError
+from morello.base.errors import (
+    OF_SETTINGS,
+    FallbackWarning,
+    GraphError,
+    MorelloError,
+    SearchError,
+)
 from morello.graph.frameworks import TORCH
 from morello.graph.graph import Array
 from morello.importers.aten import changed_inputs, imported
@@ -21,7 +28,7 @@ from morello.importers.aten_calls import array_of, type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
-from morello.options import GraphOptions
+from morello.options import GraphOptions, check_known
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -120,11 +127,9 @@ def backend(
     buffers are then constants, packed once. Kernels run on torch's threads. What kernels cannot do
     is left to torch; so is a graph that needs gradients. Raises `SearchError` for unknown options.
     """
-    known = {*GraphOptions.__annotations__}
-    wrong = {*(options or {})} - known
-    if mode is not None or wrong:
-        what = f"mode {mode}" if mode is not None else f"options {', '.join(sorted(wrong))}"
-        raise SearchError(f"there is no {what}", f"the options are {', '.join(sorted(known))}")
+    check_known(options or {}, GraphOptions.__annotations__)
+    if mode is not None:
+        raise SearchError(f"there is no mode {mode}", "leave it out; there are options")
     graph = _Graph(module, cast(GraphOptions, dict(options or {})))
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
@@ -252,6 +257,8 @@ class _Graph:
             compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
         except MorelloError as error:
             self.report.by_torch = str(error).rstrip(".")
+            if isinstance(error, OF_SETTINGS):
+                warnings.warn(f"a graph is left to PyTorch: {error}", FallbackWarning, stacklevel=2)
             return None
         except Exception as error:  # a mistake of this package is no reason for a model to fail
             self.report.by_torch = f"the compiler failed with {error!r}"
