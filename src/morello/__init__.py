@@ -10,12 +10,14 @@ Names are loaded when they are first used, so that importing the package costs n
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from morello.base.lazy import loader
 from morello.base.version import __version__
 
+TYPE_CHECKING = False  # as in typing, which takes most of the time of an import of this package
 if TYPE_CHECKING:
+    from typing import Any
+
     from morello import errors as errors
     from morello.api import alternatives as alternatives
     from morello.api import compile as compile
