@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morello.base.errors import MorelloError
 from morello.base.files import check_outputs, write_text
 from morello.base.status import tell
+from morello.base.wording import counted
 from morello.cli.arguments import (
     add_budget,
     add_compiler,
@@ -127,7 +128,7 @@ def _about(
 def _summary(about: dict[str, Any]) -> str:
     files = " and ".join(about["files"])
     lines = [
-        f"{files}: {about['kernels']} kernels in {about['segments']} nodes, "
+        f"{files}: {counted(about['kernels'], 'kernel')} in {counted(about['segments'], 'node')}, "
         f"in {readable(about['seconds'])}"
     ]
     left = ", ".join(f"{n} {kind}" for kind, n in sorted(about["left"].items()))

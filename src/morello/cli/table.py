@@ -16,6 +16,7 @@ from rich.table import Table as Grid
 
 from morello.base.errors import TableError
 from morello.base.status import tell
+from morello.base.wording import counted
 from morello.cli.arguments import add_json, add_target
 from morello.cli.hints import hint
 from morello.cli.output import amount, print_json, progress, size_text
@@ -103,7 +104,7 @@ def _stats(arguments: argparse.Namespace) -> None:
     if spaces:
         console.print(f"[dim]{_LEGEND}[/dim]", soft_wrap=True)
     console.print(
-        f"{_counted(goals, 'whole program')}, {_counted(keeps, 'choice')} for each answer, "
+        f"{counted(goals, 'whole program')}, {counted(keeps, 'choice')} for each answer, "
         f"{size_text(size)} on disk"
     )
     for problem in damaged:
@@ -117,15 +118,11 @@ _LEGEND = (
 )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def _described(space: dict[str, Any]) -> str:
     limits = ", ".join(amount(level, n) for level, n in space["limits"].items())
     panels = f", panels of {space['panels']}" if space["panels"] else ""
     return (
-        f"[bold]{space['target']}[/bold] on {_counted(space['cores'], 'core')}: {limits}{panels} "
+        f"[bold]{space['target']}[/bold] on {counted(space['cores'], 'core')}: {limits}{panels} "
         f"[dim](costs {space['costs']}, version {space['version']})[/dim]"
     )
 

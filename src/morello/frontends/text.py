@@ -12,6 +12,7 @@ from types import UnionType
 from typing import Any, get_args
 
 from morello.base.errors import SpecError, quoted
+from morello.base.wording import counted
 from morello.frontends.copies import cast, move
 from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
 from morello.frontends.grouped import GroupedType
@@ -233,7 +234,7 @@ class _Evaluator:
         known = signature(node.function)
         if len(node.arguments) != len(known.arguments):
             wanted = len(known.arguments)
-            count = f"{wanted} argument{'s' * (wanted != 1)}, not {len(node.arguments)}"
+            count = f"{counted(wanted, 'argument')}, not {len(node.arguments)}"
             what = f"{node.function} takes {count}"
             raise error_at(self.text, node.at, what, f"write {known.usage}")
         arguments = [

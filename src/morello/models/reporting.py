@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 from morello.base.errors import CallError
+from morello.base.wording import counted
 from morello.graph.graph import Node
 from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
@@ -124,7 +125,7 @@ class ProgramReport:
     def _facts(self) -> list[tuple[str, str]]:
         """The facts at the head of the page, each with its name."""
         facts = [
-            ("kernels", f"{self.kernel_count} in {_counted(self.segments, 'call')}"),
+            ("kernels", f"{self.kernel_count} in {counted(self.segments, 'call')}"),
             ("predicted", text_of(self.seconds)),
         ]
         if text_of(self.by_rule) != text_of(self.seconds):
@@ -136,7 +137,7 @@ class ProgramReport:
         if self._roofline:
             reached = percent(self._roofline / self._taken)
             facts.append(("roofline", f"{text_of(self._roofline)}, {reached} of it"))
-        left = _counted(len(self.left), "operator") if self.left else "nothing"
+        left = counted(len(self.left), "operator") if self.left else "nothing"
         facts.append((f"left to {self.framework}", left))
         return facts
 
@@ -168,7 +169,7 @@ class ProgramReport:
         if self.note:
             note = self.note.removesuffix(".")
             return f"{self._head}: {self.framework} computes all of it, as {note}."
-        kernels, calls = _counted(self.kernel_count, "kernel"), _counted(self.segments, "call")
+        kernels, calls = counted(self.kernel_count, "kernel"), counted(self.segments, "call")
         predicted, by_rule = text_of(self.seconds), text_of(self.by_rule)
         rule = f" ({by_rule} for kernels by the rule)" if by_rule != predicted else ""
         measured = "" if self.call is None else f", {text_of(self.call)} measured"
@@ -270,7 +271,3 @@ def _sum(bounds: Iterable[Bound]) -> Bound:
     for each in bounds:
         seconds[each.by] += each.seconds
     return Bound(sum(seconds.values()), max(seconds, key=lambda by: seconds[by]))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -11,6 +11,7 @@ from itertools import islice
 from operator import attrgetter
 
 from morello.base.errors import SearchError, SpecError
+from morello.base.wording import counted
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -50,7 +51,7 @@ def chosen(goal: Spec, request: Request) -> Answer:
     count, choice = len(programs), request.choice
     if count < choice and complete:
         raise SearchError(
-            f"{goal.expression} has {count} program{'s' * (count > 1)} of different structures, so "
+            f"{goal.expression} has {counted(count, 'program')} of different structures, so "
             f"there is no choice {choice}; choose at most {count}."
         )
     if count < choice:
