@@ -99,4 +99,6 @@ def write_model(path: Path, tokens: int, heads: int, weights: Arrays) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("give the file to write, such as layer.onnx")
     write_model(Path(sys.argv[1]), TOKENS, HEADS, random_weights(WIDTH, np.random.default_rng(0)))
