@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import threading
 from array import array
@@ -103,6 +104,11 @@ def test_wrong_dtype(matmul: CompiledKernel, a: Array, b: Array, out: Array) -> 
         "out: expected f32[5,6] row-major, got float64[5,6] row-major; "
         "pass np.empty((5, 6), 'float32'), or omit out."
     )
+
+
+def test_its_signature_has_its_arguments(matmul: CompiledKernel) -> None:
+    assert str(inspect.signature(matmul)) == "(a, b, /, out=None)"
+    assert "release_gil" in str(inspect.signature(CompiledKernel))
 
 
 def test_not_an_array(matmul: CompiledKernel, a: Array, b: Array) -> None:

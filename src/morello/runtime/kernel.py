@@ -6,7 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -19,8 +19,29 @@ from morello.runtime.call_errors import explain
 from morello.runtime.dlpack import call_on_arrays
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 
+if TYPE_CHECKING:
+    from inspect import Signature
+
 # From this size on, aligning an output to a cache line is worth the microsecond it takes.
 _ALIGN_BYTES = 1 << 16
+
+
+class _Signature:
+    """What `inspect.signature` says of a kernel; of the class, it is that of `__init__`."""
+
+    def __get__(self, kernel: CompiledKernel | None, owner: type) -> Signature:
+        if kernel is None:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature  # slow to import
+
+        inputs = [a.name for a in kernel.arguments if not a.output]
+        given = any(a.updated for a in kernel.arguments)
+        return Signature([
+            *(Parameter(name, Parameter.POSITIONAL_ONLY) for name in inputs),
+            Parameter(
+                "out", Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if given else None
+            ),
+        ])  # fmt: skip
 
 
 class CompiledKernel:
@@ -45,6 +66,7 @@ class CompiledKernel:
         "symbol",
     )  # fmt: skip
 
+    __signature__ = _Signature()
     __call__: Callable[..., Any]
     fast: Callable[..., Array]
     """The builtin function behind `__call__`; calling it directly saves 10 ns.
