@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from morello.base.errors import SearchError, quoted
+from morello.base.errors import BuildError, SearchError, TableError, TargetError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
@@ -50,6 +50,10 @@ class GraphOptions(Options, total=False):
 
     fuse_seconds: float | None
     winograd: int
+
+
+OF_OPTIONS = (SearchError, TargetError, TableError, BuildError)
+"""The errors of options that cannot be, or that this machine cannot serve, whatever the program."""
 
 
 def check_known(options: Mapping[str, object], known: Iterable[str]) -> None:

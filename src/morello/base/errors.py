@@ -95,10 +95,6 @@ class TableError(MorelloError):
     """A table of solved Specs that cannot be opened or written, or that is damaged."""
 
 
-OF_SETTINGS = (SearchError, TargetError, TableError, BuildError)
-"""The errors that are of options or of the machine, and not of a program of a framework."""
-
-
 class CorpusError(MorelloError):
     """A corpus of measured programs, or a learned model, that cannot be used."""
 

@@ -24,18 +24,18 @@ class CommandParser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(f"{numbers}|{_NEGATED}")
 
     def parse_all(self, words: list[str]) -> argparse.Namespace:
-        """Parse the words of a command line; prints the error and exits where it is wrong."""
+        """Parse the words of a command line; raises `MorelloError`."""
         arguments, rest = self.parse_known_args(words)
         if rest:
             unknown = next((word for word in rest if word.startswith("-")), rest[0])
             suggestion = _suggestion(unknown.partition("=")[0], _options(self))
-            self.error(f"unrecognized arguments: {' '.join(rest)}{suggestion}")
+            what = f"unrecognized arguments: {' '.join(rest)}{suggestion}"
+            raise _refused(f"{self.prog} {arguments.command}", what)
         return arguments
 
     def error(self, message: str) -> NoReturn:
         """Raise a `MorelloError`, in place of printing the usage and exiting."""
-        hint = "" if message.endswith("?") else f"; `{self.prog} --help` says what it takes."
-        raise MorelloError(f"{message}{hint}")
+        raise _refused(self.prog, message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -43,6 +43,12 @@ class CommandParser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             suggestion = _suggestion(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{suggestion}") from None
+
+
+def _refused(command: str, what: str) -> MorelloError:
+    """The error for what is wrong with the words of a command."""
+    hint = "" if what.endswith("?") else f"; `{command} --help` says what it takes."
+    return MorelloError(f"{what}{hint}")
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:

@@ -15,7 +15,6 @@ from torch import fx
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from morello.base.errors import (
-    OF_SETTINGS,
     FallbackWarning,
     GraphError,
     MorelloError,
@@ -28,7 +27,7 @@ from morello.importers.aten_calls import array_of, type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
-from morello.options import GraphOptions, check_known
+from morello.options import OF_OPTIONS, GraphOptions, check_known
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -257,7 +256,7 @@ class _Graph:
             compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
         except MorelloError as error:
             self.report.by_torch = str(error).rstrip(".")
-            if isinstance(error, OF_SETTINGS):
+            if isinstance(error, OF_OPTIONS):
                 warnings.warn(f"a graph is left to PyTorch: {error}", FallbackWarning, stacklevel=2)
             return None
         except Exception as error:  # a mistake of this package is no reason for a model to fail
