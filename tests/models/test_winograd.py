@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from morello.api import implement
 from morello.errors import SearchError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
@@ -123,6 +124,19 @@ def test_parts_of_channels_stay() -> None:
         evaluate(g, values) for g in (graph, in_fewer_multiplications(graph, 2, MACHINE))
     )
     np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("tile", TRANSFORMS)
+@pytest.mark.parametrize("machine", [("avx2", "haswell"), ("avx512", "zen4")])
+def test_many_channels_have_programs(machine: tuple[str, str], tile: int) -> None:
+    """Of a nearest cache of 8 ways, where few pixels of so many channels stay."""
+    target, pixels = tuned(*machine), tile + 2
+    for text in (
+        f"winograd_input(f32[1,{pixels},{pixels},1024], tile={tile}, layout=NHWC)",
+        f"winograd_output(f32[{pixels**2},1,1,1,1024], tile={tile}, layout=NHWC)",
+    ):
+        impl, _ = implement(text, target=target, table="off")
+        assert impl.complete
 
 
 def test_images_in_rows_stay() -> None:

@@ -30,8 +30,8 @@ CYCLES = {(2, 1): 32.0, (2, 0): 24.0, (4, 1): 130.0, (4, 0): 100.0}
 def winograd_steps(width: int) -> tuple[LeafKernel, ...]:
     """Kernels that turn a run of channels of one square into points, or points into one tile.
 
-    Points are far apart, often by a power of two, so that more of them are at the same places of
-    the nearest cache than stay there: they are read and written in the next one.
+    Points and pixels are far apart, often by a power of two, so that more of them are at the same
+    places of the nearest cache than stay there: all are read and written in the next one.
     """
     kind = kind_of(F32, width)
     kernels = []
@@ -75,7 +75,7 @@ def _step(
     return LeafKernel(
         name, operation.name, (F32, F32), (None, None), line,
         lambda source: evaluate(operation, [source])[0], applies, cost,
-        registers=16, streams=(apart,),
+        registers=16, streams=(0, 1),
     )  # fmt: skip
 
 
