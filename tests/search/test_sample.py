@@ -11,6 +11,7 @@ from tests.support import with_capacities
 
 from morello.frontends.text import parse
 from morello.impl.tree import replay
+from morello.rewrites.move import SCHEDULED
 from morello.search.sample import COST_RANGE
 from morello.search.session import Session
 from morello.targets.catalog import find_target
@@ -35,6 +36,20 @@ def test_samples_are_legal_and_differ(expression: str) -> None:
     costs = [impl.cost for impl in impls]
     assert costs == sorted(set(costs)) and costs[0] >= best * (1 - 1e-9)
     assert costs[0] < 1.5 * best and 3 * best < costs[-1] < COST_RANGE * best
+
+
+def test_long_sums_in_registers_are_split_before_they_are_fewer() -> None:
+    """Fewer sums at a time would wait for each other, which the price of registers leaves out."""
+    goal = parse(f"f32[6,{2 * SCHEDULED}] @ f32[{2 * SCHEDULED},16]")
+    for one in Session(goal, TARGET).sample(60):
+        for node in replay(goal, TARGET, one).walk():
+            sums = node.spec.placements[-1]
+            if (
+                node.spec.operation.is_product
+                and sums.vector > 1
+                and node.spec.size("k") > SCHEDULED
+            ):
+                assert getattr(node.rewrite, "dim", "k") == "k"
 
 
 def test_the_seed_decides() -> None:

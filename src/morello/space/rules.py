@@ -14,6 +14,7 @@ from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import PIXELS
 from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Crop, GroupRows, Join, MoveAll, Serial, SizedTile, cropped
+from morello.rewrites.move import SCHEDULED
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two
 from morello.space.kind import Kind
@@ -106,6 +107,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
             loops = one_by_one(dim, MAX_SIZE, loops, large)
         else:
             loops = [replace(group, guard=_unless(large, group.guard)) for group in loops]
+    if operation.contracted and (operation.output, dim) in operation.places:
+        held = partial(_holds_long_sums, target.registers)
+        loops = [replace(group, guard=_unless(held, group.guard)) for group in loops]
     for group in loops:
         guard = group.guard
         if as_rows:
@@ -122,6 +126,19 @@ def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
         matrix = [batch.size(dim) for dim in sorted(dims.difference(batches))]
         large = large & (prod_columns(matrix) >= LARGE_MATRIX)
     return large
+
+
+def _holds_long_sums(registers: int, batch: Batch) -> Bools:
+    """Where registers hold vectors of sums of more products than a core schedules at once.
+
+    Fewer of these sums at a time would wait for each other's latency, which `Move` has priced for
+    all of them; so the reduction is split first.
+    """
+    output, contracted = batch.operation.output, batch.operation.contracted
+    vectors = batch.placements.vector[batch.codes[output]] > 1
+    result: Bools = vectors & (batch.levels[output] == registers)
+    result = result & (batch.size(contracted) > SCHEDULED)
+    return result
 
 
 def _unless(excluded: Guard, guard: Guard) -> Guard:
