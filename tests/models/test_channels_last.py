@@ -129,6 +129,26 @@ def test_filters_of_groups_lie_as_their_images(size: int, groups: int) -> None:
     assert "NHWC" in grouped and "padding" not in grouped
 
 
+def test_some_images_stay_in_rows() -> None:
+    """As one does that a kernel cannot read by pixels: smaller ones of the stage are turned."""
+    x = given(1, 16, 12, 12)
+    pooling = Pooling("max", (2, 2), (2, 2), (0, 0), (0, 0), (1, 1), True)
+    image = conv(apply(pooling, conv(x, 16, 3, 0)), 16, 3, 1)
+    graph = Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
+    partition = partitioned(graph, winograd=0, target="avx512")
+    (stage,) = schedule(partition)
+    assert isinstance(stage, Stage)
+    large = {c.output.base for c in stage.calls if c.output.base.shape[2:] == (12, 12)}
+    values = np.random.default_rng(0).uniform(-0.5, 0.5, x.shape)
+    (wanted,) = evaluate(graph, [values])
+    for rows, turned in ((), [True, True]), (large, [False, True]):
+        run = in_place_by_pixels(stage, rows).calls
+        (found,) = emulated(partition.graph, values, run)
+        np.testing.assert_allclose(found, wanted, 1e-9, 1e-9)
+        texts = [call.spec.expression for call in run]
+        assert ["NHWC" in text for text in texts if "conv(" in text] == turned
+
+
 def test_images_of_one_row_are_images_too() -> None:
     """A separable convolution of a signal: its channels are last, and its padding stored."""
     generator = np.random.default_rng(0)

@@ -35,20 +35,23 @@ _RANKS = 3, 4
 """The dimensions of images: their number, channels, rows if there are any, and columns."""
 
 
-def in_place_by_pixels(stage: Stage) -> Stage:
-    """The stage with the channels of its images last in memory, with as few copies as can be."""
-    stored = in_place(channels_last(stage))
+def in_place_by_pixels(stage: Stage, rows: Collection[Node] = ()) -> Stage:
+    """The stage with the channels of its images last in memory, with as few copies as can be.
+
+    Images in `rows`, and those that are computed with them, stay as they are.
+    """
+    stored = in_place(channels_last(stage, rows))
     return replace(stored, calls=tuple(map(_of_ordered_constant, stored.calls)))
 
 
-def channels_last(stage: Stage) -> Stage:
+def channels_last(stage: Stage, rows: Collection[Node] = ()) -> Stage:
     """The stage with the channels of its images last in memory.
 
-    An image that is needed after the stage, or whose elements a kernel reads in an order that is
-    none of pixels, stays as it is.
+    An image that is in `rows`, or needed after the stage, or whose elements a kernel reads in an
+    order that is none of pixels, stays as it is.
     """
     calls = Calls(stage.calls)
-    for node in _images(stage):
+    for node in _images(stage, rows):
         count, channels, *size = node.shape
         pixels = prod(size)
         runs = [Run(channels, pixels, 1), Run(pixels, 1, channels)]
@@ -60,9 +63,9 @@ def channels_last(stage: Stage) -> Stage:
     return replace(stage, calls=tuple(map(_in_order, calls)))
 
 
-def _images(stage: Stage) -> list[Node]:
+def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
     """The images that kernels with windows write or read within a stage, and those of the same
-    sizes that are computed with them.
+    sizes that are computed with them; without those that are to be in `rows`.
 
     Empty if there are convolutions in groups that leave registers empty, or such that pad their
     images, which are faster on all pixels of a channel.
@@ -94,8 +97,8 @@ def _images(stage: Stage) -> list[Node]:
             sizes = {node.shape[2:] for node in nodes if node in images}
             parts = bool(sizes) and call.copies
             images |= dict.fromkeys(n for n in nodes if parts or n.shape[2:] in sizes)
-    rows = _better_in_rows(near)
-    return [node for node in images if node not in rows]
+    in_rows = _better_in_rows(near, rows)
+    return [node for node in images if node not in in_rows]
 
 
 def _computed_bytes(node: Node) -> int:
@@ -152,13 +155,17 @@ def _makes_last(view: View, last: Collection[Node]) -> bool:
     return prod(view.shape[:-1]) == image[0] * pixels and view.strides[-1] == pixels > 1
 
 
-def _better_in_rows(near: Sequence[tuple[StoredCall, Sequence[Node]]]) -> set[Node]:
-    """The images around convolutions by windows whose filters would leave registers empty.
+def _better_in_rows(
+    near: Sequence[tuple[StoredCall, Sequence[Node]]], given: Collection[Node]
+) -> set[Node]:
+    """The images around convolutions by windows whose filters would leave registers empty, and
+    `given` ones.
 
     Of the images `near` each call; and those that are computed with them, pixel by pixel, unless
     they are sums of other images and Winograd's tiles: the latter have channels together.
     """
     rows = {node for call, nodes in near if _wastes_registers(call) for node in nodes}
+    rows.update(given)
     sums = _sums_of_tiles(near)
     before = 0
     while len(rows) > before:

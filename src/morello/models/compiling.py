@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
@@ -54,12 +54,15 @@ The error of tiles of 2 is no larger than that of sums of all products.
 LONGER = 24.0
 """The budget of a search for what takes much of the time."""
 
-_WAYS: tuple[Callable[[Stage], Stage], ...] = (
+_WAYS: tuple[Callable[[Stage, Collection[Node]], Stage], ...] = (
     in_place_by_pixels,
-    in_place,
-    lambda stage: stage,
+    in_place_by_pixels,
+    lambda stage, _: in_place(stage),
+    lambda stage, _: stage,
 )
-"""How a stage may be stored, the best way first."""
+"""How a stage may be stored, the best way first, given the results that calls without kernels read
+or write if it is stored the way before.
+"""
 
 ByNumPy = Callable[[Node, Sequence[Array]], Array]
 """A function that computes a node for the values of its inputs."""
@@ -336,11 +339,14 @@ def _stored(stages: Sequence[Stage | Node], kernels: Kernels) -> list[Stage | No
     """The stages, compiled: each stored in the first way in which kernels can store its results."""
     result = [*stages]
     waiting = {n: stage for n, stage in enumerate(stages) if isinstance(stage, Stage)}
+    failed: set[Node] = set()
     for way in _WAYS:
         for n, stage in waiting.items():
-            result[n] = way(stage)
+            result[n] = way(stage, failed)
         kernels.compile(calls_of(result[n] for n in waiting))
         for n in [*waiting]:
-            if all(kernels[call] for call in calls_of([result[n]])):
+            without = [call for call in calls_of([result[n]]) if not kernels[call]]
+            failed.update(view.base for call in without for view in (*call.inputs, call.output))
+            if not without:
                 del waiting[n]
     return result
