@@ -58,7 +58,8 @@ def compile(
       one are added. By default programs are remembered in the cache folder; "off" uses and keeps
       nothing.
     - `weights`: with "constant", second factors of products and filters may be prepacked in the
-      cheapest layout: pack them once with `Kernel.pack`.
+      cheapest layout: pack them once with `Kernel.pack`. With "streamed", they also are in no
+      cache, as other data evict them between calls.
     - `measure`: how many different programs, including the cheapest, to build and time, at most
       64; the fastest is taken, and a table keeps it for later calls.
     - `rank`: the order of programs, by "cost", or by the time that a "learned" model predicts,

@@ -14,11 +14,13 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request import Ranking, Request
-from morello.request.goal import goal_and_target
+from morello.request.goal import goal_and_target, spec_of
+from morello.request.request import STREAMED
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.status_line import shown
 from morello.tables import opened
+from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
 
 RANKINGS = ("cost", "learned")
@@ -78,10 +80,14 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         options.get("threads", 1),
     )
     with shown(options.get("progress")) as report:
+        weights = options.get("weights", "plain")
+        if weights == STREAMED:
+            weights = "constant"
+            target = with_streaming_costs(target, spec_of(goal), evicted=True)
         request = Request(
             goal,
             target,
-            weights=options.get("weights", "plain"),
+            weights=weights,
             measure=options.get("measure", 1),
             ranking=_ranking(rank),
             choice=options.get("choice", 1),

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from morello.graph.graph import Graph, TensorType, apply
-from morello.graph.operators import Dot, Input
+from morello.graph.operators import Constant, Dot, Input
 from morello.graph.partition import by_rule
 from morello.kernel import Kernel
+from morello.models import compile_graph
 from morello.models.kernels import Kernels
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.options import Options
 from morello.search.result import SearchStatistics
 from morello.several import What, compile_each
+from morello.targets.catalog import native
 
 SOON: Options = {"budget": 0.001, "gap": 0.5, "threads": 1, "table": None}
 """Too short for a bound."""
@@ -89,3 +91,22 @@ def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
     monkeypatch.setattr("morello.models.kernels.FAIR", fair)
     found(Kernels(soon, longer=100.0))
     assert asked == budgets
+
+
+def test_weights_that_no_cache_holds_have_the_costs_of_streams() -> None:
+    """Those of a graph together, however small each is; but not if its elements are used often."""
+    machine = replace(native(), streaming={"memory.per_line": 3.0}, tunings=(), last_cache=0)
+
+    def products(rows: int, last_cache: int) -> list[float]:
+        x, random = apply(Input(TensorType((rows, 64), np.dtype(np.float32)))), np.random
+        weights = [random.default_rng(n).standard_normal((64, 64), np.float32) for n in range(2)]
+        outputs = tuple(apply(Dot((), ((1, 0),)), x, apply(Constant(w))) for w in weights)
+        target = replace(machine, last_cache=last_cache)
+        compiled = compile_graph(Graph((x,), outputs), target=target, threads=1, gap=0.5)
+        return [k.impl.target.levels[0].per_line for s in compiled.segments for k in s.kernels]
+
+    plain = machine.levels[0].per_line
+    lines_of_both = 2 * 64 * 64 * 4 // 64
+    assert products(1, 2 * lines_of_both) == [plain] * 2
+    assert products(1, 2 * lines_of_both - 1) == [3 * plain] * 2
+    assert products(256, 2 * lines_of_both - 1) == [plain] * 2

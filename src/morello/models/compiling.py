@@ -37,7 +37,9 @@ from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
 from morello.options import GraphOptions, Options, check_known
 from morello.request.goal import target_of
+from morello.request.request import STREAMED
 from morello.runtime.threads import thread_count
+from morello.targets.costs import exceeds_last_cache
 
 GAP = 0.02
 """How much more than the cheapest a program may cost, unless the options say otherwise."""
@@ -219,7 +221,7 @@ def _compiled(
     known.update(asked)
     if (requested := known.get("compiler")) is not None:
         find_compiler(requested)  # raises, where each kernel would only have no program
-    kernels = Kernels(known, longer=0.0 if "budget" in asked else LONGER)
+    kernels = Kernels(known, 0.0 if "budget" in asked else LONGER, _weights(graph, known))
     with same_workers():
         plan = _chosen(graph, given, framework, kernels, seconds)
     planned = perf_counter()
@@ -227,6 +229,15 @@ def _compiled(
     ended = perf_counter()
     taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
     return CompiledGraph(graph, tuple(steps), framework, plan, taken)
+
+
+def _weights(graph: Graph, options: Options) -> str:
+    """The option `weights` of kernels that read constants: a call reads all of the graph."""
+    constants = (node.operator for node in graph.nodes)
+    arrays = [each.array for each in constants if isinstance(each, Constant) and not each.uniform]
+    machine = target_of(options.get("target", "native"))
+    evicted = exceeds_last_cache(sum(array.nbytes for array in arrays), machine)
+    return STREAMED if evicted else "constant"
 
 
 def _chosen(

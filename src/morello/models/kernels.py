@@ -29,14 +29,15 @@ it has twice as long.
 """
 
 _Wanted = tuple[Spec, tuple[str, ...], str]
-"""A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
+"""A Spec, the names of its operands, and the option `weights`."""
 
 
 class Kernels:
     """The kernels of calls that were compiled so far, with None for those that have none."""
 
-    def __init__(self, options: Options, longer: float = 0.0) -> None:
-        """The options are those of `morello.compile`; `threads` are the most of a kernel.
+    def __init__(self, options: Options, longer: float = 0.0, constants: str = "constant") -> None:
+        """The options are those of `morello.compile`; `threads` are the most of a kernel, and
+        `constants` is the option `weights` where weights are constants.
 
         With so many seconds `longer`, searches for kernels that have a large part of all arithmetic
         operations may take more than their budget, and up to that. A kernel that turns out to take
@@ -44,7 +45,7 @@ class Kernels:
         from its bound, or without one: it may be several times as slow as the cheapest.
         """
         self.options = options
-        self._longer = longer
+        self._longer, self._constants = longer, constants
         self.seconds = 0.0
         """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
@@ -70,15 +71,15 @@ class Kernels:
 
     def __contains__(self, call: StoredCall) -> bool:
         """Whether it was compiled, or cannot be."""
-        return _wanted(call) in self._known
+        return self._wanted(call) in self._known
 
     def __getitem__(self, call: StoredCall) -> Kernel | None:
         """The kernel of a call that was compiled; None if there is none."""
-        return self._known[_wanted(call)]
+        return self._known[self._wanted(call)]
 
     def different(self, calls: Iterable[StoredCall]) -> list[StoredCall]:
         """Those of the calls that were not compiled, one for each kernel."""
-        missing = {_wanted(call): call for call in calls if call not in self}
+        missing = {self._wanted(call): call for call in calls if call not in self}
         return [*missing.values()]
 
     def cost(self, calls: Iterable[StoredCall]) -> float:
@@ -113,7 +114,7 @@ class Kernels:
         """
         began = time.perf_counter()
         calls = [*calls]
-        missing = [*map(_wanted, self.different(calls))]
+        missing = [*map(self._wanted, self.different(calls))]
         if not self._longer or seconds is not None:
             budget = self.options["budget"] if seconds is None else seconds
             self._compile(dict.fromkeys(missing, budget))
@@ -144,13 +145,13 @@ class Kernels:
             doubled = max(0, floor(log2(share / FAIR))) if share else 0
             return float(min(self.options["budget"] * 2**doubled, self._longer))
 
-        return {_wanted(call): seconds(call) for call in calls}
+        return {self._wanted(call): seconds(call) for call in calls}
 
     def _promising(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
         """Those that may cost less by a `MUCH` of all calls, and were not searched for again."""
         excess: dict[_Wanted, float] = defaultdict(float)
         for call in calls:
-            wanted, kernel = _wanted(call), self[call]
+            wanted, kernel = self._wanted(call), self[call]
             search = kernel.statistics if kernel else None
             if kernel and search and search.gap > self.options.get("gap", 0.0):
                 excess[wanted] += kernel.cost * (1 - search.of_bound)
@@ -158,6 +159,10 @@ class Kernels:
         return [
             each for each, cycles in excess.items() if cycles >= least and each not in self._again
         ]
+
+    def _wanted(self, call: StoredCall) -> _Wanted:
+        """The goal of a call's kernel, and how it is to be compiled."""
+        return call.spec, call.spec.names, self._constants if prepacked(call) else "plain"
 
     def _compile(self, missing: Mapping[_Wanted, float]) -> None:
         """Compile these, or compile them again, with searches of so many seconds."""
@@ -195,11 +200,6 @@ class Kernels:
 def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
     """The second of two kernels if it is the cheaper one, or the only one."""
     return other if other and (not kernel or other.cost < kernel.cost) else kernel
-
-
-def _wanted(call: StoredCall) -> _Wanted:
-    """The goal of a call's kernel, and how it is to be compiled."""
-    return call.spec, call.spec.names, "constant" if prepacked(call) else "plain"
 
 
 def prepacked(call: StoredCall) -> bool:

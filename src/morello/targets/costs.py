@@ -72,14 +72,13 @@ def on_cores(goal: Spec, machine: Target, cores: int = 1) -> tuple[Spec, Target]
     return replace(goal, parallel=cores > 1), with_streaming_costs(machine, goal)
 
 
-def with_streaming_costs(target: Target, goal: Spec) -> Target:
+def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -> Target:
     """The target with its `streaming` costs, if the goal takes as long as memory does.
 
-    Its operands may exceed the last cache, half of which is not counted on, as others evict data
-    from it between calls, and it does little with each element.
+    Its operands exceed the last cache, or are `evicted` from it between calls, and it does little
+    with each element.
     """
-    lines = goal.bytes // LINE_BYTES
-    if not (target.streaming and target.last_cache) or lines <= target.last_cache // 2:
+    if not target.streaming or not (evicted or exceeds_last_cache(goal.bytes, target)):
         return target
     elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
     if goal.flops > FEW_OPERATIONS * elements:
@@ -87,6 +86,14 @@ def with_streaming_costs(target: Target, goal: Spec) -> Target:
     own = coefficients(target)
     changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}
     return with_coefficients(replace(target, streaming={}), changed)
+
+
+def exceeds_last_cache(count: int, target: Target) -> bool:
+    """Whether so many bytes do not stay in the last cache, if its size is known.
+
+    Half of it is not counted on, as others evict data from it.
+    """
+    return target.last_cache > 0 and count // LINE_BYTES > target.last_cache // 2
 
 
 def coefficients(target: Target) -> dict[str, float]:
