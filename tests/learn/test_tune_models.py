@@ -33,9 +33,15 @@ def test_time_is_divided_by_cost() -> None:
     assert first_share([5, 3, 2], 1.5 * LEAST_S) == pytest.approx(1.5 * LEAST_S)
 
 
+@pytest.mark.parametrize("streamed", [False, True])
 def test_a_model_uses_what_was_found_for_its_kernels(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    streamed: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also for those whose weights come from memory, which have other costs on some machines."""
+    monkeypatch.setattr("morello.models.compiling.exceeds_last_cache", lambda *_: streamed)
     onnx = pytest.importorskip("onnx")
     from morello.importers.onnx import import_model, read_model
 

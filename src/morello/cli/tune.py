@@ -47,6 +47,7 @@ from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
 from morello.status_line import StatusLine
 from morello.tables import OFF
+from morello.targets.target import Target
 
 HEIGHT: Final = 10
 STEPS: Final = 2 * WIDTH
@@ -133,14 +134,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Task:
     """An expression or a Spec to tune for.
 
-    A kernel of a model has calls and the cost of all, and as `goal` what was asked for, if its
-    weights are prepacked.
+    A kernel of a model has calls and the cost of all, as `goal` what was asked for, if its weights
+    are prepacked, and the `target` with the costs by which it was chosen.
     """
 
     what: str | Spec
     goal: Spec | None = None
     calls: int = 1
     cost: float = 0.0
+    target: Target | None = None
 
     @property
     def expression(self) -> str:
@@ -215,6 +217,7 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
             kernel.goal if kernel.prepacked else None,
             kernel.calls,
             kernel.cost,
+            kernel.impl.target,
         )
         for kernel in kernels
     ]
@@ -234,7 +237,7 @@ def _tuned(
 ) -> TuningOutcome:
     """Tune for a task and keep the result; interrupts before the first one are raised."""
     expression = task.expression
-    spec, target = plan(task.what, arguments.target, arguments.threads)
+    spec, target = plan(task.what, task.target or arguments.target, arguments.threads)
     weights = "plain" if task.goal is None else "constant"
     kept = None if table is None else load_program(task.goal or spec, target, table, weights)
     before = kept.measured if kept is not None and kept.impl.spec == spec else 0

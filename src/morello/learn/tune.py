@@ -143,7 +143,7 @@ class Tuning:
 
 
 def plan(
-    expression: str | Spec, target: str = "native", threads: int | str = 1
+    expression: str | Spec, target: str | Target = "native", threads: int | str = 1
 ) -> tuple[Spec, Target]:
     """The goal and the machine that `morello.compile` has for these.
 
