@@ -37,7 +37,6 @@ from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
 from morello.options import GraphOptions, Options, check_known
 from morello.request.goal import target_of
-from morello.request.request import STREAMED
 from morello.runtime.threads import thread_count
 from morello.targets.costs import exceeds_last_cache
 
@@ -221,7 +220,8 @@ def _compiled(
     known.update(asked)
     if (requested := known.get("compiler")) is not None:
         find_compiler(requested)  # raises, where each kernel would only have no program
-    kernels = Kernels(known, 0.0 if "budget" in asked else LONGER, _weights(graph, known))
+    longer = 0.0 if "budget" in asked else LONGER
+    kernels = Kernels(known, longer, evicted=_are_evicted(graph, known))
     with same_workers():
         plan = _chosen(graph, given, framework, kernels, seconds)
     planned = perf_counter()
@@ -231,13 +231,12 @@ def _compiled(
     return CompiledGraph(graph, tuple(steps), framework, plan, taken)
 
 
-def _weights(graph: Graph, options: Options) -> str:
-    """The option `weights` of kernels that read constants: a call reads all of the graph."""
+def _are_evicted(graph: Graph, options: Options) -> bool:
+    """Whether constants are evicted from all caches between calls: each reads all of the graph."""
     constants = (node.operator for node in graph.nodes)
     arrays = [each.array for each in constants if isinstance(each, Constant) and not each.uniform]
     machine = target_of(options.get("target", "native"))
-    evicted = exceeds_last_cache(sum(array.nbytes for array in arrays), machine)
-    return STREAMED if evicted else "constant"
+    return exceeds_last_cache(sum(array.nbytes for array in arrays), machine)
 
 
 def _chosen(

@@ -16,12 +16,16 @@ from morello.options import Options
 from morello.questions import question
 from morello.recall import recall_all
 from morello.request.constants import without_constants
+from morello.request.request import STREAMED
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_each
 
 MUCH = 0.05
 """A kernel is worth a longer search if it may cost less by this share of the cost of all calls."""
+
+MOSTLY = 0.75
+"""The least share of weights in the bytes of a kernel that waits for these."""
 
 FAIR = 0.005
 """The share of all arithmetic operations for which a search has its budget; with twice the share,
@@ -35,9 +39,11 @@ _Wanted = tuple[Spec, tuple[str, ...], str]
 class Kernels:
     """The kernels of calls that were compiled so far, with None for those that have none."""
 
-    def __init__(self, options: Options, longer: float = 0.0, constants: str = "constant") -> None:
-        """The options are those of `morello.compile`; `threads` are the most of a kernel, and
-        `constants` is the option `weights` where weights are constants.
+    def __init__(self, options: Options, longer: float = 0.0, *, evicted: bool = False) -> None:
+        """The options are those of `morello.compile`; `threads` are the most of a kernel.
+
+        If constants are `evicted` from all caches between calls, kernels that read little else are
+        searched for with the costs of streams.
 
         With so many seconds `longer`, searches for kernels that have a large part of all arithmetic
         operations may take more than their budget, and up to that. A kernel that turns out to take
@@ -45,7 +51,7 @@ class Kernels:
         from its bound, or without one: it may be several times as slow as the cheapest.
         """
         self.options = options
-        self._longer, self._constants = longer, constants
+        self._longer, self._evicted = longer, evicted
         self.seconds = 0.0
         """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
@@ -162,7 +168,10 @@ class Kernels:
 
     def _wanted(self, call: StoredCall) -> _Wanted:
         """The goal of a call's kernel, and how it is to be compiled."""
-        return call.spec, call.spec.names, self._constants if prepacked(call) else "plain"
+        weights = "constant" if prepacked(call) else "plain"
+        if weights == "constant" and self._evicted and _reads_weights(call.spec):
+            weights = STREAMED
+        return call.spec, call.spec.names, weights
 
     def _compile(self, missing: Mapping[_Wanted, float]) -> None:
         """Compile these, or compile them again, with searches of so many seconds."""
@@ -200,6 +209,12 @@ class Kernels:
 def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
     """The second of two kernels if it is the cheaper one, or the only one."""
     return other if other and (not kernel or other.cost < kernel.cost) else kernel
+
+
+def _reads_weights(spec: Spec) -> bool:
+    """Whether a Spec reads or writes little but weights: images are in a cache, as a rule."""
+    weights = sum(spec.tensor(number).bytes for number in weights_of(spec.operation))
+    return weights >= MOSTLY * spec.bytes
 
 
 def prepacked(call: StoredCall) -> bool:
