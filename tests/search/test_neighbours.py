@@ -14,7 +14,6 @@ from morello.search.budget import BudgetError
 from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import search
-from morello.space import space
 from morello.space.neighbours import keeps_neighbours
 from morello.targets import find_target
 
@@ -104,7 +103,7 @@ def test_filters_are_not_transposed_for_nothing(monkeypatch: pytest.MonkeyPatch)
     goal, target = parse("conv(f32[1,16,7,7], f32[32,16,3,3])"), find_target("avx512")
     cost = search(goal, target).cost
     free = PrunedSpace([(goal,)], target).lower_bound()
-    monkeypatch.setattr(space, "keeps_neighbours", lambda goals: True)
+    monkeypatch.setattr(pruned_space, "keeps_neighbours", lambda goals: True)
     bound = PrunedSpace([(goal,)], target).lower_bound()
     assert free < 0.8 * cost
     assert 0.9 * cost <= bound <= cost
@@ -115,7 +114,7 @@ def test_bounds_of_convolutions_never_exceed_the_truth(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goal, target = GOALS[name]
-    monkeypatch.setattr(space, "keeps_neighbours", lambda goals: True)
+    monkeypatch.setattr(pruned_space, "keeps_neighbours", lambda goals: True)
     pruned = PrunedSpace([(goal,)], target)
     bound = pruned.bound()
     for spec, cost in brute(name).optima(target.limits).items():

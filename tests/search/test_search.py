@@ -28,7 +28,6 @@ from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult
 from morello.search.session import search
-from morello.space import space
 from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.target import Target
@@ -115,18 +114,17 @@ def test_leaving_out_what_cannot_win_changes_nothing(
     assert cheapest(spec, tight, everything=False) == pytest.approx(full)
 
 
-def whole(spec: Spec, target: Target) -> tuple[RelaxedBound, SearchGraph]:
+def whole(spec: Spec, target: Target, *, kept: bool = False) -> tuple[RelaxedBound, SearchGraph]:
     """The lower bound of a goal, and the graph of everything that can be reached from it."""
     sizes = goal_sizes([(spec,)], target)
-    return RelaxedBound([(spec,)], target, sizes), build(Space([(spec,)], target, sizes))
+    bound = RelaxedBound([(spec,)], target, sizes, neighbours=kept)
+    return bound, build(Space([(spec,)], target, sizes))
 
 
 @given(goals(), targets, st.booleans())
 @settings(max_examples=8)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target, kept: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(space, "keeps_neighbours", lambda goals: kept)
-        bound, graph = whole(spec, target)
+    bound, graph = whole(spec, target, kept=kept)
     truth = graph.bounds.low
     for kind in range(len(graph.space.encodings)):
         nodes = np.flatnonzero(graph.nodes.kind == kind)

@@ -16,14 +16,17 @@ from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import Ints
+from morello.ir.spec import Spec
 from morello.ir.tracing import Trace, UntraceableError
 from morello.rewrites import Rewrite
 from morello.search.recorded_rules import RecordedRule, RuleRecorder, _AnyDType
 from morello.search.session import Session
 from morello.search.traced_rules import TracedRules
+from morello.space.neighbours import keeps_neighbours
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
+from morello.targets.target import Target
 
 Edge = tuple[Any, ...]
 
@@ -36,6 +39,13 @@ GOALS = {
     "layer-norm": ("layer_norm(f32[7,20], f32[20], f32[20])", "x86-64-v3", 1),
     "neon": ("relu(bf16[5,8] @ bf16[8,24])", "neon", 1),
 }
+
+
+def space_of(goal: Spec, target: Target, *, relaxed: bool = False) -> Space:
+    """The space of a goal; a relaxed one keeps neighbours where searches do."""
+    goals = [(goal,)]
+    kept = relaxed and keeps_neighbours(goals)
+    return Space(goals, target, goal_sizes(goals, target), relaxed=relaxed, neighbours=kept)
 
 
 def edges(recorded: Recorded) -> list[Edge]:
@@ -86,7 +96,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 ) -> None:
     text, target_name, cores = GOALS[name]
     goal, target = on_cores(parse(text), find_target(target_name), cores)
-    space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=relaxed)
+    space = space_of(goal, target, relaxed=relaxed)
     asked: list[int] = []
     by_numpy_alone = TracedRules._by_numpy
 
@@ -111,7 +121,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 
 def test_only_what_is_wanted_is_applied() -> None:
     goal, target = on_cores(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
-    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+    space = space_of(goal, target)
     rules, keys = next(walk(space))
     everything = np.ones((len(rules), len(keys)), np.bool_)
     all_edges = edges(rules.run(keys, everything))
@@ -187,7 +197,7 @@ def test_trace_of_other_goals_leave_the_edges_that_numpy_does(
     compared = 0
     for text, cores in TOGETHER[last + 1 :] + TOGETHER[: last + 1]:
         goal, target = on_cores(parse(text), find_target("x86-64-v4"), cores)
-        space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=relaxed)
+        space = space_of(goal, target, relaxed=relaxed)
         for rules, keys in walk(space, together=6):
             wanted = np.ones((len(rules), len(keys)), np.bool_)
             assert edges(rules.run(keys, wanted)) == edges(rules.by_numpy(keys, wanted))
@@ -198,7 +208,7 @@ def test_trace_of_other_goals_leave_the_edges_that_numpy_does(
 def test_edges_come_in_the_same_order_whatever_rows_are_ideal() -> None:
     """Sums in pieces for several cores have buffers of their own, which are not ideal."""
     goal, target = on_cores(parse("f32[2,4096] @ f32[4096,2]"), find_target("x86-64-v4"), 2)
-    space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=True)
+    space = space_of(goal, target, relaxed=True)
     mixed = 0
     for rules, keys in walk(space, together=100):
         ideal = rules._encoding.ideal(keys, space.placements)
@@ -221,7 +231,7 @@ def recorded(text: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool
         return rule
 
     goal, target = on_cores(parse(text), find_target("x86-64-v4"))
-    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+    space = space_of(goal, target)
     with monkeypatch.context() as patch:
         patch.setattr(RuleRecorder, "_recorded", noted)
         for rules, keys in walk(space, together=2):

@@ -20,6 +20,7 @@ from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, expand
 from morello.space.kind import Kind
+from morello.space.neighbours import keeps_neighbours
 from morello.space.ranks import common_rank
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
@@ -78,7 +79,8 @@ class ProofGraph:
 
     def __init__(self, goal: Spec, target: Target, *, relaxed: bool = False) -> None:
         goals = [(goal,)]
-        self.space = space = Space(goals, target, goal_sizes(goals, target), relaxed=relaxed)
+        kept, sizes = relaxed and keeps_neighbours(goals), goal_sizes(goals, target)
+        self.space = space = Space(goals, target, sizes, relaxed=relaxed, neighbours=kept)
         self.specs = Numbered(space)
         self.limits: Ints = np.array(target.limits, np.int64)
         self._derived: Bools = np.zeros(0, np.bool_)

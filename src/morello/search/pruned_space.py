@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
-from morello.search.budget import Progress
+from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
+from morello.space.neighbours import keeps_neighbours
 from morello.space.sizes import Sizes
 from morello.space.space import Goal, Space, goal_sizes
 from morello.targets.target import Target
+
+NEAR = 0.7
+"""The share of the time for the bound after which one that keeps neighbours is given up."""
 
 
 class PrunedSpace:
@@ -41,13 +46,32 @@ class PrunedSpace:
         result._bound = self._bound
         return result
 
-    def bound(self, progress: Progress | None = None, *, neighbours: bool = True) -> RelaxedBound:
-        """The lower bound; `neighbours` as in `RelaxedBound`, when it is computed."""
-        if self._bound is None:
-            space = self.space
-            self._bound = RelaxedBound(
-                space.goals, space.target, space.sizes, self._memo, progress, neighbours=neighbours
-            )
+    def bound(self, progress: Progress | None = None) -> RelaxedBound:
+        """The lower bound; it keeps neighbours where that pays."""
+        return self._bound or self._computed(progress, neighbours=self._keeps_neighbours)
+
+    def bound_within(self, watch: Watch) -> RelaxedBound | None:
+        """The lower bound, or None if there is none in time.
+
+        If one that keeps neighbours takes too long, it is one that does not.
+        """
+        with suppress(BudgetError, MemoryError):
+            return self.bound(watch.part(NEAR) if self._keeps_neighbours else watch)
+        if self._keeps_neighbours:
+            with suppress(BudgetError, MemoryError):
+                return self._computed(watch, neighbours=False)
+        return None
+
+    @property
+    def _keeps_neighbours(self) -> bool:
+        """Whether the bound is to keep neighbours in sums of products; that of a memo does not."""
+        return self._memo is None and keeps_neighbours(self.space.goals)
+
+    def _computed(self, progress: Progress | None, *, neighbours: bool) -> RelaxedBound:
+        space = self.space
+        self._bound = RelaxedBound(
+            space.goals, space.target, space.sizes, self._memo, progress, neighbours=neighbours
+        )
         return self._bound
 
     @property

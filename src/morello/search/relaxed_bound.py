@@ -120,7 +120,8 @@ class RelaxedBound:
     for all Specs reachable from the goals together: if the memo has the first goal's, all are read
     from it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded
     for that. Pages of a memo may be damaged, so Specs missing from it get the bound 0. Bounds that
-    keep `neighbours` are nearer, and may take several times as long (see `space.neighbours`).
+    keep `neighbours` are nearer, and may take several times as long (see `space.neighbours`); a
+    memo has none of these.
     """
 
     def __init__(
@@ -131,10 +132,10 @@ class RelaxedBound:
         memo: SpaceMemo | None = None,
         progress: Progress | None = None,
         *,
-        neighbours: bool = True,
+        neighbours: bool = False,
     ) -> None:
-        kept = neighbours and memo is None
-        self.space = Space(goals, target, sizes, relaxed=True, neighbours=kept)
+        assert memo is None or not neighbours
+        self.space = Space(goals, target, sizes, relaxed=True, neighbours=neighbours)
         self.specs = 0
         self._memo = memo
         self._tables: dict[Kind, _KindBounds] = {}

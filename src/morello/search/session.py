@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
@@ -38,7 +37,6 @@ from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.solved_graph import memoized_decisions
-from morello.space.neighbours import keeps_neighbours
 from morello.space.space import Goal
 from morello.space.tiling import TilingTraits
 from morello.targets.target import Target
@@ -46,9 +44,6 @@ from morello.targets.target import Target
 SOON, SOON_S = 0.1, 0.4
 """The share of the time after which a plain program is sought if there is none so far, and the
 least seconds: it takes some tenths of a second, in which most searches find a better one."""
-
-NEAR = 0.7
-"""The share of the time for the bound after which one that keeps neighbours is given up."""
 
 EARLY = 0.4
 """The share of what is left after the bound for a program of few sizes, if there is none so far."""
@@ -296,18 +291,10 @@ class Session:
         return self._space.space.goals[0]
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
-        """The lower bound; None if it is not found in time, or not worth the time.
-
-        If one that keeps neighbours takes too long, it is one that does not.
-        """
+        """The lower bound; None if it is not found in time, or not worth the time."""
         if watch.timed and in_parts(self.goal.operation, watch.left):
             return None
-        if self._memo is None and keeps_neighbours(self._space.space.goals):
-            with suppress(BudgetError, MemoryError):
-                return self._space.bound(watch.part(NEAR))
-        with suppress(BudgetError, MemoryError):
-            return self._space.bound(watch, neighbours=False)
-        return None
+        return self._space.bound_within(watch)
 
     def _memoized(self, began: float) -> SearchResult | None:
         """The result, if the memo has all answers that it needs."""

@@ -20,7 +20,6 @@ from morello.space.encoding import MANY_DIMS, SpecEncoding
 from morello.space.family import Family
 from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.neighbours import keeps_neighbours
 from morello.space.sizes import CoarseSizes, Sizes
 from morello.space.tiling import TilingTraits, widest_vector
 from morello.targets.target import Target
@@ -32,8 +31,8 @@ Goal = tuple[Spec, ...]
 class Space:
     """The search space of goals: its rules, sizes, and kinds of Specs.
 
-    A relaxed space may keep `neighbours` in sums of products, where that pays. If it does not, its
-    bounds hold for other goals, too, whatever the layouts of these.
+    A relaxed space may keep `neighbours` in sums of products (see `space.neighbours`). If it
+    does not, its bounds hold for other goals, too, whatever the layouts of these.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
@@ -45,16 +44,15 @@ class Space:
         sizes: Sizes,
         *,
         relaxed: bool = False,
-        neighbours: bool = True,
+        neighbours: bool = False,
     ) -> None:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        kept = relaxed and neighbours and keeps_neighbours(goals)
         self.family = Family(
-            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, kept
+            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, neighbours
         )
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
