@@ -31,8 +31,12 @@ from morello.space.space import Space
 WEIGHTS = 1.3, 1.1, 1.03, 1.0
 """How much weighs what is not known, stage by stage of a search; the last one proves."""
 
-FIRST_WEIGHT = 1.15
-"""The first of the weights where a gap is enough that is smaller than this leaves."""
+FIRST_GAPS = 2.5
+"""Where a small gap is enough, what is not known weighs so many gaps more at first."""
+
+LAST_WEIGHT = 10.0
+"""How much weighs what is not known once it is too little to matter for the gap. Mostly these are
+remainders, of which any program will do, and whose bounds may be far below their costs."""
 
 NEAR, FAR = 0.03, 1.0
 """How far a search looks, and how far at most if there is little to expand nearby."""
@@ -51,6 +55,9 @@ SLACKS = 1.002, 1.008, 1.03
 """The cheapest program under limits is sought up to so many times the cost that it has at least,
 one after the other, as the time that it takes grows fast with the most that it may cost."""
 
+REGROWN = 1.3
+"""How many times as large a graph is before the cheapest program under limits is sought again."""
+
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
 
@@ -60,9 +67,10 @@ class _Goal:
     """A goal, with a lower bound on the cost of its programs, and the cheapest found so far.
 
     `upper` is the cost of that program, and `root` the node of the goal. It is `settled` once the
-    program that the stage of the search seeks is known, and has `ended` once its own is proven or
-    near enough, or the goal is proven to have none; or once it has a program, and no `seconds` left
-    of its own.
+    program that the stage of the search seeks is known, or one that is near enough to it, and has
+    `ended` once its own is proven or near enough, or the goal is proven to have none; or once it
+    has a program, and no `seconds` left of its own. A program under limits was `sought` last when
+    the graph had so many nodes.
     """
 
     root: int
@@ -72,6 +80,7 @@ class _Goal:
     decisions: tuple[Rewrite, ...] = ()
     settled: bool = False
     ended: bool = False
+    sought: int = 0
 
     @property
     def proven(self) -> bool:
@@ -190,6 +199,9 @@ class BestFirst:
             if self._open:
                 self._next_stage()
             return
+        if self._known_enough(goals, values):
+            self._reweigh(LAST_WEIGHT)
+            return
         unsettled = goals
         nodes, distances = self._open_nodes(goals, self._farthest, weight)
         self._look(len(nodes))
@@ -217,22 +229,34 @@ class BestFirst:
         if goal.lower >= engine.INFINITE or goal.lower > goal.upper * engine.NEARLY:
             goal.ended = True
             return
-        high = float(values.high[root])
-        if high < min(goal.upper, engine.INFINITE) and self._fits(values.high_peak[root]):
+        high, fits = float(values.high[root]), self._fits(values.high_peak[root])
+        if high < min(goal.upper, engine.INFINITE) and fits:
             self._improve(goal, high, graph.decisions(root))
         if values.complete[root] and self._fits(values.low_peak[root]):
             # of programs that cost the same, always the same one
             self._improve(goal, float(values.low[root]), graph.decisions(root))
             goal.ended = True
-        if self._weight > WEIGHTS[-1] and values.settled[root] and not goal.settled:
-            goal.settled = True
-            if not self._fits(values.high_peak[root]):
-                self._improve_under_limits(goal, high * SLACKS[-1])
-        goal.ended |= self._near_enough(goal)
+        sought = values.settled[root] or self._near_enough(high, float(values.estimate[root]))
+        settles = self._weight > WEIGHTS[-1] and bool(sought) and not goal.settled
+        goal.settled |= settles
+        grown = graph.node_count > REGROWN * goal.sought
+        if not fits and (settles or (grown and self._near_enough(high, goal.lower))):
+            goal.sought = graph.node_count
+            self._improve_under_limits(goal, high * SLACKS[-1])
+        goal.ended |= self._near_enough(goal.upper, goal.lower)
 
-    def _near_enough(self, goal: _Goal) -> bool:
-        """Whether the gap of the goal's program is one that suffices."""
-        return goal.upper < inf and gap_to(goal.lower, goal.upper) <= self.watch.gap > 0
+    def _near_enough(self, cost: float, lower: float) -> bool:
+        """Whether a program that costs so much is near enough to a lower bound of its cost."""
+        return cost < engine.INFINITE and gap_to(lower, cost) <= self.watch.gap > 0
+
+    def _known_enough(self, goals: Sequence[_Goal], values: engine.Values) -> bool:
+        """Whether what is not known of goals' programs is too little to matter for the gap."""
+        enough = 1 + self.watch.gap
+        return enough < self._weight < LAST_WEIGHT and all(
+            values.high[goal.root] >= engine.INFINITE
+            and values.estimate[goal.root] <= goal.lower * enough
+            for goal in goals
+        )
 
     def _open_nodes(
         self, goals: Sequence[_Goal], farthest: float, weight: float
@@ -277,11 +301,14 @@ class BestFirst:
         Before the last one, the cheapest known program that fits the memory limits is sought for
         goals that have none so far.
         """
-        self._weight = next(self._weights)
+        self._reweigh(next(self._weights))
         for goal in self._open:
             goal.settled = False
             if self._weight == WEIGHTS[-1] and goal.upper == inf:
                 self._improve_under_limits(goal, inf)
+
+    def _reweigh(self, weight: float) -> None:
+        self._weight = weight
         self.graph.reweigh()
 
     def _improve_under_limits(self, goal: _Goal, upper: float) -> None:
@@ -303,7 +330,7 @@ class BestFirst:
             if solved.cost <= upper:
                 break
             goal.lower = max(goal.lower, upper)
-            if self._near_enough(goal):
+            if self._near_enough(goal.upper, goal.lower):
                 goal.ended = True
                 return np.empty(0, np.int32)
         goal.lower = max(goal.lower, solved.cost)
@@ -336,5 +363,5 @@ def _weights(gap: float) -> tuple[float, ...]:
     The program that a stage seeks costs at most so many times as much as the cheapest. So where a
     small gap is enough, the second stage is the last, if its program fits the memory limits.
     """
-    small = 1 < 1 + gap < FIRST_WEIGHT
-    return (FIRST_WEIGHT, 1 + gap, WEIGHTS[-1]) if small else WEIGHTS
+    first = 1 + FIRST_GAPS * gap
+    return (first, 1 + gap, WEIGHTS[-1]) if 1 < first < WEIGHTS[0] else WEIGHTS
