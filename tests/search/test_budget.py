@@ -23,6 +23,7 @@ from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.runtime.threads import available_threads
+from morello.search import best_first
 from morello.search import budget as module
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepening import deepen, narrow
@@ -275,6 +276,18 @@ def test_a_gap_saves_work() -> None:
     cheapest = session.solve()
     assert cheapest.statistics.proven
     assert near.statistics.specs < cheapest.statistics.specs
+
+
+def test_what_hardly_matters_for_the_gap_is_not_searched_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Remainders of 500 by tiles, of which any program will do."""
+    goal, target = parse("f32[500,300] @ f32[300,500]"), find_target("avx512")
+    quick = search(goal, target, budget=Budget(inf, gap=0.02))
+    monkeypatch.setattr(best_first, "LAST_WEIGHT", 0.0)
+    thorough = search(goal, target, budget=Budget(inf, gap=0.02))
+    assert 2 * quick.statistics.specs < thorough.statistics.specs
+    assert quick.statistics.gap <= 0.02 and quick.cost <= 1.02 * thorough.cost
 
 
 def test_searches_one_after_the_other_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
