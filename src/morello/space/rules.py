@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from morello.ir.batch import Batch
 from morello.ir.compose import batches_of, inputs_of, product_operands
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools, prod_columns
+from morello.ir.placements import Bools, Ints, prod_columns
 from morello.ir.primitives import PIXELS
 from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Crop, GroupRows, Join, MoveAll, Serial, SizedTile, cropped
@@ -122,8 +124,9 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
 def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
     """Where there are several products, all matrices of which have `LARGE_MATRIX` elements."""
     large: Bools = prod_columns([batch.size(dim) for dim in batches]) > 1
+    single: Ints = np.ones(len(batch), np.int64)
     for dims in product_operands(batch.operation):
-        matrix = [batch.size(dim) for dim in sorted(dims.difference(batches))]
+        matrix = [single, *(batch.size(dim) for dim in sorted(dims.difference(batches)))]
         large = large & (prod_columns(matrix) >= LARGE_MATRIX)
     return large
 
