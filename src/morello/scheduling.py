@@ -23,6 +23,7 @@ from morello.rewrites import (
     Decompose,
     GroupRows,
     Join,
+    LastGroup,
     Move,
     MoveAll,
     Overlap,
@@ -262,6 +263,10 @@ class Schedule:
         with the `layout`, at its own level or at a `level` that is nearer.
         """
         return self.rewrite(Pack(layout, level))
+
+    def last_group(self) -> Schedule:
+        """Pack whole groups, then the last one, which is filled up with zeros."""
+        return self.rewrite(LastGroup())
 
     def select(self, kernel: str) -> Schedule:
         """Implement the current hole with a `kernel` of the target, given by its name.

@@ -19,6 +19,7 @@ from morello.ir.dtype import COMPUTED, DType
 from morello.ir.joining import joining_of
 from morello.ir.layout import Layout, odd_even, panels, row_major
 from morello.ir.operation import has_accumulating_form
+from morello.ir.primitives import is_ragged
 from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
@@ -26,6 +27,7 @@ from morello.rewrites import (
     Crop,
     Decompose,
     Join,
+    LastGroup,
     Move,
     MoveAll,
     Overlap,
@@ -109,6 +111,8 @@ class Whims:
             yield from (_crop, self._pad, _pointwise, _pointwise, _spatial_split)
         if operation.name == "Matmul" and self.target.packs:
             yield from (_pack,) * 4
+        if is_ragged(operation):
+            yield from (_last_group,) * 4
 
     def schemes(self, spec: Spec) -> list[str]:
         return [name for name in SCHEMES if decomposes(name, spec.operation)]
@@ -256,6 +260,10 @@ def _join(spec: Spec) -> Rewrite:
 
 def _pack(spec: Spec) -> Rewrite:
     return Pack()
+
+
+def _last_group(spec: Spec) -> Rewrite:
+    return LastGroup()
 
 
 FEW, CORES = len(PRIMITIVES) + len(COMPOSITIONS), 3
@@ -412,6 +420,8 @@ class Programs:
                 yield Pointwise()
             if spec.operation.name == "Matmul":
                 yield Pack(level=self.random.choice(["", self.target.levels[1].name]))
+        if is_ragged(spec.operation):
+            yield LastGroup()
 
     def _loops(self, spec: Spec) -> Iterator[Rewrite]:
         """While there are many elements, loops over registers or single ones."""

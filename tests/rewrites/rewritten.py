@@ -15,8 +15,8 @@ from tests.goals import (
 
 from morello import rewrites
 from morello.frontends.text import parse
-from morello.ir.dtype import BF16, F32
-from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, grouped_conv, softmax
+from morello.ir.dtype import BF16, BF16X2, F32
+from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, grouped_conv, pack, softmax
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
@@ -51,6 +51,7 @@ def begun() -> dict[str, Schedule]:
     several = matmul_goal(64, 16, 64, parallel=True)
     ragged = matmul_goal(60, 16, 64, parallel=True)
     narrow = matmul_goal(16, 32, 64, BF16, BF16, F32)
+    short = goal(pack(2, 0, 2, True), (17, 64, 1), (BF16, BF16X2))
     padded = begin(conv_goal(2, 4, 4, padding=1)).pad_first("L2").to_accumulate()
     strided = goal(conv((Windows(2, 0, -1), Windows(2, 1, 0))), (1, 4, 4, 3, 4, 1, 2), (F32,) * 3)
     grouped = goal(grouped_conv(2, 4), (1, 3, 4, 2, 3, 4, 2, 3), (F32,) * 3)
@@ -66,6 +67,7 @@ def begun() -> dict[str, Schedule]:
         "cropped": begin(strided).crop().to_accumulate(),
         "grouped": begin(grouped).tile(g=1).ungroup().to_accumulate(),
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
+        "filled": Schedule.of(short, BF16_PRODUCTS).last_group(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
         "covered": begin(matmul_goal(6, 16, 40)).overlap(m=4, n=32),
         "fused": begin(mlp_goal(4, 8, 16, 8)).bufferize(0, "L2"),

@@ -89,6 +89,14 @@ def test_operations_other_than_matmul() -> None:
         ("pointwise", ["out = 0", "  ??", "all pixels as the rows of a matmul", "?? MatmulAccum("]),
         ("packed", ["groups of 2 along k", "  ?? Pack(i=16, j=64, p=2)", "?? Matmul(m=16, k=16,"]),
         (
+            "filled",
+            [
+                "whole groups, then the last one, with zeros",
+                "  ?? Pack(i=16, j=64, p=2)",
+                "  ?? Pack(i=1, j=64, p=1)",
+            ],
+        ),
+        (
             "wider",
             ["a -> L2 as f32{1,0}", "  ?? Move(", "b -> L2 as f32{1,0}", "  ??", "?? Matmul("],
         ),

@@ -32,6 +32,7 @@ from morello.ir.primitives import (
     elementwise,
     fill,
     grouped_conv,
+    is_ragged,
     matmul,
     move,
     one_prefix,
@@ -116,7 +117,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [accumulating(segment_sum())]
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
-        return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]
+        places = [(2, 0), (2, 1), (3, 1)]
+        return [pack(*place, lanes, ragged) for place in places for ragged in (False, True)]
     if name in ("FillZero", "FillLowest", "FillHighest"):
         value = name.removeprefix("Fill").lower()
         return [fill(1, value), fill(2, value), fill(3, value)]
@@ -465,7 +467,9 @@ def _random_batch(
     widths = sorted({held.width for held in kernel.held if held and held.width > 1})
     sizes = _random_sizes(operation, widths, random)
     if operation.name == "Pack":
-        sizes[-1] = np.full(ROWS, kernel.dtypes[1].lanes, np.int32)
+        lanes = kernel.dtypes[1].lanes
+        fewest = 1 if is_ragged(operation) else lanes
+        sizes[-1] = random.integers(fewest, lanes + 1, ROWS, np.int32)
     for dim, wanted in _wanted(kernel).items():
         drawn = wanted.start + wanted.step * random.integers(0, len(wanted), ROWS)
         sizes[operation.dims.index(dim)] = drawn.astype(np.int32)
@@ -558,7 +562,8 @@ def drawn(
     spans = tuple(o.dims for o in operation.operands)
     sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
     rare = _wanted(kernel).values()
-    key = (operation.dims, spans, kernel.held, sizes, kernel.streams, *rare)
+    shape = operation.dims, operation.untiled, spans
+    key = (*shape, kernel.held, sizes, kernel.streams, *rare)
     if key not in batches:
         batches[key] = _random_batch(operation, kernel, target, placements, random)
     like, chosen = batches[key]

@@ -48,7 +48,7 @@ from morello.codegen.views import (
 from morello.impl.tree import ImplNode
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.primitives import GROUP
+from morello.ir.primitives import GROUP, packed_along
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, TensorSpec
 from morello.rewrites import (
@@ -56,6 +56,7 @@ from morello.rewrites import (
     Crop,
     GroupRows,
     Join,
+    LastGroup,
     Move,
     MoveAll,
     Overlap,
@@ -343,6 +344,16 @@ class Emitter:
 
     # ---- sequences
 
+    def _last_group(
+        self, node: ImplNode, rewrite: LastGroup, views: Sequence[View]
+    ) -> list[Statement]:
+        """All groups but the last, then the last one."""
+        spec, (whole, last) = node.impl.spec, node.children
+        along = packed_along(spec.operation)
+        lines = self.emit(whole, cut(spec, whole.impl.spec, views, along, 0))
+        end = cut(spec, last.impl.spec, views, along, spec.size(along) - 1)
+        return [*lines, *self.emit(last, end)]
+
     def _sequence(self, node: ImplNode, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
         """The children in order, with buffers and registers for intermediate tensors."""
         impl, in_use = node.impl, self._in_use
@@ -453,6 +464,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     ParallelSplit: Emitter._parallel_split,
     SpatialSplit: Emitter._spatial_split,
     Pointwise: Emitter._pointwise,
+    LastGroup: Emitter._last_group,
     Join: Emitter._join,
     Crop: Emitter._crop,
     GroupRows: Emitter._group_rows,

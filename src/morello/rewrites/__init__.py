@@ -7,7 +7,7 @@ from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
 from morello.rewrites.groups import GroupRows
 from morello.rewrites.join import Join
 from morello.rewrites.move import Move, MoveAll
-from morello.rewrites.pack import Pack
+from morello.rewrites.pack import LastGroup, Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
 from morello.rewrites.rewrite import (
@@ -27,8 +27,8 @@ REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
     for kind in (
         Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
-        Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Ungroup, Pack, ParallelSplit, Join,
-        GroupRows,
+        Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Ungroup, Pack, LastGroup,
+        ParallelSplit, Join, GroupRows,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -45,6 +45,7 @@ __all__ = [
     "Edges",
     "GroupRows",
     "Join",
+    "LastGroup",
     "Move",
     "MoveAll",
     "Overlap",

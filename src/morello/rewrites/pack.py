@@ -12,11 +12,12 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.placements import Bools, Ints
+from morello.ir.primitives import is_ragged, packed_along
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.tensor import IDEAL
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
-from morello.rewrites.tile import tiled
+from morello.rewrites.tile import placed_within, tiled
 from morello.targets.target import Condition, Packing, Target
 
 
@@ -26,7 +27,8 @@ class Pack(Rewrite):
 
     An input whose groups are contiguous already is read in place; any other is copied, to a
     row-major buffer unless a layout is given. A buffer is at the level of its input, or at a given
-    one if that is nearer.
+    one if that is nearer. Where the last group is not whole, both are copied, and it is filled up
+    with zeros.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
@@ -43,9 +45,6 @@ class Pack(Rewrite):
         supported = everywhere(batch, packing is not None)
         yield Condition(supported, f"{target.name} has no instruction for groups of these products")
         if packing is not None:
-            lanes, along = packing.packed[0].lanes, batch.operation.contracted
-            whole = batch.size(along) % lanes == 0
-            yield Condition(whole, f"{along} is no multiple of {lanes}")
             if self.level:
                 nearer = (batch.levels[0] < self._level(target)) | (
                     batch.levels[1] < self._level(target)
@@ -61,30 +60,40 @@ class Pack(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
         assert packing is not None
+        whole = batch.size(batch.operation.contracted) % packing.packed[0].lanes == 0
         ready = [_has_contiguous_groups(batch, operand) for operand in (0, 1)]
-        result = []
+        ways: list[tuple[Bools, tuple[bool, ...], bool]] = [(~whole, (False, False), True)]
         for in_place in product((False, True), repeat=2):
             fits = [
                 batch.placements.either(batch.codes[operand], ready[operand], in_place[operand])
                 for operand in (0, 1)
             ]
-            rows = np.flatnonzero(fits[0] & fits[1])
+            ways.append((whole & fits[0] & fits[1], in_place, False))
+        result = []
+        for holds, in_place, ragged in ways:
+            rows = np.flatnonzero(holds)
             if len(rows):
-                children, held = self._packed(batch[rows], target, packing, in_place)
+                children, held = self._packed(batch[rows], target, packing, in_place, ragged=ragged)
                 result.append(Edges(rows, 0.0, _by_level(held, target), children))
         return result
 
     def _packed(
-        self, batch: Batch, target: Target, packing: Packing, in_place: Sequence[bool]
+        self,
+        batch: Batch,
+        target: Target,
+        packing: Packing,
+        in_place: Sequence[bool],
+        *,
+        ragged: bool,
     ) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
         """The children, and the levels and lines of the buffers that the copies fill.
 
-        Operands that are `in_place` need no copy.
+        Operands that are `in_place` need no copy. The last group of `ragged` ones is not whole.
         """
         operands = len(batch.operation.operands)
         lanes = packing.packed[0].lanes
         along = batch.operation.contracted
-        body = tiled(batch, along, batch.size(along) // lanes, target)
+        body = tiled(batch, along, -(-batch.size(along) // lanes), target)
         body = replace(body, dtypes=(*packing.packed, packing.output))
         codes, levels, tensors = list(body.codes), list(body.levels), list(range(operands))
         children, held = [], []
@@ -97,7 +106,8 @@ class Pack(Rewrite):
                 )
                 continue
             tensors[operand] = operands + operand
-            copy = self._copy(batch, body, operand, packing.packed[operand], target)
+            packed = packing.packed[operand]
+            copy = self._copy(batch, body, operand, packed, target, ragged=ragged)
             levels[operand], codes[operand] = copy.levels[1], copy.codes[1]
             children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
             held.append((copy.levels[1], copy.lines(1)))
@@ -105,21 +115,30 @@ class Pack(Rewrite):
         return (*children, Child(body, tensors=tuple(tensors))), held
 
     def _copy(
-        self, batch: Batch, body: Batch, operand: int, packed: DType, target: Target
+        self,
+        batch: Batch,
+        body: Batch,
+        operand: int,
+        packed: DType,
+        target: Target,
+        *,
+        ragged: bool,
     ) -> Batch:
         """The Specs of packing an operand into a buffer."""
         shape = tuple(size.astype(np.int32) for size in body.shape(operand))
         code = self._code(batch, shape, packed)
         position, _ = batch.operation.places[operand, batch.operation.contracted]
-        lanes = np.full(len(batch), packed.lanes, np.int32)
+        last: Ints = np.full(len(batch), packed.lanes, np.int32)
+        if ragged:
+            last = (batch.size(batch.operation.contracted) % packed.lanes).astype(np.int32)
         level = batch.levels[operand]
         if self.level:
             level = np.maximum(level, np.int8(self._level(target)))
         return Batch(
-            pack_operation(len(shape), position, packed.lanes),
+            pack_operation(len(shape), position, packed.lanes, ragged),
             (batch.dtypes[operand], packed),
             batch.placements,
-            (*shape, lanes),
+            (*shape, last),
             (batch.levels[operand], level),
             (batch.codes[operand], code),
             batch.parallel,
@@ -152,6 +171,43 @@ class _Along(Pack):
 
     def _code(self, batch: Batch, shape: tuple[Ints, ...], packed: DType) -> Ints:
         return batch.placements.relaxed_along(super()._code(batch, shape, packed))
+
+
+@dataclass(frozen=True)
+class LastGroup(Rewrite):
+    """Pack whole groups, then the last one, which is filled up with zeros.
+
+    Pack(i=64, j=5, p=2), groups of 4 along j, the last of 2
+      -> Pack(i=64, j=4, p=4); Pack(i=64, j=1, p=2)
+    """
+
+    name = "last_group"
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        ragged = is_ragged(batch.operation)
+        yield Condition(everywhere(batch, ragged), f"{batch.operation} has no group to fill up")
+        if ragged:
+            along = packed_along(batch.operation)
+            yield Condition(batch.size(along) > 1, "it is the last group")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        operation, along = batch.operation, packed_along(batch.operation)
+        position, lanes = operation.places[0, along]
+        whole = pack_operation(len(operation.dims) - 1, position, lanes)
+        parts = (
+            (whole, {along: batch.size(along) - 1, "p": np.full(len(batch), lanes, np.int32)}),
+            (operation, {along: np.ones(len(batch), np.int32)}),
+        )
+        steps = []
+        for packed, sizes in parts:
+            columns = zip(operation.dims, batch.sizes, strict=True)
+            cut = tuple(sizes.get(dim, size) for dim, size in columns)
+            part = replace(batch, operation=packed, sizes=cut)
+            steps.append(Child(placed_within(batch, part, (0, 1), target), role="step"))
+        return [Edges(np.arange(len(batch)), children=tuple(steps))]
+
+    def words(self, applied: Application) -> str:
+        return "whole groups, then the last one, with zeros"
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:

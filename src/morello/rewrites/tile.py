@@ -375,16 +375,20 @@ def tiled(batch: Batch, dim: str, tile: Ints, target: Target) -> Batch:
     index = batch.operation.dims.index(dim)
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     cut = replace(batch, sizes=sizes)
-    codes = tuple(
-        batch.placements.tile(
-            batch.shape(o),
-            cut.shape(o),
-            code,
-            batch.dtypes[o].bytes,
-            near=batch.levels[o] >= target.nearest,
-        )
-        if (o, dim) in batch.operation.places
-        else code
-        for o, code in enumerate(batch.codes)
+    return placed_within(
+        batch, cut, [o for o, name in batch.operation.places if name == dim], target
     )
-    return replace(cut, codes=codes)
+
+
+def placed_within(whole: Batch, part: Batch, operands: Sequence[int], target: Target) -> Batch:
+    """The parts of Specs, with the placements of tiles of these operands of the whole."""
+    codes = list(part.codes)
+    for o in operands:
+        codes[o] = whole.placements.tile(
+            whole.shape(o),
+            part.shape(o),
+            codes[o],
+            whole.dtypes[o].bytes,
+            near=whole.levels[o] >= target.nearest,
+        )
+    return replace(part, codes=tuple(codes))

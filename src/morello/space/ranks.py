@@ -6,6 +6,7 @@ from functools import cache
 
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
+from morello.ir.primitives import is_ragged
 from morello.rewrites import REWRITES
 from morello.space.kind import Kind
 
@@ -27,7 +28,7 @@ def weight(operation: Operation) -> int:
     if operation.primitive is None:
         return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
     if operation.copies:
-        return 0
+        return int(is_ragged(operation))
     axes = [axis for axes in operation.axes for axis in axes]
     padded, unread = any(axis.padded for axis in axes), any(axis.unread for axis in axes)
     return _weight(operation.primitive) + padded + unread

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from morello.ir.compose import inputs_of, intermediates, producer
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, has_accumulating_form
+from morello.ir.primitives import is_ragged
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
     Decompose,
+    LastGroup,
     Pack,
     PadFirst,
     Pointwise,
@@ -39,6 +41,8 @@ def step_rewrites(kind: Kind, target: Target, *, long: bool = False) -> Iterator
         yield from (SpatialSplit(), Pointwise())
     if is_padded(operation):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
+    if is_ragged(operation):
+        yield LastGroup()
     if operation.contracted and not operation.accumulates and target.packs:
         yield Pack()
         yield from (Pack(level=level.name) for level in target.levels[1 : target.nearest])

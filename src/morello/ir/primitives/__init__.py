@@ -21,8 +21,10 @@ from morello.ir.primitives.copies import (
     MOVE,
     PACK,
     fill,
+    is_ragged,
     move,
     pack,
+    packed_along,
 )
 from morello.ir.primitives.dims import MAX_RANK, SINGLE
 from morello.ir.primitives.gathering import TAKE, take
@@ -149,11 +151,13 @@ __all__ = [
     "grouped_conv",
     "grouped_matmul",
     "is_in_order",
+    "is_ragged",
     "matmul",
     "matmul_labels",
     "move",
     "one_prefix",
     "pack",
+    "packed_along",
     "pool",
     "primitive_of",
     "quantized_matmul",

@@ -37,20 +37,37 @@ def fill(rank: int, value: str = "zero") -> Operation:
 
 
 @cache
-def pack(rank: int, dim: int, lanes: int) -> Operation:
-    """dst = src, with each `lanes` neighbours along the dimension `dim` packed in one element."""
+def pack(rank: int, dim: int, lanes: int, ragged: bool = False) -> Operation:
+    """dst = src, with each `lanes` neighbours along the dimension `dim` packed in one element.
+
+    p is how many there are in the last one. If it is `ragged`, these may be fewer, and it is filled
+    up with zeros.
+    """
     dims = named(rank)
     grouped = tuple(f"{lanes}{d}+p" if i == dim else d for i, d in enumerate(dims))
     operands = (Operand("src", grouped), Operand("dst", dims, written=True))
-    return operation(PACK, (*dims, "p"), operands, untiled=("p",))
+    untiled = (dims[dim], "p") if ragged else ("p",)
+    return operation(PACK, (*dims, "p"), operands, untiled=untiled)
+
+
+def is_ragged(operation: Operation) -> bool:
+    """Whether it packs groups, the last of which may be filled up with zeros."""
+    return operation.primitive is PACK and len(operation.untiled) > 1
+
+
+def packed_along(pack: Operation) -> str:
+    """The dimension along which neighbours are packed."""
+    position, _ = pack.places[0, "p"]
+    return pack.operands[1].dims[position]
 
 
 def _packs(like: Operation) -> Iterator[Operation]:
-    """The packs of as many lanes, along the same dimension."""
+    """The packs of as many lanes, along the same dimension, ragged or not."""
     grouped = [axis(dim) for dim in like.operands[0].dims] if like.operands else []
     for dim, window in enumerate(grouped):
         if len(window.terms) == 2 and len(grouped) <= MAX_RANK:
-            yield pack(len(grouped), dim, window.terms[0][1])
+            lanes = window.terms[0][1]
+            yield from (pack(len(grouped), dim, lanes, ragged) for ragged in (False, True))
 
 
 # ---- what they compute

@@ -30,7 +30,7 @@ def shuffle_helpers(isa: str) -> dict[str, str]:
     result |= _interleave2(isa, full_width(isa, "u16"))
     result |= _interleave4(isa, 16)
     if isa == "avx512":
-        result |= _interleave4(isa, 64)
+        result |= _interleave4(isa, 64) | vector_helpers(isa, "u32", 16) | _PACK_RUN
     for bytes_ in (1, 2, 4):
         for times in REPETITIONS:
             result |= _repeat(isa, bytes_, times)
@@ -251,7 +251,7 @@ static inline void {name}(const uint16_t *a, const uint16_t *b, uint16_t *dst) {
   store_{kind}(dst, zip_first_{kind}(x, y));
   store_{kind}(dst + {n}, zip_second_{kind}(x, y));
 }}"""
-    return helpers
+    return helpers | _parts(2, n)
 
 
 def _interleave4(isa: str, n: int) -> dict[str, str]:
@@ -294,7 +294,41 @@ static inline void {name}(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                           const uint8_t *d, uint8_t *dst) {{
   {body}
 }}"""
-    return helpers
+    return helpers | _parts(4, n)
+
+
+def _parts(lanes: int, n: int) -> dict[str, str]:
+    """The same with fewer rows, and zeros in place of the others; and a single group of that."""
+    kind, rows, group = f"uint{32 // lanes}_t", f"interleave_part{lanes}_{n}", f"group_part{lanes}"
+    others = ", ".join(f"rows > {i} ? src + {i} * step : none" for i in range(1, lanes))
+    return {
+        rows: f"""\
+static inline void {rows}(const {kind} *src, long step, int rows, {kind} *dst) {{
+  static const {kind} none[{n}];
+  interleave{lanes}_{n}(src, {others}, dst);
+}}""",
+        group: f"""\
+static inline uint32_t {group}(const {kind} *src, long step, int rows) {{
+  uint32_t bits = 0;
+  for (int i = 0; i < rows; ++i) bits |= (uint32_t)src[i * step] << {32 // lanes} * i;
+  return bits;
+}}""",
+    }
+
+
+_PACK_RUN = {
+    "pack_run": """\
+// Whole groups of 4 bytes, and one of the `last` bytes and zeros.
+static inline void pack_run(const void *src, void *dst, long groups, long last) {
+  const uint8_t *s = src;
+  uint8_t *d = dst;
+  const long n = (groups - 1) * 4 + last, whole = n / 64 * 64;
+  for (long i = 0; i < whole; i += 64) store_u8x64(d + i, load_u8x64(s + i));
+  if (whole < groups * 4)
+    store_part_u32x16((uint32_t *)(d + whole), (u32x16)load_part_u8x64(s + whole, n - whole),
+                      groups - whole / 4);
+}"""
+}
 
 
 # ---- the odd-even layout: of every 2 w elements, those at even places and then the others

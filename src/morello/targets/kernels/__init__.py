@@ -61,6 +61,7 @@ from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
     pack,
+    pack_run,
     repeat,
     transpose,
     transpose_filters,
@@ -266,7 +267,9 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     tiles = BF16_TILES * ("bf16_tiles" in features) + BYTE_TILES * ("byte_tiles" in features)
     kernels += [tile_sums(product, adds=adds) for product in tiles for adds in (True, False)]
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
-        kernels += [pack(single, packed, 1), pack(single, packed, wide)]
+        kernels += [*pack(single, packed, 1), *pack(single, packed, wide)]
+        if features:  # which only machines with masks have
+            kernels.append(pack_run(single, packed))
     return kernels
 
 

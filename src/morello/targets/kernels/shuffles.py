@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -11,11 +11,14 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.placements import Bools, prod_columns
-from morello.ir.primitives import move
+from morello.ir.primitives import move, packed_along
+from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.crossing import crossed
 from morello.targets.kernels.moves import LOAD, STORE
 from morello.targets.target import Column, Condition, LeafKernel
+
+Applies = Callable[[Batch], Iterator[Condition]]
 
 STORE_ACROSS = 4.0
 """Cycles more of a store that crosses lines, if the next one is to another row."""
@@ -126,9 +129,13 @@ def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
     return held
 
 
-def pack(source: DType, packed: DType, width: int) -> LeafKernel:
-    """Interleave elements of neighbouring rows, one of each row, into `width` packed groups."""
+def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
+    """Interleave elements of neighbouring rows, one of each row, into `width` packed groups.
+
+    The second kernel does so with fewer rows than groups have elements, and zeros.
+    """
     lanes = packed.lanes
+    kind = source.c if lanes == 2 else "uint8_t"
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from _one_group(s, width)
@@ -136,22 +143,61 @@ def pack(source: DType, packed: DType, width: int) -> LeafKernel:
         if width > 1:
             yield Condition(_rows_near(s), "rows of src must be neighbours in memory")
 
+    def of_whole(s: Batch) -> Iterator[Condition]:
+        yield Condition(s.size("p") == lanes, f"p must be {lanes}")
+        yield from applies(s)
+
+    def of_part(s: Batch) -> Iterator[Condition]:
+        yield Condition(s.size("p") < lanes, f"p must be below {lanes}")
+        yield from applies(s)
+
+    def kernel(name: str, line: str, applies: Applies) -> LeafKernel:
+        return LeafKernel(
+            f"{name}_{packed}x{width}" if width > 1 else f"{name}_{packed}", "Pack",
+            (source, packed), (None, None), line, lambda src: src, applies,
+            lambda s: 1.2 * lanes, registers=2 * lanes, group="shuffles",
+        )  # fmt: skip
+
+    first = f"(const {kind} *)&{{src}}"
     if width > 1:
-        rows = ", ".join("&{src}" + (f" + {i} * {{src_p}}" if i else "") for i in range(lanes))
-        kind = source.c if lanes == 2 else "uint8_t"
-        casts = rows.replace("&{src}", f"(const {kind} *)&{{src}}")
-        line = f"interleave{lanes}_{width}({casts}, ({kind} *)&{{dst}});"
+        rows = ", ".join(first + (f" + {i} * {{src_p}}" if i else "") for i in range(lanes))
+        whole = f"interleave{lanes}_{width}({rows}, ({kind} *)&{{dst}});"
+        part = f"interleave_part{lanes}_{width}({first}, {{src_p}}, {{p}}, ({kind} *)&{{dst}});"
     else:
         unsigned = f"uint{8 * source.bytes}_t"
         bits = " | ".join(
             f"(uint32_t)({unsigned})(&{{src}})[{i} * {{src_p}}] << {8 * source.bytes * i}"
             for i in range(lanes)
         )
-        line = f"{{dst}} = {bits};"
+        whole = f"{{dst}} = {bits};"
+        part = f"{{dst}} = group_part{lanes}({first}, {{src_p}}, {{p}});"
+    return kernel("pack", whole, of_whole), kernel("pack_part", part, of_part)
+
+
+RUN, RUN_LINE = 4.0, 2.0
+"""Cycles to begin to copy a run of groups, and of each line of it."""
+
+
+def pack_run(source: DType, packed: DType) -> LeafKernel:
+    """Copy a run of neighbours to groups, of which the last may be filled up with zeros."""
+    lanes = packed.lanes
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        along = packed_along(s.operation)
+        yield from unit_sizes(s, but=(along, "p"))
+        yield Condition(s.size(along) >= lanes, f"{along} must be at least {lanes}")
+        yield flat(s, 0)
+        yield flat(s, 1)
+
+    def cost(s: Batch) -> Column:
+        lines = -(-s.size(packed_along(s.operation)) * packed.bytes // LINE_BYTES)
+        cycles: Column = RUN + RUN_LINE * lines
+        return cycles
+
     return LeafKernel(
-        f"pack_{packed}x{width}" if width > 1 else f"pack_{packed}", "Pack", (source, packed),
-        (None, None), line, lambda src: src, applies,
-        lambda s: 1.2 * lanes, registers=2 * lanes, group="shuffles",
+        f"pack_run_{packed}", "Pack", (source, packed), (None, None),
+        f"pack_run(&{{src}}, &{{dst}}, {{length}}, {{p}} * {source.bytes});",
+        lambda src: src, applies, cost, registers=1, group="shuffles",
     )  # fmt: skip
 
 
