@@ -38,6 +38,7 @@ from morello.ir.primitives import (
     reduce,
     softmax,
     squared_deviations,
+    unbias,
 )
 
 PRIMITIVES = [
@@ -46,7 +47,7 @@ PRIMITIVES = [
     move(1), move(3), move(3, (2, 0, 1)), fill(2), fill(4, "lowest"), pack(2, 0, 4),
     elementwise(Function("add"), ((0, 1), (1,)), 2), elementwise(Function("exp"), ((0,),), 1),
     elementwise(Function("add", 2.0), ((0,),), 1),
-    divide_vec_scalar(2, 0), broadcast(3, 1), one_prefix(4), reduce(SUM, 1, 0),
+    divide_vec_scalar(2, 0), broadcast(3, 1), one_prefix(4), unbias(matmul()), reduce(SUM, 1, 0),
     reduce(SUM_SQUARES, 2, 1), squared_deviations(2, 0), squared_deviations(1, 0),
     reduce(MAX, 4, 2),
     *(softmax(part, rank, rank - 1) for part in SOFTMAX_PARTS.values() for rank in (1, 2, 4)),

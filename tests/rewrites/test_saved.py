@@ -44,6 +44,7 @@ from morello.ir.primitives import (
     pack,
     reduce,
     softmax,
+    unbias,
 )
 from morello.ir.spec import goal
 from morello.rewrites import REWRITES
@@ -114,7 +115,7 @@ NO_NUMBERS = float("inf"), -float("inf"), float("nan")
 def operations() -> list[Operation]:
     found = [spec.operation for spec in (*primitive_goals(), mlp_goal(), layer_norm_goal())]
     found += [fill(4, "lowest"), reduce(MAX, 1, 0), reduce(SUM, 3, 1), broadcast(3, 0)]
-    found += [one_prefix(2), divide_vec_scalar(1, 0), pack(2, 1, 4), pack(3, 0, 2)]
+    found += [one_prefix(2), divide_vec_scalar(1, 0), pack(2, 1, 4), pack(3, 0, 2, True)]
     found += [softmax(part, rank, 0) for part in SOFTMAX_PARTS.values() for rank in (1, 3)]
     found += [conv(slid((2, 1), (1, 3))), conv(channels_last=True)]
     found += [conv((Windows(3, 1, -2, 2), Windows(1, 0, 2))), conv((Windows(2, 1),))]
@@ -134,6 +135,7 @@ def operations() -> list[Operation]:
         contraction(("a", "k", "b"), ("b", "n", "k"), ("n", "a")),
         contraction(("k",), ("k",), ("one",)),
         contraction(("u", "m", "k"), ("b", "k", "n"), ("b", "m", "n")),
+        unbias(matmul(1)),
     ]
     return found + [accumulating(one) for one in found if has_accumulating_form(one)]
 

@@ -113,6 +113,7 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         ),
         "matmul-bf16-filled": (matmul_goal(2, 3, 4, BF16, BF16, F32), PRODUCTS),
         "matmul-bytes-filled": (matmul_goal(2, 6, 4, U8, I8, I32), PRODUCTS),
+        "matmul-bytes-signed": (matmul_goal(2, 4, 4, I8, I8, I32), PRODUCTS),
         "matmul-bytes": (matmul_goal(1, 2, 1, U8, I8, I32), PLAIN),
         "matmul-bytes-packed": (matmul_goal(4, 4, 1, U8, I8, I32), PRODUCTS),
         "matmul-odd-even": (

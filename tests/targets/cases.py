@@ -46,6 +46,7 @@ from morello.ir.primitives import (
     softmax,
     squared_deviations,
     take,
+    unbias,
 )
 from morello.ir.primitives.winograd import points, winograd_input, winograd_output
 from morello.ir.spec import Spec
@@ -115,6 +116,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [scatter(name.removeprefix("Scatter").lower())]
     if name == "SegmentSumAccum":
         return [accumulating(segment_sum())]
+    if name == "Unbias":
+        return [unbias(matmul(b)) for b in (0, 1)]
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
         places = [(2, 0), (2, 1), (3, 1)]

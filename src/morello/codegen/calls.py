@@ -24,6 +24,7 @@ def kernel_lines(call: Call, called: Mapping[str, str]) -> list[str]:
             held[operand.name] = view.registers(called)
             continue
         names[operand.name] = view.first(called)
+        names |= {f"{operand.name}_{dim}": 0 for dim in operation.dims}
         for position, axis in enumerate(operation.axes[index]):
             for dim, stride in axis.terms:
                 names[f"{operand.name}_{dim}"] = view.step(position) * stride

@@ -11,8 +11,9 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
+from morello.ir.operation import accumulating
 from morello.ir.placements import Bools, Ints
-from morello.ir.primitives import is_ragged, packed_along
+from morello.ir.primitives import is_ragged, packed_along, unbias
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.tensor import IDEAL
 from morello.rewrites.buffer import buffer_codes, level_number
@@ -28,7 +29,8 @@ class Pack(Rewrite):
     An input whose groups are contiguous already is read in place; any other is copied, to a
     row-major buffer unless a layout is given. A buffer is at the level of its input, or at a given
     one if that is nearer. Where the last group is not whole, both are copied, and it is filled up
-    with zeros.
+    with zeros. Signed bytes may be packed as unsigned ones, 128 larger: then sums begin with
+    what that adds to them, subtracted.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
@@ -56,12 +58,19 @@ class Pack(Rewrite):
                 yield Condition(here, f"{name} must be in memory")
                 plain = ~batch.placements.paneled(batch.codes[operand])
                 yield Condition(plain, f"{name} must not lie in panels")
+            if packing.biased:
+                single = len(batch.operation.reduced) == 1
+                yield Condition(everywhere(batch, single), "only one dimension may be summed")
+                here = batch.levels[2] <= target.nearest
+                yield Condition(here, "c must be in memory")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
         assert packing is not None
         whole = batch.size(batch.operation.contracted) % packing.packed[0].lanes == 0
         ready = [_has_contiguous_groups(batch, operand) for operand in (0, 1)]
+        if packing.biased:
+            ready[0] = everywhere(batch, False)
         ways: list[tuple[Bools, tuple[bool, ...], bool]] = [(~whole, (False, False), True)]
         for in_place in product((False, True), repeat=2):
             fits = [
@@ -112,6 +121,16 @@ class Pack(Rewrite):
             children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
             held.append((copy.levels[1], copy.lines(1)))
         body = replace(body, levels=tuple(levels), codes=tuple(codes))
+        if packing.biased:
+            body = replace(body, operation=accumulating(body.operation))
+            start = replace(
+                body,
+                operation=unbias(batch.operation),
+                dtypes=body.dtypes[1:],
+                levels=body.levels[1:],
+                codes=body.codes[1:],
+            )
+            children.append(Child(start, role="fill", tensors=tuple(tensors[1:])))
         return (*children, Child(body, tensors=tuple(tensors))), held
 
     def _copy(

@@ -124,11 +124,15 @@ class LeafKernel:
 
 @dataclass(frozen=True)
 class Packing:
-    """Sums in `output` of products of `inputs`, groups of which are elements of `packed` dtypes."""
+    """Sums in `output` of products of `inputs`, groups of which are elements of `packed` dtypes.
+
+    If they are `biased`, signed bytes of the first input are packed as unsigned ones, 128 larger.
+    """
 
     inputs: tuple[DType, DType]
     output: DType
     packed: tuple[DType, DType]
+    biased: bool = False
 
 
 @dataclass(frozen=True, repr=False)

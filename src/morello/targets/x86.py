@@ -27,7 +27,7 @@ FILTERS = (4, 8)
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = (
     *(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16)),
-    Packing((I8, I8), I32, (I8X4, I8X4)),
+    Packing((I8, I8), I32, (U8X4, I8X4), biased=True),
 )
 BYTE_TILE_PACKINGS = tuple(
     Packing((a, b), I32, (groups_a, groups_b))
@@ -159,8 +159,8 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     kinds = frozenset(_PRODUCTS[p][0] for p in products)
     named = [name for p in sorted(products) for name in _PRODUCTS[p][1].split(",")]
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
+    packs += BYTE_TILE_PACKINGS * ("byte_tiles" in kinds)  # before others of signed bytes
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
-    packs += BYTE_TILE_PACKINGS * ("byte_tiles" in kinds)
     # kernels for blocks of 8 and for whole filters were not timed on narrower units (there,
     # blocks of 8 are no better than four of 4)
     timed = passes(machine, 64) == 1

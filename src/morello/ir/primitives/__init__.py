@@ -44,11 +44,13 @@ from morello.ir.primitives.pooling import MAX_POOL, SUM_POOL, pool
 from morello.ir.primitives.products import (
     MATMUL,
     MATRIX,
+    UNBIAS,
     Labels,
     contraction,
     is_in_order,
     matmul,
     matmul_labels,
+    unbias,
 )
 from morello.ir.primitives.quantized import QUANTIZED_MATMUL, quantized_matmul
 from morello.ir.primitives.reductions import (
@@ -83,7 +85,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_SQUARES, SUM_SQUARED_DEVIATIONS, SUM_POOL, MAX_POOL, WINOGRAD_INPUT, WINOGRAD_OUTPUT,
         *SOFTMAX_PARTS.values(),
-        TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
+        UNBIAS, TAKE, *SCATTERS.values(), SEGMENT_SUM, ARGMAX, ARGMIN, CUMSUM, QUANTIZED_MATMUL,
         GROUPED_MATMUL,
     )
 }  # fmt: skip
@@ -136,6 +138,7 @@ __all__ = [
     "SUM_SQUARED_DEVIATIONS",
     "SUM_SQUARES",
     "TAKE",
+    "UNBIAS",
     "UNSCALED_FROM_MAX",
     "WINOGRAD_INPUT",
     "WINOGRAD_OUTPUT",
@@ -168,5 +171,6 @@ __all__ = [
     "softmax",
     "squared_deviations",
     "take",
+    "unbias",
     "windows_of",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
+from morello.ir.primitives.copies import bound_moved, called
 from morello.ir.primitives.reductions import SUM, reduce
 from morello.ir.rounding import Bounded, Bounds, summed
 from morello.ir.semantics import reference
@@ -110,6 +111,29 @@ def _leading(shape: Sequence[int], other: Sequence[int], lead: int, owner: str) 
         shared = -place <= len(other)
         alone = shared and shape[place] == 1 and other[place] > 1
         yield f"{number} {owner}" if alone else str(number)
+
+
+@cache
+def unbias(product: Operation) -> Operation:
+    """c = -128 times the sums of the columns of b, the same for all rows.
+
+    Sums of products of a + 128, of signed bytes, begin so.
+    """
+    _, b, c = product.operands
+    return _unbias(product.dims, b.dims, c.dims)
+
+
+def _unbias(dims: Labels, b: Labels, c: Labels) -> Operation:
+    operands = Operand("b", b), Operand("c", c, written=True)
+    return operation(UNBIAS, dims, operands, untiled=tuple(d for d in dims if d in MATRIX))
+
+
+def _unbiases(like: Operation) -> Iterator[Operation]:
+    """The one whose operands have the same dimensions."""
+    operands = [operand.dims for operand in like.operands]
+    known = all({*dims} <= {*like.dims} and len({*dims}) == len(dims) for dims in operands)
+    if len(operands) == 2 and known:
+        yield _unbias(like.dims, *operands)
 
 
 def _matmuls(like: Operation) -> Iterator[Operation]:
@@ -220,4 +244,10 @@ MATMUL = Primitive(
     is_product=True,
     contracts="k",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
+)
+UNBIAS = Primitive(
+    "Unbias",
+    variants=_unbiases,
+    bound=bound_moved,
+    text=called("Unbias"),
 )

@@ -35,6 +35,9 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
             result |= _block_sums(isa, rows, reading)
     result |= tile_helpers(features)
     if "avx512_vnni" in features:
+        result["unbiased_columns"] = _UNBIAS
+        result["unbiased_run"] = _UNBIAS_RUN
+        result["unbias_i32x16"] = _UNBIAS_ROWS
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16
     return result
@@ -57,7 +60,6 @@ def _register_products(isa: str, features: frozenset[str]) -> dict[str, str]:
         result["dpbf16_f32x16"] = _DPBF16
     if "avx512_vnni" in features:
         result["dpbusd_i32x16"] = _DPBUSD
-        result["dpbssd_i32x16"] = _DPBSSD
     return result
 
 
@@ -134,13 +136,59 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
   return (i32x16)_mm512_dpbusd_epi32((__m512i)c, (__m512i)a, (__m512i)b);
 }"""
 
-# Compilers compute the excess of a register of b once for all rows of a tile.
-_DPBSSD = """\
-static inline i32x16 dpbssd_i32x16(i32x16 c, i8x4x16 a, i8x4x16 b) {
-  const u8x4x16 flip = splat_u8x4x16(0x80808080); // what it adds to a is 128
-  const u32x16 excess = (u32x16)dpbusd_i32x16((i32x16){0}, flip, b);
-  return (i32x16)((u32x16)dpbusd_i32x16(c, a ^ flip, b) - excess);
-}"""
+_UNBIAS = """\
+// -128 times the sums of columns of k groups, as many as `count`, whose rows are a step apart
+static inline i32x16 unbiased_columns(const uint32_t *b, long step, long k, int count) {
+  const u8x4x16 bias = splat_u8x4x16(0x80808080);
+  i32x16 s[4] = {{0}};
+  long i = 0;
+  for (; i + 4 <= k; i += 4)
+    for (int j = 0; j < 4; ++j)
+      s[j] = dpbusd_i32x16(s[j], bias, load_part_i8x4x16(b + (i + j) * step, count));
+  for (; i < k; ++i) s[0] = dpbusd_i32x16(s[0], bias, load_part_i8x4x16(b + i * step, count));
+  const u32x16 sums = ((u32x16)s[0] + (u32x16)s[1]) + ((u32x16)s[2] + (u32x16)s[3]);
+  return (i32x16)(0 - sums);
+}
+"""
+
+_UNBIAS_RUN = """\
+// The same of a single column, whose groups lie next to each other
+static inline int32_t unbiased_run(const uint32_t *b, long k) {
+  const u8x4x16 bias = splat_u8x4x16(0x80808080);
+  i32x16 s = {0};
+  for (long i = 0; i < k; i += 16)
+    s = dpbusd_i32x16(s, bias, load_part_i8x4x16(b + i, k - i < 16 ? k - i : 16));
+  return 0 - (uint32_t)total_i32x16(s, (i32x16){0}, (i32x16){0}, (i32x16){0});
+}
+"""
+
+_UNBIAS_ROWS = """\
+// The first row of c is computed, and the others are copies of it
+static inline void unbias_i32x16(const void *groups, long b_k, long b_n, int32_t *c, long c_m,
+                                 long c_n, long m, long k, long n) {
+  const uint32_t *b = groups;
+  for (long j = 0; j < n; j += 16) {
+    const int count = n - j < 16 ? n - j : 16;
+    i32x16 sums = {0};
+    if (b_n == 1)
+      sums = unbiased_columns(b + j, b_k, k, count);
+    else
+      for (int i = 0; i < count; ++i) sums[i] = unbiased_run(b + (j + i) * b_n, k);
+    if (c_n == 1)
+      store_part_i32x16(c + j, sums, count);
+    else
+      for (int i = 0; i < count; ++i) c[(j + i) * c_n] = sums[i];
+  }
+  for (int32_t *row = c + c_m, *end = c + m * c_m; row != end; row += c_m)
+    for (long j = 0; j < n; c_n == 1 ? (j += 16) : ++j) {
+      const int count = n - j < 16 ? n - j : 16;
+      if (c_n == 1)
+        store_part_i32x16(row + j, load_part_i32x16(c + j, count), count);
+      else
+        row[j * c_n] = c[j * c_n];
+    }
+}
+"""
 
 
 # ---- inner products

@@ -294,6 +294,12 @@ static inline void {name}(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                           const uint8_t *d, uint8_t *dst) {{
   {body}
 }}"""
+    flip = f"flip_u8x{4 * n}"
+    helpers[flip] = f"""\
+static inline void {flip}(void *groups) {{ // signed bytes become unsigned ones, 128 larger
+  {kind}_any *v = groups;
+  for (int i = 0; i < 4; ++i) v[i] ^= 0x80;
+}}"""
     return helpers | _parts(4, n)
 
 
@@ -318,15 +324,17 @@ static inline uint32_t {group}(const {kind} *src, long step, int rows) {{
 
 _PACK_RUN = {
     "pack_run": """\
-// Whole groups of 4 bytes, and one of the `last` bytes and zeros.
-static inline void pack_run(const void *src, void *dst, long groups, long last) {
+// Whole groups of 4 bytes, and one of the `last` bytes and zeros; some of their bits are flipped.
+static inline void pack_run(const void *src, void *dst, long groups, long last, uint32_t flip) {
   const uint8_t *s = src;
   uint8_t *d = dst;
   const long n = (groups - 1) * 4 + last, whole = n / 64 * 64;
-  for (long i = 0; i < whole; i += 64) store_u8x64(d + i, load_u8x64(s + i));
-  if (whole < groups * 4)
-    store_part_u32x16((uint32_t *)(d + whole), (u32x16)load_part_u8x64(s + whole, n - whole),
-                      groups - whole / 4);
+  for (long i = 0; i < whole; i += 64)
+    store_u8x64(d + i, load_u8x64(s + i) ^ (u8x64)splat_u32x16(flip));
+  if (whole < groups * 4) {
+    const u32x16 rest = (u32x16)load_part_u8x64(s + whole, n - whole) ^ flip;
+    store_part_u32x16((uint32_t *)(d + whole), rest, groups - whole / 4);
+  }
 }"""
 }
 

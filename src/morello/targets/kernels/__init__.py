@@ -44,6 +44,7 @@ from morello.targets.kernels.products import (
     packed_multiply_add,
     row_sums,
     shared_groups,
+    unbias,
 )
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import (
@@ -99,11 +100,6 @@ ROWS = ((F32, F32, F32), (F32, BF16, F32), (BF16, BF16, F32), (F16, F16, F32))
 
 INDICES = (I32, I64)
 """The dtypes of numbers of rows."""
-
-SIGNED, SIGNED_REGISTERS = 1.6, 4
-"""How much longer sums of products of signed bytes take than of unsigned by signed ones, for one
-instruction more, and the registers beside their operands: for what is subtracted, most of all.
-"""
 
 
 def standard_kernels(
@@ -256,7 +252,7 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
         products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", bf16_product, 1))
     if "byte_products" in features:
         products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", 1.0, 1))
-        products.append(((I8X4, I8X4, I32), f"dpbssd_i32x{width}", SIGNED, SIGNED_REGISTERS))
+        kernels.append(unbias(width))
     for dtypes, function, slower, held in products:
         for first in (True, False):
             kernels.append(
@@ -266,7 +262,8 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
             )
     tiles = BF16_TILES * ("bf16_tiles" in features) + BYTE_TILES * ("byte_tiles" in features)
     kernels += [tile_sums(product, adds=adds) for product in tiles for adds in (True, False)]
-    for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
+    groups = ((BF16, BF16X2, vector_bytes // 2), (U8, U8X4, 16), (I8, I8X4, 16), (I8, U8X4, 16))
+    for single, packed, wide in groups:
         kernels += [*pack(single, packed, 1), *pack(single, packed, wide)]
         if features:  # which only machines with masks have
             kernels.append(pack_run(single, packed))

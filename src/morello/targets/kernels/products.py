@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16X2, F32, DType
+from morello.ir.dtype import BF16X2, F32, I8X4, I32, DType
 from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.columns import BUFFER, COLUMNS, MOST_COLUMNS
 from morello.targets.helpers.products import RowReading
@@ -46,6 +46,8 @@ UNKNOWN_ACROSS = 0.5
 """The share of registers of c in rows that are in two lines, at least: not all arrays begin with
 lines, and a Spec does not say it.
 """
+FAR_STORE = 3.0
+"""Cycles of a register that is stored beyond the caches of a core."""
 COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.55, 0.5, 3.5, 3.0, 1.7
 """Cycles of products with few columns: a multiply-add beside loads, to bring an element of b to its
 column, to end up to four sums of a row, a step of a single row, and a register of a from an L2 that
@@ -305,6 +307,36 @@ def unpacked(dtype: DType, values: Any, axis: int) -> Any:
     shape = list(values.shape)
     shape[axis] *= dtype.lanes
     return moved.reshape(shape)
+
+
+def unbias(width: int) -> LeafKernel:
+    """-128 times the sums of columns of groups of signed bytes, stored in each row of c."""
+
+    def along(s: Batch, dim: str) -> Condition:
+        return rows_without_gaps(s, 0, "b", dim)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=("m", "k", "n"))
+        near = along(s, "n").holds | along(s, "k").holds
+        yield Condition(near, "rows or columns of b must have no gaps")
+        yield Condition(~s.placements.paneled(s.codes[1]), "c must not be in panels")
+
+    def cost(s: Batch) -> Column:
+        m, k, n = (s.size(dim) for dim in ("m", "k", "n"))
+        registers = -(-n // width)
+        turned = np.maximum(k * registers, n * (k / width + TOTAL))
+        sums = np.where(along(s, "n").holds, k * registers, turned)
+        stores = np.where(rows_without_gaps(s, 1, "c", "n").holds, registers, n)
+        cycles: Column = 20.0 + sums + m * stores * np.where(s.levels[1] == 0, FAR_STORE, 1.0)
+        return cycles
+
+    places = "&{b}, {b_k}, {b_n}, &{c}, {c_m}, {c_n}, {m}, {k}, {n}"
+    return LeafKernel(
+        f"unbias_i32x{width}", "Unbias", (I8X4, I32), (None, None),
+        f"unbias_i32x{width}({places});",
+        lambda b: -128 * unpacked(I8X4, b, b.ndim - 2).sum(axis=-2, keepdims=True, dtype=np.int32),
+        applies, cost, registers=6, anywhere=(0, 1), group="products",
+    )  # fmt: skip
 
 
 def inner_product(

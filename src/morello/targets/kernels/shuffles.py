@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import BF16, F32, DType
+from morello.ir.dtype import BF16, F32, I8, U8X4, DType
 from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import move, packed_along
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.crossing import crossed
 from morello.targets.kernels.moves import LOAD, STORE
-from morello.targets.target import Column, Condition, LeafKernel
+from morello.targets.target import Column, Condition, LeafKernel, Semantics
 
 Applies = Callable[[Batch], Iterator[Condition]]
 
@@ -132,7 +132,8 @@ def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
 def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
     """Interleave elements of neighbouring rows, one of each row, into `width` packed groups.
 
-    The second kernel does so with fewer rows than groups have elements, and zeros.
+    The second kernel does so with fewer rows than groups have elements, and zeros. Signed bytes
+    that are packed as unsigned ones become 128 larger.
     """
     lanes = packed.lanes
     kind = source.c if lanes == 2 else "uint8_t"
@@ -153,11 +154,13 @@ def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
 
     def kernel(name: str, line: str, applies: Applies) -> LeafKernel:
         return LeafKernel(
-            f"{name}_{packed}x{width}" if width > 1 else f"{name}_{packed}", "Pack",
-            (source, packed), (None, None), line, lambda src: src, applies,
+            f"{name}_{packed}" + f"x{width}" * (width > 1) + suffix, "Pack",
+            (source, packed), (None, None), line + flip * bool(suffix), semantics, applies,
             lambda s: 1.2 * lanes, registers=2 * lanes, group="shuffles",
         )  # fmt: skip
 
+    suffix, bits, semantics = _biased(source, packed)
+    flip = f" flip_u8x{lanes * width}(&{{dst}});" if width > 1 else f" {{dst}} ^= {bits};"
     first = f"(const {kind} *)&{{src}}"
     if width > 1:
         rows = ", ".join(first + (f" + {i} * {{src_p}}" if i else "") for i in range(lanes))
@@ -165,13 +168,20 @@ def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
         part = f"interleave_part{lanes}_{width}({first}, {{src_p}}, {{p}}, ({kind} *)&{{dst}});"
     else:
         unsigned = f"uint{8 * source.bytes}_t"
-        bits = " | ".join(
+        group = " | ".join(
             f"(uint32_t)({unsigned})(&{{src}})[{i} * {{src_p}}] << {8 * source.bytes * i}"
             for i in range(lanes)
         )
-        whole = f"{{dst}} = {bits};"
+        whole = f"{{dst}} = {group};"
         part = f"{{dst}} = group_part{lanes}({first}, {{src_p}}, {{p}});"
     return kernel("pack", whole, of_whole), kernel("pack_part", part, of_part)
+
+
+def _biased(source: DType, packed: DType) -> tuple[str, str, Semantics]:
+    """The end of a kernel's name, what groups are flipped by, and the semantics."""
+    if source is not I8 or packed is not U8X4:
+        return "", "", lambda src: src
+    return "_i8", "0x80808080", lambda src: (src.astype(np.int16) + 128).astype(np.uint8)
 
 
 RUN, RUN_LINE = 4.0, 2.0
@@ -181,6 +191,7 @@ RUN, RUN_LINE = 4.0, 2.0
 def pack_run(source: DType, packed: DType) -> LeafKernel:
     """Copy a run of neighbours to groups, of which the last may be filled up with zeros."""
     lanes = packed.lanes
+    suffix, flip, semantics = _biased(source, packed)
 
     def applies(s: Batch) -> Iterator[Condition]:
         along = packed_along(s.operation)
@@ -195,9 +206,9 @@ def pack_run(source: DType, packed: DType) -> LeafKernel:
         return cycles
 
     return LeafKernel(
-        f"pack_run_{packed}", "Pack", (source, packed), (None, None),
-        f"pack_run(&{{src}}, &{{dst}}, {{length}}, {{p}} * {source.bytes});",
-        lambda src: src, applies, cost, registers=1, group="shuffles",
+        f"pack_run_{packed}{suffix}", "Pack", (source, packed), (None, None),
+        f"pack_run(&{{src}}, &{{dst}}, {{length}}, {{p}} * {source.bytes}, {flip or 0});",
+        semantics, applies, cost, registers=1, group="shuffles",
     )  # fmt: skip
 
 
