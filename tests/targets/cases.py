@@ -56,6 +56,7 @@ from morello.targets.helpers.columns import MOST_COLUMNS
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import WEIGHTS
 from morello.targets.helpers.tiles import SIDE
+from morello.targets.kernels.byte_rows import MOST_BYTE_ROWS
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
@@ -421,6 +422,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         width = int(kernel.name.rpartition("x")[2])
         lengths = range(width, 70) if width == 16 else range(width, 70, width)
         return {"m": range(4, 12), "k": lengths, "n": range(2, MOST_COLUMNS + 1)}
+    if kernel.name.startswith("byte_rows"):
+        return {"k": range(2, MOST_BYTE_ROWS + 1)}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

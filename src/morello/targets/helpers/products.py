@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from morello.ir.tensor import LINE_BYTES
+from morello.targets.helpers.byte_rows import byte_row_helpers
 from morello.targets.helpers.tiles import tile_helpers
 from morello.targets.helpers.vectors import (
     conversion_helpers,
@@ -35,6 +36,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
             result |= _block_sums(isa, rows, reading)
     result |= tile_helpers(features)
     if "avx512_vnni" in features:
+        result |= byte_row_helpers(isa)
         result["unbiased_columns"] = _UNBIAS
         result["unbiased_run"] = _UNBIAS_RUN
         result["unbias_i32x16"] = _UNBIAS_ROWS

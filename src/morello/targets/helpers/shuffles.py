@@ -88,7 +88,7 @@ def shared_groups_helpers(isa: str, width: int) -> dict[str, str]:
     return helpers
 
 
-def _zips(kind: str, bytes_: int, width: int) -> dict[str, str]:
+def zip_helpers(kind: str, bytes_: int, width: int) -> dict[str, str]:
     """The lower, or upper, halves of every lane of a and b, interleaved."""
     lane = LANE_BYTES // bytes_
     result: dict[str, str] = {}
@@ -102,7 +102,7 @@ def _zips(kind: str, bytes_: int, width: int) -> dict[str, str]:
     return result
 
 
-def _lanes(kind: str, bytes_: int, width: int) -> dict[str, str]:
+def lane_helpers(kind: str, bytes_: int, width: int) -> dict[str, str]:
     """Every second lane of a, and then of b."""
     lane = LANE_BYTES // bytes_
     result: dict[str, str] = {}
@@ -124,9 +124,9 @@ def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
     kind, element = f"{dtype}x{n}", f"uint{bytes_ * 8}_t"
     lane = LANE_BYTES // bytes_
     lanes = n // lane
-    helpers = vector_helpers(isa, dtype, n) | _zips(kind, bytes_, n)
+    helpers = vector_helpers(isa, dtype, n) | zip_helpers(kind, bytes_, n)
     if lanes > 1:
-        helpers |= _lanes(kind, bytes_, n)
+        helpers |= lane_helpers(kind, bytes_, n)
 
     names = [f"a{i}" for i in range(n)]
     lines = [f"{kind} {row} = load_{kind}(s + {i} * src_stride);" for i, row in enumerate(names)]
@@ -261,8 +261,8 @@ def _interleave4(isa: str, n: int) -> dict[str, str]:
     helpers = (
         vector_helpers(isa, "u8", n)
         | vector_helpers(isa, "u16", n // 2)
-        | _zips(kind, 1, n)
-        | _zips(pairs, 2, n // 2)
+        | zip_helpers(kind, 1, n)
+        | zip_helpers(pairs, 2, n // 2)
     )
     lines = [f"{kind} v{row} = load_{kind}({row});" for row in "abcd"]
     lines += [
@@ -278,7 +278,7 @@ def _interleave4(isa: str, n: int) -> dict[str, str]:
     ]
     if n > LANE_BYTES:
         # Lane l of q_i is the result's lane 4 l + i: a transpose of lanes.
-        helpers |= _lanes(pairs, 2, n // 2)
+        helpers |= lane_helpers(pairs, 2, n // 2)
         for old, new in (("q", "r"), ("r", "t")):
             lines += [
                 f"{pairs} {new}{i + 2 * j} = {parity}_lanes_{pairs}"

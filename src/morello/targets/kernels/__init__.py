@@ -29,6 +29,7 @@ from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import FETCHED
 from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
+from morello.targets.kernels.byte_rows import byte_rows
 from morello.targets.kernels.gathering import take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
@@ -143,6 +144,8 @@ def standard_kernels(
         if scalar is F32:
             dtypes = (scalar, row, total)
             kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
+    if "byte_products" in features:
+        kernels += [byte_rows(U8, 8.5, l2_bytes), byte_rows(I8, 10.0, l2_bytes)]
     kernels.append(few_columns(width, rows_at_once(width), masks, l2_bytes))
     kernels += _streamed_dots(widest // 2, features, bf16_product)
     for (size, n), cycles in transposes.items():
