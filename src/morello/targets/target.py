@@ -83,9 +83,9 @@ class LeafKernel:
     each register of the operands that have several. In it, `{name}` is that register, or the
     first element of an operand in memory; `{n}` and the other dimensions are sizes, `{length}`
     the largest of them, `{elements}` their product, `{scanned}` that of the dimension that is kept
-    whole; `{name_n}` is the stride of an operand along a dimension, `{name_panel}`
-    the width of its panels; `{constant}` is that of the operation's function (passed to
-    `semantics` by that name). It calls the target's helpers by their names. `semantics`
+    whole; `{name_n}` is the stride of an operand along a dimension, 0 if it has none,
+    `{name_panel}` the width of its panels; `{constant}` is that of the operation's function (passed
+    to `semantics` by that name). It calls the target's helpers by their names. `semantics`
     computes the same on NumPy arrays: from the operands that are read to the value of the
     output, or a tuple of the outputs'. `applies` gives further conditions on the Spec, `cost`
     the cycles, `registers` those needed beside the operands'.
