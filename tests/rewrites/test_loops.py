@@ -83,6 +83,10 @@ def test_a_loop_over_columns_pays_for_returning_to_rows_on_many_pages() -> None:
     for sizes_ in free:
         assert apply(loop, spec(*sizes_, accumulates=False), MANY_PAGES).cost == 0
     assert apply(loop, spec(96, 10, 1000), MANY_PAGES).cost == 0  # c is read first
+    assert apply(loop, written, replace(MANY_PAGES, output_steps=10)).cost == 0
+    few_pages = replace(MANY_PAGES, output_pages=0.3)
+    assert apply(loop, spec(64, 10, 1000, accumulates=False), few_pages).cost > 0
+    assert apply(loop, spec(28, 10, 1000, accumulates=False), few_pages).cost == 0
 
 
 def test_nested_loops_over_columns_pay_as_much_as_one() -> None:

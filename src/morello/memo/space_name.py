@@ -40,7 +40,7 @@ def _costs(target: Target) -> str:
     others = (
         target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
         target.in_flight, target.accumulator_stall, target.accumulator_start, target.pages,
-        target.hidden, target.returning, target.rows,
+        target.hidden, target.output_pages, target.output_steps, target.returning, target.rows,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [_kernel_text(kernel) for kernel in target.kernels]

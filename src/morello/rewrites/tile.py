@@ -16,11 +16,6 @@ from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
 from morello.targets.target import Column, Condition, Target
 
-TLB_SHARE = 0.75
-"""The share of the pages of the first TLB that rows of an output may be on, beside inputs."""
-LONG = 512
-"""The steps of a reduction in which the lines of its sums are prefetched."""
-
 
 @dataclass(frozen=True)
 class _Loop(Rewrite):
@@ -350,8 +345,10 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
     each iteration waits for the addresses and the first lines of all rows anew. By a loop in C, on
     a Sapphire Rapids, rows of 3 to 8 KB: about 1 cycle a line more for 64 rows than for 8, and for
     96 or more 15 cycles in pieces of three lines, 10 of twelve and 3 of 24; nothing for rows of
-    1 KB. On a Zen 5, none of these takes longer. Only the outermost loop pays, however narrow its
-    columns are, so that nested loops cost as much as one.
+    1 KB. On a Zen 4, rows of 16 KB: 5 to 6 cycles a line that is written, whole rows or pieces of 8
+    to 16 rows, and 12 for 32 rows or more; nothing is waited for where 30 or more products are
+    added up. On a Zen 5, none of these takes longer. Only the outermost loop pays, however narrow
+    its columns are, so that nested loops cost as much as one.
     """
     operation = batch.operation
     cycles: Column = 0.0
@@ -364,8 +361,8 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
         row = batch.shape(operand)[position] * batch.dtypes[operand].bytes
         pays = batch.placements.whole_rows_along(batch.codes[operand], position)
         pays &= (batch.levels[operand] < target.registers) & (2 * row >= PAGE_BYTES)
-        pays &= batch.pages_of_rows(operand, position) > TLB_SHARE * target.pages
-        pays &= batch.uses(operand) < LONG
+        pays &= batch.pages_of_rows(operand, position) > target.output_pages * target.pages
+        pays &= batch.uses(operand) < target.output_steps
         cycles = cycles + pays * batch.lines(operand) * target.returning * target.levels[0].per_run
     return cycles
 

@@ -153,8 +153,9 @@ class Target:
     reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
     them takes `accumulator_start` cycles, however long the reduction is. The first TLB holds
     `pages`, if that is known. A single tile of sums hides the share `hidden` of each transfer from
-    memory whose rows are on few of them; each line of rows on more pages that a loop returns to
-    costs the share `returning` of the start of a run.
+    memory whose rows are on few of them; each line of rows on more than the share `output_pages`
+    of them that a loop returns to costs the share `returning` of the start of a run, if its sums
+    have fewer steps than `output_steps`.
     `rows` are those of the register tile that fills the registers, with two accumulators in each
     row; 0 if none but powers of two and three times them are to be tried. `machine` names the
     microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
@@ -184,6 +185,8 @@ class Target:
     accumulator_start: float = 0.0
     pages: int = 0
     hidden: float = 0.5
+    output_pages: float = 0.75
+    output_steps: int = 512
     returning: float = 0.0
     rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)

@@ -203,7 +203,9 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     costs = published(machine, widest)
     own = replace(
         target, machine=machine.name, in_flight=in_flight(machine, widest),
-        pages=machine.pages, hidden=machine.hidden, returning=machine.returning,
+        pages=machine.pages, hidden=machine.hidden,
+        output_pages=machine.output_pages, output_steps=machine.output_steps,
+        returning=machine.returning,
     )  # fmt: skip
     if machine.target == target.name:
         costs |= machine.measured

@@ -28,8 +28,9 @@ class Machine:
     first TLB holds `pages` of 4 KiB, and one core can fill `l3_kib` of the last cache. A tile of
     sums hides the share `hidden` of the transfer of its rows from memory, if these are on few
     pages: nearly all of it where prefetches reach lines on other pages in time, but a second
-    transfer is no cheaper than one without a tile. To return to rows of an output on more pages
-    takes the share `returning` of the start of a run a line.
+    transfer is no cheaper than one without a tile. To return to rows of an output on more than
+    the share `output_pages` of them takes the share `returning` of the start of a run a line,
+    unless it is prefetched while its sums are computed, in `output_steps` or more.
 
     `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
     the last machine of its vendor whose `features` it has.
@@ -59,6 +60,8 @@ class Machine:
     bf16_product: float = 1.0
     pages: int = 64
     hidden: float = 0.5
+    output_pages: float = 0.75
+    output_steps: int = 512
     returning: float = 0.25
     l3_kib: int = 32 << 10
     source: Literal["measured", "published"] = "published"
