@@ -426,6 +426,17 @@ def test_functions_are_nodes(name: str) -> None:
     agrees(Map(name), inputs, 18 if whole else 13, low=0.1)
 
 
+@pytest.mark.parametrize("version", [11, 13])
+@pytest.mark.parametrize("name", sorted(COMPARISONS))
+def test_nan_compares_as_in_numpy(name: str, version: int) -> None:
+    model, _ = written(Map(name), given(4), given(4), version=version)
+    a, b = np.float32([np.nan, 1, 2, 3]), np.float32([1, np.nan, 2, 4])
+    session = runtime.InferenceSession(model.SerializeToString())
+    names = [each.name for each in session.get_inputs()]
+    (result,) = session.run(None, dict(zip(names, (a, b), strict=True)))
+    np.testing.assert_array_equal(result, COMPARISONS[name](a, b))
+
+
 def test_angles_are_nodes_in_all_quadrants() -> None:
     agrees(Map("atan2"), (given(3, 4), given(3, 4)), 13, low=-1.0)
 

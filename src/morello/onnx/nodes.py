@@ -112,8 +112,10 @@ class NodeWriter:
             case "not_equal":
                 return self.add("Not", self.add("Equal", *inputs))
             case "less_equal" | "greater_equal":
-                other = "Greater" if operator.name == "less_equal" else "Less"
-                return self.add("Not", self.add(other, *inputs))
+                kind = "Less" if operator.name == "less_equal" else "Greater"
+                if self.version >= 12:
+                    return self.add(f"{kind}OrEqual", *inputs)
+                return self.add("Or", self.add(kind, *inputs), self.add("Equal", *inputs))
             case "remainder":
                 return self.add("Mod", *inputs, fmod=1)
             case "expm1":
