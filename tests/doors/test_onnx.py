@@ -167,6 +167,32 @@ def test_branches_and_what_has_no_fixed_shape_are_left(tmp_path: Path) -> None:
     assert conversion.left["If"] == conversion.left["NonZero"] == 1
 
 
+def test_the_branch_that_a_constant_chooses_is_part_of_the_model(tmp_path: Path) -> None:
+    """Also what is left in it, or has a shape that is only known when the model runs."""
+    model = parsed(
+        """agraph (float[4, 8] x) => (float[4, 8] z, int64[2, n] places, float[4, 8] t) {
+            s = Softmax (x)
+            n = Size (s)
+            which = Cast <to = 9> (n)
+            z, places, t = If (which) <
+                then_branch = a () => (float[4, 8] p, int64[2, n] q, float[4, 8] r) {
+                    e = Exp (s)
+                    p = Mul (e, x)
+                    q = NonZero (p)
+                    r = Pow (s, p)
+                },
+                else_branch = b () => (float[4, 8] p, int64[2, n] q, float[4, 8] r) {
+                    p = Neg (x)
+                    q = NonZero (p)
+                    r = Identity (p)
+                }
+            >
+        }"""
+    )
+    conversion = converted(model, tmp_path)
+    assert {*conversion.left} == {"Identity", "NonZero", "Pow"}
+
+
 def test_what_is_left_reads_what_is_simplified(tmp_path: Path) -> None:
     """The nodes of the graph are then others than those that the model was read as."""
     model = parsed(

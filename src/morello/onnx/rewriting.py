@@ -14,6 +14,7 @@ from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.views import VIEWS
 from morello.importers.onnx import OnnxProgram
+from morello.importers.onnx.files import inner_graphs
 from morello.importers.onnx.program import OnnxNode
 from morello.models import CompiledGraph, Segment
 from morello.models.source import ConstantBlock
@@ -73,7 +74,11 @@ class _Rewriting:
         }
         self._wanted = self._preferred()
         self._origins = {
-            output: proto for proto in program.model.graph.node for output in proto.output if output
+            output: proto
+            for proto in program.model.graph.node
+            if not any(inner_graphs([proto]))
+            for output in proto.output
+            if output
         }
         for name, node in zip(program.inputs, program.graph.inputs, strict=True):
             self._name[node] = name

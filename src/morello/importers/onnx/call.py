@@ -9,7 +9,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto, helper
 from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.numpy_helper import to_array
 
@@ -223,3 +223,21 @@ def one_type(*inputs: Node) -> TensorType:
     if len({node.dtype for node in inputs}) > 1:
         raise GraphError(f"{', '.join(str(node.type) for node in inputs)}: the dtypes differ.")
     return inputs[0].type
+
+
+def attributes_of(proto: NodeProto) -> dict[str, Any]:
+    """The attributes by name; of nodes within functions, some refer to others."""
+    if any(attribute.ref_attr_name for attribute in proto.attribute):
+        raise LeftError("an attribute is one of a function")
+    return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+
+
+def constant_of(values: Mapping[str, Any]) -> Node:
+    """The value of a node of type Constant, given its attributes."""
+    if "value" in values:
+        return constant(contents(values["value"]))
+    for name, dtype in (("float", np.float32), ("int", np.int64)):
+        for key in (f"value_{name}", f"value_{name}s"):
+            if key in values:
+                return constant(np.array(values[key], dtype))
+    raise LeftError("it is sparse, or of texts")

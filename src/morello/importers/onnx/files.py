@@ -85,6 +85,13 @@ def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
         yield from _nodes(inner)
 
 
+def names_in(graph: GraphProto) -> Iterator[str]:
+    """The names of the values of a graph, and of the graphs inside."""
+    yield from (each.name for each in (*graph.initializer, *graph.input, *graph.output))
+    for node in _nodes(graph):
+        yield from (*node.input, *node.output)
+
+
 def tensors(graph: GraphProto) -> Iterator[TensorProto]:
     """The constants of a graph, and those of the graphs inside."""
     yield from graph.initializer

@@ -302,7 +302,7 @@ def size_of(call: OnnxCall) -> Node:
 
 @translates("Range")
 def numbers(call: OnnxCall) -> Node:
-    start, limit, delta = (call.static(i) for i in range(3))
+    start, limit, delta = (call.static(i).reshape(()) for i in range(3))
     count = np.ceil((float(limit) - float(start)) / float(delta)) if delta else np.inf
     if not abs(count) <= MOST_FOLDED:
         raise GraphError(f"a range from {start} to {limit} in steps of {delta}.")

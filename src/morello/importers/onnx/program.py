@@ -6,16 +6,17 @@ that is only known when the model runs is no part of the graph: these nodes are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 
-import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Array, Graph, Node, apply
-from morello.graph.operators import Foreign, Input
+from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
     attention,
     choosing,
@@ -39,11 +40,17 @@ from morello.importers.onnx.call import (
     TRANSLATIONS,
     LeftError,
     OnnxCall,
+    attributes_of,
     constant,
+    constant_of,
     contents,
 )
-from morello.importers.onnx.files import inner_graphs
+from morello.importers.onnx.files import inner_graphs, names_in
 from morello.importers.onnx.inferring import inferred, known, stated, type_of
+from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner_graph
+
+MOST_INLINED = 20_000
+"""The most nodes of branches and of steps of loops that become part of a model."""
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
@@ -108,6 +115,14 @@ def import_model(
 
 
 @dataclass
+class _Inlined:
+    """How many graphs within nodes, and nodes of them, became part of the model."""
+
+    runs: int = 0
+    nodes: int = 0
+
+
+@dataclass
 class _Importing:
     """The values of a model so far: None is the value of a node of the rest."""
 
@@ -118,6 +133,7 @@ class _Importing:
     inputs: dict[str, Node | None] = field(default_factory=dict)
     rest: list[NodeProto] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
+    inlined: _Inlined = field(default_factory=_Inlined)
 
     def __post_init__(self) -> None:
         graph = self.model.graph
@@ -169,16 +185,20 @@ class _Importing:
     def add(self, proto: NodeProto) -> None:
         """Translate a node, or leave it."""
         name = node_name(proto)
-        outer = tuple(dict.fromkeys(_captured(inner_graphs([proto]))))
+        outer = tuple(dict.fromkeys(captured(inner_graphs([proto]))))
         read = [each for each in (*proto.input, *outer) if each]
         for each in read:
             if each not in self.values:
                 raise GraphError(f"{name} reads {quoted(each)}, which no node before it computes.")
+        branch = self._branch(proto)
+        if branch is not None:
+            self._take(proto, branch)
+            return
         if any(self.values[each] is None for each in read):
             self._leave(proto, name, "what it reads has a shape that is only known when it runs")
             return
         try:
-            results = self._translated(proto, outer)
+            results = self._translated(proto)
         except LeftError as error:
             reason = str(error)
             foreign = self._foreign(proto, outer)
@@ -203,24 +223,95 @@ class _Importing:
         self.left.append((name, reason))
         self.values.update(dict.fromkeys(filter(None, proto.output)))
 
-    def _translated(self, proto: NodeProto, outer: Sequence[str]) -> Sequence[Node | None]:
+    def _translated(self, proto: NodeProto) -> Sequence[Node | None]:
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         translation = TRANSLATIONS.get((domain, proto.op_type))
         if proto.op_type == "Constant" and not domain:
-            return [_constant_of(proto)]
-        if translation is None or outer:
+            return [constant_of(attributes_of(proto))]
+        if translation is None and (domain or proto.op_type not in LOOPS):
             raise LeftError("it is left to ONNX Runtime")
         inputs = tuple(self.values[each] if each else None for each in proto.input)
         if odd := [node.type for node in inputs if node and node.dtype not in KNOWN]:
             raise LeftError(f"it is of {odd[0]}")
         used = frozenset(n for n, output in enumerate(proto.output) if output)
         version = self.versions.get(domain, self.versions.get("ai.onnx", 1))
-        call = OnnxCall(proto.op_type, version, _attributes(proto), inputs, len(proto.output), used)
+        attributes = attributes_of(proto)
+        call = OnnxCall(proto.op_type, version, attributes, inputs, len(proto.output), used)
+        if translation is None:
+            return LOOPS[proto.op_type](call, self._steps(proto))
         results = translation(call)
         results = [results] if isinstance(results, Node) else results
         if max(used, default=-1) >= len(results):
             raise LeftError("it has more outputs")
         return results
+
+    def _branch(self, proto: NodeProto) -> InnerGraph | None:
+        """The branch that a node of type If takes, if a constant decides that."""
+        decides = self.values.get(proto.input[0]) if proto.input else None
+        if (
+            (proto.domain, proto.op_type) not in (("", "If"), ("ai.onnx", "If"))
+            or self.inlined.nodes > MOST_INLINED
+            or decides is None
+            or not isinstance(decides.operator, Constant)
+            or decides.type.size != 1
+        ):
+            return None
+        try:
+            branches = attributes_of(proto)
+            return inner_graph(
+                branches["then_branch" if decides.operator.array.item() else "else_branch"]
+            )
+        except LeftError:
+            return None
+
+    def _take(self, proto: NodeProto, branch: InnerGraph) -> None:
+        """Add the nodes of a branch, whose results are those of the node that has it."""
+        results = self._run(branch, ())
+        if len(results) != len(proto.output):
+            raise GraphError(f"{node_name(proto)} has {len(proto.output)} outputs, and its branch "
+                             f"{len(results)}.")  # fmt: skip
+        for name, result in zip(proto.output, results, strict=True):
+            if name:
+                self.values[name] = self.values[result]
+                if self.values[name] is None:
+                    self.rest.append(helper.make_node("Identity", [result], [name]))
+
+    def _steps(self, proto: NodeProto) -> Run:
+        """What computes a step of a loop, all of which operators have to do."""
+        body, inside = inner_graph(attributes_of(proto)["body"]), copy(self)
+        inside.values, inside.rest, inside.left = dict(self.values), [], []
+
+        def step(given: Sequence[Node]) -> Sequence[Node]:
+            results = [inside.values[name] for name in inside._run(body, given)]
+            known = [node for node in results if node is not None]
+            if inside.rest or inside.left or len(known) < len(results):
+                raise LeftError("no operators do all of its steps")
+            if self.inlined.nodes > MOST_INLINED:
+                raise LeftError(f"its steps are more than {MOST_INLINED} nodes")
+            return known
+
+        return step
+
+    def _run(self, inner: InnerGraph, given: Sequence[Node]) -> list[str]:
+        """Add the nodes of an inner graph under names of their own; the names of its results."""
+        if len(given) != len(inner.inputs):
+            raise GraphError(f"a graph of {len(inner.inputs)} inputs is given {len(given)}.")
+        names, nodes = inner.named(f"{self._mark}{self.inlined.runs}/")
+        self.inlined.runs += 1
+        self.inlined.nodes += len(nodes)
+        own = {**inner.constants, **dict(zip(inner.inputs, given, strict=True))}
+        self.values.update((names[name], node) for name, node in own.items())
+        for node in nodes:
+            self.add(node)
+        return [names.get(name, name) for name in inner.outputs]
+
+    @cached_property
+    def _mark(self) -> str:
+        """What no name in the model begins with."""
+        names, mark = [*names_in(self.model.graph)], "step"
+        while any(name.startswith(mark) for name in names):
+            mark += "'"
+        return mark
 
     def _foreign(self, proto: NodeProto, outer: tuple[str, ...]) -> list[Node | None] | None:
         """A node for each output, a constant if it is known; None if a shape is not known."""
@@ -243,7 +334,7 @@ class _Importing:
 
     def finish(self) -> OnnxProgram:
         """The program of all nodes."""
-        needed = [i for p in self.rest for i in (*p.input, *_captured(inner_graphs([p]))) if i]
+        needed = [i for p in self.rest for i in (*p.input, *captured(inner_graphs([p]))) if i]
         wanted = [info.name for info in self.model.graph.output]
         if missing := [name for name in wanted if name not in self.values]:
             raise GraphError(f"no node computes the output {quoted(missing[0])}.")
@@ -261,34 +352,3 @@ class _Importing:
         values = {name: node for name, node in self.values.items() if node is not None}
         rest, left = tuple(self.rest), tuple(self.left)
         return OnnxProgram(self.model, graph, inputs, outputs, carried, rest, values, left)
-
-
-def _captured(graphs: Iterator[GraphProto]) -> Iterator[str]:
-    """The names that graphs read without computing them."""
-    for graph in graphs:
-        own = {tensor.name for tensor in graph.initializer} | {i.name for i in graph.input}
-        for node in graph.node:
-            for name in (*node.input, *_captured(inner_graphs([node]))):
-                if name and name not in own:
-                    yield name
-            own.update(node.output)
-        yield from (info.name for info in graph.output if info.name not in own)
-
-
-def _attributes(proto: NodeProto) -> dict[str, object]:
-    """The attributes by name; of nodes within functions, some refer to others."""
-    if any(attribute.ref_attr_name for attribute in proto.attribute):
-        raise LeftError("an attribute is one of a function")
-    return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
-
-
-def _constant_of(proto: NodeProto) -> Node:
-    """The value of a node of type Constant."""
-    values = _attributes(proto)
-    if "value" in values:
-        return constant(contents(values["value"]))
-    for name, dtype in (("float", np.float32), ("int", np.int64)):
-        for key in (f"value_{name}", f"value_{name}s"):
-            if key in values:
-                return constant(np.array(values[key], dtype))
-    raise LeftError("it is sparse, or of texts")
