@@ -65,6 +65,17 @@ def heat(x: Array) -> Any:
     return out, y
 
 
+def borders(x: Array) -> Any:
+    """Parts are assigned to others, beside a row that is read later."""
+    y = x * 2
+    y[0] = y[1]
+    y[:, -1] = y[:, -2]
+    y[-1] = y[-2]
+    first = y[0]
+    y[2] = first
+    return first + 1, y
+
+
 MASK = GENERATOR.uniform(size=(4, 6)) > 0.5
 WEIGHTS = random(6, 5)
 ROWS = np.array([2, 0, -1])
@@ -74,6 +85,7 @@ COUNTS = np.array([1, 2, 3, 0, 1, 5], np.float32)
 TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: x + 1, (4, 6)),
     (heat, (4, 6)),
+    (borders, (4, 6)),
     (lambda x: 2 - x / 3, (4, 6)),
     (lambda x: 1 / x, (4, 6)),
     (lambda x: -abs(x), (4, 6)),
@@ -382,8 +394,26 @@ def assigns(x: Array) -> Any:
 
 def assigns_to_a_view(x: Array) -> Any:
     y = x * 2
-    row = y[0]
+    rows = y[:2]
     y[1] = 0
+    return rows
+
+
+def assigns_twice_beside_a_view(x: Array) -> Any:
+    y = x * 2
+    row = y[0]
+    y[1] = 1
+    y[0] = 2
+    return row
+
+
+def assigns_to_a_view_after_all(x: Array) -> Any:
+    y = x * 2
+    row = y[1]
+    y[0] = 1
+    later = y[1]
+    del y
+    later[2] = 5
     return row
 
 
@@ -431,6 +461,8 @@ def changes_a_view_that_was_assigned_back(x: Array) -> Any:
         (catches, "no Python number"),
         (assigns, "changed in place"),
         (assigns_to_a_view, "changed in place"),
+        (assigns_twice_beside_a_view, "changed in place"),
+        (assigns_to_a_view_after_all, "changed in place"),
         (assigns_a_changed_view_elsewhere, "changed in place"),
         (assigns_a_changed_view_to_another_row, "changed in place"),
         (changes_a_view_that_was_assigned_back, "changed in place"),

@@ -248,6 +248,14 @@ def _same_elements(*views: Any) -> bool:
     return (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
 
 
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays have elements in common, or may have them."""
+    try:
+        return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]  # any integer
+    except np.exceptions.TooHardError:
+        return True
+
+
 def protected(value: Any) -> Any:
     """An array that nothing writes to from now on."""
     if isinstance(value, np.ndarray):
@@ -259,18 +267,22 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
     """What stands for an array while a function is traced.
 
     The `family` are all that may have elements in common with it, which is None for the inputs and
-    their views: others see their elements.
+    their views: others see their elements. Which ones they have in common, the memory of their
+    values says, unless one of them was assigned to since (`moved`), and has new values.
     """
 
-    __slots__ = ("__weakref__", "family", "node", "recorder", "value")
+    __slots__ = ("__weakref__", "family", "moved", "node", "recorder", "value")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, recorder: Recorder, node: Node, value: Any, given: bool = False) -> None:
         self.recorder, self.node, self.value = recorder, node, value
         self.family: list[weakref.ref[Stand]] | None = None if given else [weakref.ref(self)]
+        self.moved = False
 
     def join(self, other: Stand) -> None:
         """Note that both may have elements in common."""
+        self.moved = (self.moved and self.shared) or (other.moved and other.shared)
+        other.moved = self.moved
         if self.family is None or other.family is None:
             self.family = other.family = None
         elif self.family is not other.family:
@@ -282,9 +294,25 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         """Whether changing it in place would change more than itself."""
         return self.family is None or sum(each() is not None for each in self.family) > 1
 
+    def is_seen(self, index: Any) -> bool:
+        """Whether others see a part of it, or may do so."""
+        if not self.shared:
+            return False
+        part = self.value[index]
+        if not np.may_share_memory(part, self.value):  # it is a copy, as of numbered elements
+            part = self.value
+        if self.family is None or self.moved:
+            return True
+        others = [each for ref in self.family if (each := ref()) is not None and each is not self]
+        return any(each.moved or _overlap(each.value, part) for each in others)
+
     def change(self, other: Stand) -> None:
         """Let it stand for another array from now on."""
         self.node, self.value, self.family = other.node, other.value, [weakref.ref(self)]
+
+    def change_part(self, other: Stand) -> None:
+        """Let it stand for another array, of which others see what they saw before."""
+        self.node, self.value, self.moved = other.node, other.value, self.shared
 
     # ---- what NumPy hands over
 
@@ -343,18 +371,16 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part, place = self.recorder.pending or (None, None)
-        goes_back = (
-            place is not None
-            and value is part
-            and _same_elements(self.value[mapped(_value, index)], place)
-        )
+        known = mapped(_value, index)
+        goes_back = place is not None and value is part and _same_elements(self.value[known], place)
         if goes_back:
             self.recorder.pending = None
-        if self.shared:
+        if self.is_seen(known):
             self._refuse(_SEEN, _REMEDY)
-        self.change(self.recorder.record(assigned, (self, index, value), {}))
+        self.change_part(self.recorder.record(assigned, (self, index, value), {}))
         if goes_back:
             self.join(value)
+            self.moved = True
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
