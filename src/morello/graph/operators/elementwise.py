@@ -16,7 +16,7 @@ from morello.frontends.copies import cast_in_place
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, I64, U32, DType
+from morello.ir.dtype import F32, I32, I64, U32, DType
 from morello.ir.functions import BINARY, ONLY_INTEGERS, UNARY
 from morello.targets.kernels import CASTS
 
@@ -198,16 +198,25 @@ def converted(x: Value, dtype: DType) -> Value:
 
     Raises `SpecError` if no casts lead there.
     """
+    if dtype is U32 and x.dtype.is_float:
+        return _in_u32(x)
     for each in _way(x.dtype, dtype):
         x = cast_in_place(x, each)
     return x
 
 
+def _in_u32(x: Value) -> Value:
+    """Numbers of floats as unsigned integers, the highest bit of which is that of 2**31 on."""
+    x = converted(x, F32)
+    high = maps.greater_equal(x, 2.0**31)
+    rest = converted(maps.subtract(x, maps.multiply(high, 2.0**31)), I32)
+    bit = maps.left_shift(converted(high, I32), 31.0)
+    return converted(maps.bitwise_xor(rest, bit), U32)
+
+
 @cache
 def _way(source: DType, target: DType) -> tuple[DType, ...]:
     """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
-    if target is U32 and source.is_float:  # as the way leads by i32
-        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
     ways: dict[DType, tuple[DType, ...]] = {source: ()}
     for dtype in (todo := [source]):
         for before, after in CASTS:
