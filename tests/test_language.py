@@ -105,6 +105,7 @@ EXPRESSIONS = {
     "sign_int": "sign(i8[9,70])",
     "leaky_relu": "leaky_relu(f32[9,70] @ f32[70,8], f32[8])",
     "atan2": "atan2(f32[9,70] @ f32[70,8], f32[8]) + atan(f32[8])",
+    "remainder": "remainder(f32[9,70] * 9, f32[70]) + remainder(f32[70] * 1e9, 0.7)",
     "elu": "elu(f32[9,70], 1.5)",
     "hardswish": "hardswish(f32[9,70] * 4)",
     "pow": "pow(square(f32[9,70]), -1.3) + pow(f32[70], 3)",

@@ -35,6 +35,7 @@ EXPRESSIONS = (
     "quotient(i32[3,5], abs(i32[5]) + 1)",
     "right_shift(left_shift(i32[3,5], 3), 1)",
     "atan2(f32[3,5], f32[5]) - atan2(f32[3,5], 0.5)",
+    "remainder(f32[3,5] * 9, f32[5]) - remainder(f32[3,5], 0.3)",
     *(f"{name}(f32[3,5])" for name in ("erfc", "exp2", "expm1", "log1p", "log2")),
     "elu(f32[6,8], 0.5)",
     "relu(f32[6,8] @ f32[8,4] + f32[4])",

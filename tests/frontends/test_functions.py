@@ -222,6 +222,8 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "leaky_relu(f32[3,4], 0.01)": lambda x: np.where(x > 0, x, 0.01 * x),
     "atan(f32[3,4] * 9)": lambda x: np.arctan(9 * x),
     "atan2(f32[3,4], f32[4])": np.arctan2,
+    "remainder(f32[3,4] * 9, f32[4])": lambda a, b: np.fmod(a * 9, b),
+    "remainder(2.5, f32[3,4])": lambda b: np.fmod(2.5, b),
     "atan2(f32[3,4], -0.5)": lambda y: np.arctan2(y, -0.5),
     "f32[3,4] > f32[4]": lambda a, b: 1.0 * (a > b),
     "0.25 >= f32[3,4]": lambda x: 1.0 * (x <= 0.25),

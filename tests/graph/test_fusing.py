@@ -154,7 +154,7 @@ def test_an_operation_without_a_kernel_is_named() -> None:
 
 def test_what_no_spec_computes_is_left() -> None:
     x = apply(Input(VECTOR))
-    totals = apply(Map("remainder"), apply(Map("exp"), x), x)
+    totals = apply(Map("power"), apply(Map("exp"), x), x)
     graph = Graph((x,), (apply(Map("tanh"), totals),))
     partition = by_cost(graph, lambda spec: 1.0)
     assert sizes(partition) == [1, 1]

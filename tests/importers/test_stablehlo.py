@@ -118,7 +118,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
                                                jnp.float32([1 - 2**-24, 2**-23 - 1, 2])]),)),
     "exp": (lambda x: (lax.exp(x), lax.expm1(x)), (X,)),
     "floor": (lax.floor, (X,)),
-    "fractions": (lambda x: (x % 1.0, jnp.fmod(9 * x, 4.0), lax.round(2 * x)), (X,)),
+    "fractions": (
+        lambda x: (x % 1.0, jnp.fmod(9 * x, 4.0), lax.round(2 * x), 9 * x % 0.7, x // -0.3), (X,)),
     "sorted": (lambda x, y: (jnp.sort(x), jnp.argsort(jnp.round(x), 0), -jnp.sort(-y, 0),
                              lax.sort((x, y), dimension=0, num_keys=1)), (X, Y)),
     "sorted_int": (lambda i: (jnp.argsort(i, 1, descending=True), jnp.sort(i, 0)), (I,)),

@@ -221,6 +221,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "erf": lambda x: np.vectorize(math.erf)(x),
     "erfc": lambda x: 1 - np.vectorize(math.erf)(x),
     "leaky_relu": lambda a, b: np.where(a > 0, a, a * b),
+    "remainder": lambda a, b: a - b * np.trunc(a / b),
     "round": np.rint,
     "where": lambda condition, a, b: np.where(condition != 0, a, b),
     "softplus": lambda x: np.log(1 + np.exp(x)),

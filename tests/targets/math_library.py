@@ -31,7 +31,7 @@ FLAGS = (
 
 ZIG = (sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined")
 
-TWO = ("atan2", "max", "min")
+TWO = ("atan2", "max", "min", "remainder")
 ONE = tuple(name for name in ULP if name not in TWO)
 
 GCC_WIDTHS = {"x86-64-v3": (8, 4, 1), "x86-64-v4": (16,), "native": (4, 1)}

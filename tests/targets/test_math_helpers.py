@@ -244,6 +244,23 @@ def test_angles_are_within_the_stated_error(library: Library) -> None:
     np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(true)[known])
 
 
+def test_remainders_are_exact(library: Library) -> None:
+    """Near multiples, of numbers far from each other, of infinities and of 0, with their signs."""
+    random = np.random.default_rng(3)
+    near, far = random.standard_normal(99), np.exp2(random.uniform(-149, 128, 99))
+    values = np.concatenate([SPECIALS, near, -far, far]).astype(np.float32)
+    a, b = (side.ravel() for side in np.meshgrid(values, values))
+    times = np.float32(3) * values
+    pairs = ((a, b), (times, values), (np.nextafter(times, np.float32(0)), values))
+    a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = np.fmod(a, b)
+    found = library.apply("remainder", a, b)
+    np.testing.assert_array_equal(found, expected)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(expected)[known])
+
+
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_extrema_are_numpys(library: Library, name: str) -> None:
     random = np.random.default_rng(3).standard_normal(40).astype(np.float32)

@@ -91,6 +91,11 @@ def quotient(a: Value | float, b: Value | float) -> Value:
     return binary("quotient", a, b)
 
 
+def remainder(a: Value | float, b: Value | float) -> Value:
+    """The remainder of a / b without the fraction, of floats; it has the sign of a."""
+    return binary("remainder", a, b)
+
+
 def leaky_relu(x: Value, slope: Value | float) -> Value:
     """x where it is positive, else slope * x."""
     return binary("leaky_relu", x, slope)
@@ -291,7 +296,7 @@ def _constant(name: str, value: float, dtype: DType) -> float:
         math.isinf(value) and name == "where"  # it is chosen, and nothing computes with it
     ):
         raise MisuseError(f"{value:g} is more than f32 holds", "use a smaller number")
-    elif name == "divide" and np.float32(value) == 0:
+    elif name in ("divide", "remainder") and np.float32(value) == 0:
         raise MisuseError("a division by 0", "divide by another number")
     return value + 0.0
 
@@ -300,12 +305,13 @@ def _unsigned(dtype: DType) -> bool:
     return dtype.name.startswith("u")
 
 
-_ORDERED = "left_shift", "quotient", "right_shift"
-"""The functions of two integers that do not commute."""
+_ORDERED = "left_shift", "quotient", "remainder", "right_shift"
+"""The functions of two numbers that do not commute."""
 
 FUNCTIONS = (
     add, divide, maximum, minimum, multiply, subtract, atan, atan2, leaky_relu, elu, hardsigmoid,
     hardswish, clip, pow, equal, not_equal, greater, greater_equal, less, less_equal, where,
     divide_vec, bitwise_and, bitwise_or, bitwise_xor, left_shift, right_shift, quotient,
+    remainder,
 )  # fmt: skip
 """The functions of these that an expression can call, besides every one of one argument."""

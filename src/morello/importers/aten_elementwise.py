@@ -15,8 +15,8 @@ from morello.importers.building import settled
 from morello.importers.composed import (
     COMPOSED,
     float_remainder,
+    floor_float_quotient,
     floor_float_remainder,
-    has_float_remainder,
 )
 from morello.importers.integers import (
     bitwise_and,
@@ -156,8 +156,8 @@ def binary(call: AtenCall) -> Node:
         return _of_integers(call, remainder if call.name == "fmod" else quotient)
     if call["rounding_mode"]:
         return _truncated(call, _combined(call, "divide", call["self"], call["other"]))
-    if call.name == "fmod" and _has_float_remainder(call):
-        return float_remainder(call.map, call.x, call["other"])
+    if call.name == "fmod":
+        return float_remainder(call.map, *_in_f32(call))
     return _combined(call, BINARY[call.name], call["self"], call["other"])
 
 
@@ -177,13 +177,11 @@ def in_few_bits(call: AtenCall, compute: Callable[..., Node], *operands: Node | 
 
 
 def floor_division(call: AtenCall) -> Node:
-    """floor_divide and remainder of integers.
-
-    Remainders of floats by powers of two are those of fmod, or so much above 0.
-    """
-    if call.name == "remainder" and _has_float_remainder(call):
-        return floor_float_remainder(call.map, call.x, call["other"])
-    return _of_integers(call, floor_remainder if call.name == "remainder" else floor_quotient)
+    """floor_divide and remainder."""
+    rest = call.name == "remainder"
+    if call.type.dtype.kind in "iu":
+        return _of_integers(call, floor_remainder if rest else floor_quotient)
+    return (floor_float_remainder if rest else floor_float_quotient)(call.map, *_in_f32(call))
 
 
 def shift(call: AtenCall) -> Node:
@@ -203,13 +201,13 @@ def _known(call: AtenCall, result: Node) -> Node:
     return call.broadcast(settled(result), call.type.shape)
 
 
-def _has_float_remainder(call: AtenCall) -> bool:
-    """Whether a call computes remainders of f32 by a power of two."""
-    by = call["other"]
-    known = isinstance(by, int | float) and has_float_remainder(by)
-    return (
-        known and isinstance(call["self"], Node) and call.type.dtype == call.x.dtype == np.float32
-    )
+def _in_f32(call: AtenCall) -> list[Node | float]:
+    """Two operands in f32, of the numbers that torch makes of them."""
+    if not is_float(call.type.dtype) or call.type.dtype.itemsize > 4:
+        raise call.refuse(f"of {call.type.dtype}")
+    f32 = np.dtype(np.float32)
+    given = promoted(call, call["self"], call["other"])
+    return [call.build.cast(each, f32) if isinstance(each, Node) else each for each in given]
 
 
 def sum_or_difference(call: AtenCall) -> Node:

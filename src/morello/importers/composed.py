@@ -14,6 +14,8 @@ from morello.graph.operators import Where
 Apply = Callable[..., Node]
 """Makes the node of an operator of elements, for its name and its operands: nodes and numbers."""
 
+Operand = Node | float
+
 
 def _sinh(f: Apply, x: Node) -> Node:
     """(up - down) (up + down + 2) / 2, with exp(x / 2) - 1 and exp(-x / 2) - 1."""
@@ -115,21 +117,34 @@ def _atanh(f: Apply, x: Node) -> Node:
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
 
 
-def has_float_remainder(by: float) -> bool:
-    """Whether a number is a power of two from 1 on: no quotient by these is rounded."""
-    return by >= 1 and math.isfinite(by) and math.frexp(by)[0] == 0.5
-
-
-def float_remainder(f: Apply, x: Node, by: float) -> Node:
-    """x - by trunc(x / by), for a number that `has_float_remainder`."""
+def float_remainder(f: Apply, x: Operand, by: Operand) -> Node:
+    """x - by trunc(x / by), which has the sign of x; no quotient by a power of two is rounded."""
+    if isinstance(by, Node) or not isinstance(x, Node) or by < 1 or math.frexp(by)[0] != 0.5:
+        return f("remainder", x, by)
     whole = f("floor", f("multiply", f("abs", x), 1 / by))
     return f("subtract", x, f("multiply", f("multiply", f("sign", x), whole), by))
 
 
-def floor_float_remainder(f: Apply, x: Node, by: float) -> Node:
-    """x - by floor(x / by), for a number that `has_float_remainder`."""
+def floor_float_remainder(f: Apply, x: Operand, by: Operand) -> Node:
+    """x - by floor(x / by), which has the sign of the divisor."""
     result = float_remainder(f, x, by)
-    return apply(Where(), f("less", result, 0), f("add", result, by), result)
+    return apply(Where(), _differ_in_sign(f, result, by), f("add", result, by), result)
+
+
+def floor_float_quotient(f: Apply, x: Operand, by: Operand) -> Node:
+    """floor(x / by), whose numerator less the remainder is a multiple of the divisor."""
+    rest = float_remainder(f, x, by)
+    times = f("divide", f("subtract", x, rest), by)
+    lower = apply(Where(), _differ_in_sign(f, rest, by), f("subtract", times, 1), times)
+    whole = f("round", lower)
+    if not isinstance(by, Node):
+        return whole
+    return apply(Where(), f("equal", by, 0), f("divide", x, by), whole)
+
+
+def _differ_in_sign(f: Apply, rest: Node, by: Operand) -> Node:
+    """Whether a remainder is not 0, and has another sign than the divisor."""
+    return f("less", f("multiply", f("sign", rest), by), 0)
 
 
 _SMALLEST, _LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127

@@ -32,8 +32,8 @@ from morello.importers.building import GraphBuilder
 from morello.importers.composed import (
     COMPOSED,
     float_remainder,
+    floor_float_quotient,
     floor_float_remainder,
-    has_float_remainder,
 )
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.integers import (
@@ -104,6 +104,13 @@ _OF_INTEGERS: dict[str, Callable[..., Node]] = {
 }
 """The functions of integers."""
 
+_OF_FLOATS: dict[str, Callable[..., Node]] = {
+    "floor_divide": floor_float_quotient,
+    "fmod": float_remainder,
+    "remainder": floor_float_remainder,
+}
+"""Those that are functions of floats as well."""
+
 LARGEST_POWER = 16
 """The largest exponent for which a power is a product."""
 
@@ -166,14 +173,19 @@ def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
 
 
 def _float_remainder(name: str, *args: Operand) -> Node | None:
-    """The remainders of f32 by a known power of two; None for what is none of these."""
-    if name not in ("fmod", "remainder"):
+    """A remainder or quotient of floats, but not of float64; None for what is none of these."""
+    if name not in _OF_FLOATS:
         return None
     x, by = promoted(*args)
-    number = _number(by)
-    if x.dtype != np.float32 or number is None or not has_float_remainder(number):
+    if x.dtype not in (np.float32, np.float16):
         return None
-    return (float_remainder if name == "fmod" else floor_float_remainder)(map_of, x, number)
+    number, f32 = _number(by), np.dtype(np.float32)
+    divisor = in_dtype(by, f32) if number is None else number
+    return in_dtype(_OF_FLOATS[name](map_of, in_dtype(x, f32), divisor), x.dtype)
+
+
+def _quotient_and_remainder(x: Operand, by: Operand) -> list[Node]:
+    return [_elementwise(each, (x, by), {}) for each in (np.floor_divide, np.remainder)]
 
 
 def _of_integers(function: np.ufunc, *args: Operand) -> Node:
@@ -497,6 +509,7 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.conjugate: _identity,
     np.copy: _identity,
     np.cumsum: _cumsum,
+    np.divmod: _quotient_and_remainder,
     np.dot: _dot,
     np.einsum: _einsum,
     np.float_power: _power,

@@ -42,7 +42,7 @@ from morello.graph.patterns.matching import (
 )
 from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
-from morello.importers.composed import COMPOSED, float_remainder, has_float_remainder
+from morello.importers.composed import COMPOSED, float_remainder
 from morello.importers.integers import arithmetic_shift, logical_shift, ones
 from morello.importers.mlir import array_of, number, numbers, type_of
 from morello.importers.ranges import known_range
@@ -190,9 +190,8 @@ def _count_ones(operation: Any, x: Node) -> Results:
 
 
 def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
-    """Of f32 by a power of two it is composed of functions that kernels have."""
     by = _uniform(divisor) if x.dtype == np.float32 else None
-    if by is None or not has_float_remainder(by):
+    if by is None:
         return _map(operation, x, divisor)
     return (float_remainder(GraphBuilder().map, x, by),)
 

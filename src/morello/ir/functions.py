@@ -139,6 +139,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "multiply": np.multiply,
     "not_equal": _truth(np.not_equal),
     "quotient": _quotient,
+    "remainder": np.fmod,
     "right_shift": _right_shift,
     "subtract": np.subtract,
 }

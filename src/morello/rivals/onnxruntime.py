@@ -312,6 +312,7 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "mean": _reduced("ReduceMean"),
     "min": _reduced("ReduceMin"),
     "not_equal": _truth("Equal", "Not"),
+    "remainder": _operator("Mod", fmod=1),
     "rms_norm": _rms_norm,
     "rsqrt": _rsqrt,
     "scatter_last": _scatter("none"),

@@ -240,6 +240,7 @@ _FUNCTIONS: Functions = {
     "minimum": _bounded(torch.minimum, "max"),
     "move": torch.clone,
     "quotient": partial(torch.div, rounding_mode="trunc"),
+    "remainder": torch.fmod,
     "right_shift": torch.bitwise_right_shift,
     "rms_norm": _rms_norm,
     "silu": functional.silu,

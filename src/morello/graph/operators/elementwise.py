@@ -69,7 +69,7 @@ def _power(base: Value | float, exponent: Value | float) -> Value:
 
 def _remainder_value(a: Value | float, b: Value | float) -> Value:
     if not _of_integers(a, b):
-        raise SpecError("the language has no remainders of floats", "compute them elsewhere")
+        return maps.remainder(a, b)
     return maps.subtract(a, maps.multiply(maps.quotient(a, b), b))
 
 

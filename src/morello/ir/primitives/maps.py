@@ -43,7 +43,7 @@ CANCELLED = 2.0**-50
 _CANCELLING = {"erf", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"}
 
 _ULPS = {"add": 0.5, "subtract": 0.5, "multiply": 0.5, "square": 0.5, "divide": 2.0}
-_ULPS |= {"leaky_relu": 0.5}
+_ULPS |= {"leaky_relu": 0.5, "remainder": 0.0}
 _ULPS |= dict.fromkeys(
     (
         "maximum", "minimum", "relu", "abs", "neg", "cast", "ceil", "floor", "round", "sign",
@@ -153,6 +153,8 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     value = compute(*values)
     if name in ("equal", "not_equal"):
         error = _equality_error(function, inputs)
+    elif name == "remainder":
+        error = propagated(compute, [_doubled(x) for x in inputs], value)
     elif name in ("cos", "sin"):
         error = inputs[0].error  # no function of slope 1 or less increases an error
     else:
@@ -194,6 +196,11 @@ def _bound_divide_vec_scalar(
     value = compute(*(x.value for x in inputs))
     rounding = _ULPS["divide"] * EPSILON * np.abs(value) + FLUSHED
     return (rounded(value, propagated(compute, inputs, value), rounding, exact=False),)
+
+
+def _doubled(x: Bounded) -> Bounded:
+    """Errors so large that where two operands together reach a jump, one of them does alone."""
+    return x if x.error is None else Bounded(x.value, 2 * x.error)
 
 
 def _equality_error(function: Function, inputs: Sequence[Bounded]) -> Floats | None:

@@ -21,11 +21,11 @@ from string import Template
 from morello.ir import functions
 from morello.targets.helpers.logarithms import LOGARITHMS
 from morello.targets.helpers.trigonometry import LARGE_SCALAR, LARGE_VECTOR, TRIGONOMETRY
-from morello.targets.helpers.whole import WHOLE
+from morello.targets.helpers.whole import FAR_SCALAR, FAR_VECTOR, WHOLE
 
 WIDTHS = (16, 8, 4, 1)
 
-ULP = functions.ULP | {"exp_low": 1.2, "max": 0.0, "min": 0.0}
+ULP = functions.ULP | {"exp_low": 1.2, "max": 0.0, "min": 0.0, "remainder": 0.0}
 """The largest error of each function, in units of the last place of the true result."""
 
 
@@ -34,7 +34,7 @@ def math_helpers(width: int) -> dict[str, str]:
     if width not in WIDTHS:
         raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
     texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS | WHOLE | LOGARITHMS | TRIGONOMETRY
-    texts |= LARGE_SCALAR if width == 1 else LARGE_VECTOR
+    texts |= LARGE_SCALAR | FAR_SCALAR if width == 1 else LARGE_VECTOR | FAR_VECTOR
     texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
     texts["gauss"] = _gauss(width)
     if width == 16:

@@ -30,14 +30,15 @@ CYCLES = {
     "exp": 6.5, "exp2": 6.5, "expm1": 7.5, "floor": 1.0, "gelu": 16.0, "gelu_tanh": 14.0,
     "leaky_relu": 1.5, "left_shift": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5,
     "minimum": 1.5, "multiply": 0.5, "neg": 0.5, "quotient": 60.0, "reciprocal": 8.0, "relu": 0.5,
-    "right_shift": 1.5, "round": 1.0, "rsqrt": 16.0, "sigmoid": 14.0, "sign": 1.5, "silu": 14.0,
-    "softplus": 17.0, "sqrt": 10.0, "square": 0.5, "subtract": 0.5, "tanh": 14.0, "where": 2.0,
+    "remainder": 14.0, "right_shift": 1.5, "round": 1.0, "rsqrt": 16.0, "sigmoid": 14.0,
+    "sign": 1.5, "silu": 14.0, "softplus": 17.0, "sqrt": 10.0, "square": 0.5, "subtract": 0.5,
+    "tanh": 14.0, "where": 2.0,
     **dict.fromkeys(COMPARISONS, 1.5), **dict.fromkeys(("bitwise_not", *BITWISE), 0.5),
 }  # fmt: skip
 """Cycles that each function takes on one register."""
 
 _GROUPS: dict[str, Group] = dict.fromkeys(
-    ("divide", "quotient", "reciprocal", "rsqrt", "sqrt"), "divisions"
+    ("divide", "quotient", "reciprocal", "remainder", "rsqrt", "sqrt"), "divisions"
 )
 _GROUPS |= dict.fromkeys(
     (
