@@ -72,11 +72,15 @@ def unary(call: AtenCall) -> Node:
 
 
 def composed(call: AtenCall) -> Node:
-    if call.type.dtype.itemsize > 4:  # torch is to compute it in one go
+    if not is_float(call.type.dtype) or call.type.dtype.itemsize > 4:  # torch does it in one go
         raise call.refuse(f"of {call.type.dtype}")
-    given = (each for each in call.arguments.values() if isinstance(each, Node))
-    f32 = (call.build.cast(each, np.dtype(np.float32)) for each in given)
-    return COMPOSED[call.name.removeprefix("special_")](call.map, *f32)
+    f32 = np.dtype(np.float32)
+    operands = (
+        call.build.cast(each, f32) if isinstance(each, Node) else call.build.number(each, f32)
+        for each in call.arguments.values()
+        if isinstance(each, Node | int | float)
+    )
+    return COMPOSED[call.name.removeprefix("special_")](call.map, *operands)
 
 
 def sign(call: AtenCall) -> Node:

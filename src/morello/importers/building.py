@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class GraphBuilder:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Operator, tuple[Node, ...]], Node] = {}
-        self._numbers: dict[tuple[float, np.dtype[Any]], Node] = {}
+        self._numbers: dict[tuple[float, float, np.dtype[Any]], Node] = {}
         self._weights: set[Node] = set()
 
     def weight(self, array: Array) -> Node:
@@ -37,7 +38,7 @@ class GraphBuilder:
 
     def number(self, value: float, dtype: np.dtype[Any]) -> Node:
         """A constant without dimensions; raises `GraphError` if the dtype has no such number."""
-        key = (value, dtype)
+        key = (value, math.copysign(1, value), dtype)
         if key not in self._numbers:
             try:
                 self._numbers[key] = self.constant(np.array(value, dtype))

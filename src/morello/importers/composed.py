@@ -112,6 +112,29 @@ def _logaddexp(f: Apply, a: Node, b: Node) -> Node:
     return apply(Where(), f("equal", a, b), same, f("add", larger, more))
 
 
+def _fmax(f: Apply, a: Node, b: Node) -> Node:
+    """The larger number; NaN only if both are."""
+    return _known_one(f, a, b, f("maximum", a, b))
+
+
+def _fmin(f: Apply, a: Node, b: Node) -> Node:
+    """The smaller number; NaN only if both are."""
+    return _known_one(f, a, b, f("minimum", a, b))
+
+
+def _known_one(f: Apply, a: Node, b: Node, result: Node) -> Node:
+    """The other number where one is NaN."""
+    result = apply(Where(), f("equal", a, a), result, b)
+    return apply(Where(), f("equal", b, b), result, a)
+
+
+def _copysign(f: Apply, x: Node, other: Node) -> Node:
+    """|x| or -|x|, by the sign of the other number; that of 0 is the sign of 1 / 0."""
+    size = f("abs", x)
+    signed = apply(Where(), f("equal", other, 0), f("reciprocal", other), other)
+    return apply(Where(), f("less", signed, 0), f("neg", size), size)
+
+
 def _atanh(f: Apply, x: Node) -> Node:
     """(log1p(x) - log1p(-x)) / 2."""
     return f("multiply", f("subtract", f("log1p", x), f("log1p", f("neg", x))), 0.5)
@@ -157,8 +180,11 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "asinh": _asinh,
     "atan": lambda f, x: f("atan2", x, 1),
     "atanh": _atanh,
+    "copysign": _copysign,
     "cosh": _cosh,
     "erfinv": _erfinv,
+    "fmax": _fmax,
+    "fmin": _fmin,
     "hypot": _hypot,
     "logaddexp": _logaddexp,
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
