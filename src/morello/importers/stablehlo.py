@@ -1,8 +1,9 @@
 """From StableHLO, which JAX lowers functions to, to graphs.
 
 Functions that are called become part of the graph, and so do the iterations of loops whose number
-is known. What no rule understands becomes a `Foreign` node, whose key is a `StableOperation`; its
-inputs are the operands, then the values from outside that its regions read.
+is known, and branches that constants choose, or that are of a few operations. What no rule
+understands becomes a `Foreign` node, whose key is a `StableOperation`; its inputs are the operands,
+then the values from outside that its regions read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from jaxlib.mlir.dialects import stablehlo
 from morello.base.errors import GraphError
 from morello.base.workers import CrashError, Worker
 from morello.graph.graph import Graph, Node, TensorType, apply, in_order
-from morello.graph.operators import Constant, Foreign, Input
+from morello.graph.operators import Constant, Foreign, Input, Iota, Where
+from morello.graph.patterns.matching import constant, mapped
+from morello.graph.views import VIEWS
 from morello.importers.mlir import captured, type_of
 from morello.importers.recurrent import MOST_STEPS
 from morello.importers.stablehlo_rules import RULES, known
@@ -28,6 +31,9 @@ from morello.importers.stablehlo_windows import WINDOW_RULES
 
 MOST_NODES = 100_000
 """The most operations of a program; one whose functions call others many times has more."""
+
+MOST_IN_BRANCHES = 64
+"""The most operations in branches that are all computed, where which one is taken is not known."""
 
 DEEPEST = 200
 """How deep functions may call others."""
@@ -150,6 +156,10 @@ class _Reading:
             steps = self._steps(operation, inputs, values)
             if steps is not None:
                 return steps
+        if operation.name in ("stablehlo.case", "stablehlo.if"):
+            branch = self._branches(operation, inputs[0], values)
+            if branch is not None:
+                return branch
         types = [type_of(result) for result in operation.results]
         results = _understood(operation, inputs, types)
         if results is not None:
@@ -183,6 +193,31 @@ class _Reading:
         self._nodes, self._active = before, active
         return None
 
+    def _branches(
+        self, operation: Any, index: Node, values: Mapping[Any, Node]
+    ) -> tuple[Node, ...] | None:
+        """The results of the branch that a constant chooses, or of all, of which each is chosen.
+
+        None if the index is computed, and not all branches are a few operations of elements.
+        """
+        blocks = [region.blocks[0] for region in operation.regions]
+        numbered = operation.name == "stablehlo.case"
+        chosen = known(index)
+        if chosen is not None:
+            number = int(chosen) if numbered else int(not chosen)
+            block = blocks[number] if 0 <= number < len(blocks) else blocks[-1]
+            return self.call(operation.name, block, (), values)
+        before, active = self._nodes, [*self._active]
+        try:
+            every = [self.call(operation.name, block, (), values) for block in blocks]
+            given = [values[value] for value in captured(operation)]
+            if _of_elements([node for results in every for node in results], given):
+                return _chosen(index, every)
+        except GraphError:
+            pass
+        self._nodes, self._active = before, active
+        return None
+
     def _called(self, name: str, inputs: Sequence[Node]) -> tuple[Node, ...]:
         if name in self._active:
             raise GraphError(f"the function {name} calls itself; no graph holds that.")
@@ -191,6 +226,27 @@ class _Reading:
         if name not in self._functions:
             raise GraphError(f"the module has no function {name}.")
         return self.call(name, _body(name, self._functions[name]), inputs)
+
+
+def _of_elements(results: Sequence[Node], inputs: Sequence[Node]) -> bool:
+    """Whether all that is between inputs and results are a few operations of elements."""
+    before = {*in_order(inputs)}
+    between = [node for node in in_order(results) if node not in before]
+    return len(between) <= MOST_IN_BRANCHES and all(
+        node.operator.elementwise or isinstance(node.operator, (Constant, Iota, *VIEWS))
+        for node in between
+    )
+
+
+def _chosen(index: Node, every: Sequence[tuple[Node, ...]]) -> tuple[Node, ...]:
+    """Of the results of branches those of one: the first if true, or the one with a number."""
+    *others, results = every
+    for number, those in reversed([*enumerate(others)]):
+        hit = (
+            index if index.dtype == bool else mapped("equal", index, constant(number, index.dtype))
+        )
+        results = tuple(apply(Where(), hit, *pair) for pair in zip(those, results, strict=True))
+    return results
 
 
 def _by_operators(results: Sequence[Node], inputs: Sequence[Node]) -> bool:

@@ -38,6 +38,7 @@ from morello.graph.patterns.matching import (
     is_float,
     is_map,
     mapped,
+    selected,
     sliced,
 )
 from morello.graph.views import VIEWS
@@ -147,6 +148,18 @@ def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
+def coordinates(places: Node, axis: int, count: int) -> tuple[tuple[int, ...], list[Node]]:
+    """The shape of places with so many coordinates along an axis, and each coordinate of them.
+
+    A single coordinate may be along no axis, the number of which is then the rank.
+    """
+    apart = [d for d in range(places.type.rank) if d != axis]
+    shape = tuple(places.shape[d] for d in apart)
+    turned = transposed(places, (*apart, axis)) if axis < places.type.rank else places
+    vectors = reshaped(turned, (*shape, count))
+    return shape, [selected(vectors, len(shape), n) for n in range(count)]
+
+
 def known(node: Node, most: int = 64) -> Array | None:
     """The value of a node that only constants decide, and few of them; None if others do."""
     for each in in_order([node]):
@@ -171,10 +184,11 @@ def _uniform(node: Node) -> float | None:
     while isinstance(node.operator, VIEWS):
         (node,) = node.inputs
     value = known(node)
-    if value is None or not value.size or value.min() != value.max():
+    if value is None or not value.size:
         return None
-    number: float = value.min().item()
-    return number
+    first: float = value.flat[0].item()
+    same = np.array_equal(value, np.full_like(value, first), equal_nan=value.dtype.kind == "f")
+    return first if same else None
 
 
 def _shift_arithmetic(operation: Any, x: Node, bits: Node) -> Results:
@@ -215,10 +229,34 @@ def _composed(operation: Any, *inputs: Node) -> Results:
 
 def _compare(operation: Any, left: Node, right: Node) -> Results:
     kind = operation.attributes
-    if "compare_type" in kind and "TOTALORDER" in str(kind["compare_type"]):
-        return None
     direction = stablehlo.ComparisonDirectionAttr(kind["comparison_direction"]).value
+    if "compare_type" in kind and "TOTALORDER" in str(kind["compare_type"]):
+        return _compare_in_total_order(direction, left, right)
     return (apply(Map(_DIRECTIONS[direction]), left, right),)
+
+
+def _compare_in_total_order(direction: str, left: Node, right: Node) -> Results:
+    """NaN is above all other numbers, if there is but one NaN and one zero."""
+    if direction in ("GT", "GE"):
+        return _compare_in_total_order({"GT": "LT", "GE": "LE"}[direction], right, left)
+    if direction not in ("LT", "LE") or not (_has_one_zero(left) and _has_one_zero(right)):
+        return None
+    above = mapped("not_equal", right, right)
+    if direction == "LT":
+        above = mapped("logical_and", above, mapped("equal", left, left))
+    return (mapped("logical_or", apply(Map(_DIRECTIONS[direction]), left, right), above),)
+
+
+def _has_one_zero(node: Node) -> bool:
+    """Whether JAX made all NaN of a node one NaN, and all zeros before one 0."""
+    for wanted in (np.nan, 0):
+        while isinstance(node.operator, VIEWS):
+            (node,) = node.inputs
+        value = _uniform(node.inputs[1]) if isinstance(node.operator, Where) else None
+        if value is None or not np.array_equal(value, wanted, equal_nan=True):
+            return False
+        node = node.inputs[2]
+    return True
 
 
 def _select(operation: Any, condition: Node, chosen: Node, other: Node) -> Results:

@@ -10,13 +10,14 @@ from jaxlib.mlir.dialects import stablehlo
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Gather, Slice, Where
-from morello.graph.patterns.matching import constant, in_dtype, in_shape, mapped, selected
+from morello.graph.patterns.matching import constant, in_dtype, in_shape, mapped
 from morello.importers.building import GraphBuilder
-from morello.importers.mlir import number, numbers
+from morello.importers.mlir import number, numbers, type_of
 from morello.importers.ordering import counted, extremes, in_order
 from morello.importers.stablehlo_rules import (
     Results,
     Rule,
+    coordinates,
     known,
     reshaped,
     transposed,
@@ -59,7 +60,7 @@ def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
 
 
 def _dynamic_update_slice(operation: Any, x: Node, update: Node, *starts: Node) -> Results:
-    """A part that is written where constants say, or one slice at a place that is computed."""
+    """A part that is written where constants say, or where starts are computed."""
     free = [d for d, (n, size) in enumerate(zip(x.shape, update.shape, strict=True)) if size < n]
     places = {d: known(starts[d]) for d in free}
     if all(place is not None for place in places.values()):
@@ -71,46 +72,75 @@ def _dynamic_update_slice(operation: Any, x: Node, update: Node, *starts: Node) 
             part[d] = slice(first, first + update.shape[d])
         numbered = np.arange(x.type.size).reshape(x.shape)
         return (after_writing(GraphBuilder(), x, numbered[tuple(part)], update),)
-    axis = free[0]
-    if len(free) > 1 or update.shape[axis] != 1:
-        return None
-    every = counted(x.shape[axis], axis, x.type.rank)
-    inside = _within(starts[axis], x.shape[axis] - 1)
-    return (apply(Where(), mapped("equal", every, inside), update, x),)
+    if not update.type.size:
+        return (x,)
+    inside = None
+    for d in free:
+        count, last = update.shape[d], x.shape[d] - update.shape[d]
+        every = counted(x.shape[d], d, x.type.rank)
+        own = mapped("subtract", every, _within(starts[d], last))
+        if count == 1:
+            hit = mapped("equal", own, constant(0, NUMBERS))
+        else:
+            hit = mapped(
+                "logical_and",
+                mapped("greater_equal", own, constant(0, NUMBERS)),
+                mapped("less", own, constant(count, NUMBERS)),
+            )
+            nearest = _within(reshaped(own, (x.shape[d],)), count - 1)
+            update = apply(Gather(d), update, nearest)
+        inside = hit if inside is None else mapped("logical_and", inside, hit)
+    assert inside is not None
+    return (apply(Where(), inside, update, x),)
 
 
 def _gather(operation: Any, x: Node, places: Node) -> Results:
-    """Slices that are whole but in some dimensions, in which they are one element wide.
+    """Slices, each at a place of its own in some dimensions, the nearest one within.
 
-    The places in these dimensions, those outside the nearest within, are a vector each; and in
-    batches, which both operands have, that of the batch.
+    The places in these dimensions are a vector each; and in batches, which both operands have,
+    that of the batch.
     """
     said = stablehlo.GatherDimensionNumbers(operation.attributes["dimension_numbers"])
     axes, batches = tuple(said.start_index_map), tuple(said.operand_batching_dims)
-    taken = (*batches, *axes)
-    sizes = numbers(operation, "slice_sizes")
-    whole = all(sizes[d] == (1 if d in taken else n) for d, n in enumerate(x.shape))
-    if not taken or not whole or {*said.collapsed_slice_dims} != {*axes}:
+    sizes, taken = numbers(operation, "slice_sizes"), (*batches, *axes)
+    if not taken or 0 in sizes:
         return None
-    vector = said.index_vector_dim
-    apart = [d for d in range(places.type.rank) if d != vector]
-    shape = tuple(places.shape[d] for d in apart)
-    places = reshaped(transposed(places, (*apart, vector)) if vector < places.type.rank else places,
-                      (*shape, len(axes)))  # fmt: skip
+    bounds = [
+        n if d in taken else size for d, (n, size) in enumerate(zip(x.shape, sizes, strict=True))
+    ]
+    if tuple(bounds) != x.shape:
+        x = apply(Slice((0,) * len(bounds), tuple(bounds), (1,) * len(bounds)), x)
+    shape, columns = coordinates(places, said.index_vector_dim, len(axes))
+    wide = [d for d in axes if sizes[d] > 1]
+    whole = (*shape, *(sizes[d] for d in wide))
+    rank = len(whole)
+
+    def along(node: Node) -> Node:
+        """One number for each slice, repeated for all elements of it."""
+        return in_shape(reshaped(node, (*node.shape, *(1,) * len(wide))), whole)
+
     rows = [
-        in_shape(counted(x.shape[d], apart.index(place), len(shape)), shape)
+        in_shape(counted(x.shape[d], place - (place > said.index_vector_dim), rank), whole)
         for d, place in zip(batches, said.start_indices_batching_dims, strict=True)
     ]
-    rows += [_within(selected(places, len(shape), n), x.shape[d] - 1) for n, d in enumerate(axes)]
+    for d, column in zip(axes, columns, strict=True):
+        row = along(_within(column, x.shape[d] - sizes[d]))
+        if d in wide:
+            row = mapped("add", row, counted(sizes[d], len(shape) + wide.index(d), rank))
+        rows.append(row)
     first = taken[0] if taken == (*range(taken[0], taken[0] + len(taken)),) else 0
+    rest = [d for d in range(x.type.rank) if d not in taken]
     if taken != (*range(first, first + len(taken)),):
-        x = transposed(x, (*taken, *(d for d in range(x.type.rank) if d not in taken)))
+        x = transposed(x, (*taken, *rest))
     result = rows_at(x, rows, first)
-    offsets = list(said.offset_dims)
-    numbered = [d for d in range(result.type.rank) if d not in offsets]
-    order = {d: first + n for n, d in enumerate(numbered)}
-    order |= {d: n if n < first else n + len(shape) for n, d in enumerate(offsets)}
-    return (transposed(result, tuple(order[d] for d in range(result.type.rank))),)
+    labels = [*rest[:first], *(-1 - n for n in range(len(shape))), *wide, *rest[first:]]
+    slid = [d for d in range(len(sizes)) if d not in (*said.collapsed_slice_dims, *batches)]
+    within = dict(zip(said.offset_dims, slid, strict=True))
+    apart = iter(range(len(shape)))
+    kind = type_of(operation.results[0])
+    order = [within[d] if d in within else -1 - next(apart) for d in range(kind.rank)]
+    known_order = tuple(labels.index(label) for label in order if label in labels)
+    return (reshaped(transposed(result, known_order), kind.shape),)
 
 
 def _sort(operation: Any, *inputs: Node) -> Results:

@@ -19,18 +19,23 @@ from morello.graph.operators import (
     Gather,
     Iota,
     Map,
+    Pad,
     Pooling,
     Reduce,
+    Slice,
+    Where,
 )
-from morello.graph.patterns.matching import constant, selected
+from morello.graph.patterns.matching import constant, in_shape
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
+from morello.importers.ordering import counted
 from morello.importers.prefixes import cumulated
 from morello.importers.scattering import check_combined, combined_at
 from morello.importers.stablehlo_rules import (
     Results,
     Rule,
+    coordinates,
     inverse,
     known,
     map_name,
@@ -251,34 +256,81 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
         return None
     x, places, updates = inputs
     said = stablehlo.ScatterDimensionNumbers(operation.attributes["scatter_dimension_numbers"])
-    axes = tuple(said.scattered_dims_to_operand_dims)
+    batches, axes = tuple(said.input_batching_dims), tuple(said.scattered_dims_to_operand_dims)
     window = tuple(said.update_window_dims)
-    rest = tuple(d for d in range(x.type.rank) if d not in axes)
+    taken = (*batches, *axes)
+    rest = tuple(d for d in range(x.type.rank) if d not in taken)
+    slid = [d for d in range(x.type.rank) if d not in (*said.inserted_window_dims, *batches)]
     block = operation.regions[0].blocks[0]
     returned = [*block.operations[len(block.operations) - 1].operands]
     kind = "last" if returned == [block.arguments[1]] else _SCATTERED.get(_body(operation) or "")
-    whole = tuple(updates.shape[d] for d in window) == tuple(x.shape[d] for d in rest)
+    whole = all(
+        updates.shape[place] == (1 if d in axes else x.shape[d])
+        for d, place in zip(slid, window, strict=True)
+    )
     if kind is not None and not whole:
         return _at_known_places(kind, said, x, places, updates)
-    if kind is None or not axes or {*said.inserted_window_dims} != {*axes} or not whole:
+    if kind is None or not axes or 0 in places.shape:
         return None
     try:
         check_combined(x.type)
     except GraphError:
         return None
-    if 0 in places.shape:
-        return None
-    vector = said.index_vector_dim
-    apart = [d for d in range(places.type.rank) if d != vector]
-    if vector < places.type.rank:
-        places = transposed(places, (*apart, vector))
-    places = reshaped(places, (*(places.shape[: len(apart)]), len(axes)))
-    columns = [selected(places, len(apart), d) for d in range(len(axes))]
+    shape, columns = coordinates(places, said.index_vector_dim, len(axes))
     numbered = tuple(d for d in range(updates.type.rank) if d not in window)
-    rows = transposed(updates, (*numbered, *window))
-    order = (*axes, *rest)
-    result = combined_at(kind, transposed(x, order), columns, rows)
+    rows = [
+        in_shape(counted(x.shape[d], place - (place > said.index_vector_dim), len(shape)), shape)
+        for d, place in zip(batches, said.scatter_indices_batching_dims, strict=True)
+    ]
+    slices = reshaped(
+        transposed(updates, (*numbered, *window)), (*shape, *(x.shape[d] for d in rest))
+    )
+    order = (*taken, *rest)
+    result = combined_at(kind, transposed(x, order), [*rows, *columns], slices)
     return (transposed(result, inverse(order)),)
+
+
+def _select_and_scatter(operation: Any, x: Node, given: Node, start: Node) -> Results:
+    """The gradient of a maximum of windows beside each other: it is that of the first maximum."""
+    units = (1,) * x.type.rank
+    window = numbers(operation, "window_dimensions", units)
+    strides = numbers(operation, "window_strides", units)
+    padding = pairs(operation, "padding", x.type.rank)
+    select, scatter = (region.blocks[0] for region in operation.regions)
+    if window != strides or any(map(any, padding)) or not _adds(scatter) or not _is_maximum(select):
+        return None
+    counts = given.shape
+    kept = tuple(n * w for n, w in zip(counts, window, strict=True))
+    inside = apply(Slice((0,) * len(kept), kept, units), x) if kept != x.shape else x
+    pairs_of = tuple(n for pair in zip(counts, window, strict=True) for n in pair)
+    outer, inner = tuple(range(0, len(pairs_of), 2)), tuple(range(1, len(pairs_of), 2))
+    turned = transposed(reshaped(inside, pairs_of), (*outer, *inner))
+    flat = reshaped(turned, (*counts, prod(window)))
+    place = apply(ArgReduce("max", len(counts), NUMBERS, True), flat)
+    every = counted(prod(window), len(counts), len(counts) + 1)
+    wide = reshaped(given, (*counts, 1))
+    chosen = apply(Where(), apply(Map("equal"), every, place), wide, constant(0, x.dtype))
+    back = transposed(reshaped(chosen, (*counts, *window)), inverse((*outer, *inner)))
+    result = reshaped(back, kept)
+    if kept != x.shape:
+        after = tuple(n - m for n, m in zip(x.shape, kept, strict=True))
+        result = apply(Pad((0,) * len(kept), after), result, constant(0, x.dtype))
+    return (result,) if known(start) == 0 else (apply(Map("add"), result, start),)
+
+
+def _adds(block: Any) -> bool:
+    """Whether a block returns the sum of its arguments."""
+    first, *_ = (view.operation for view in block.operations)
+    return bool(first.name == "stablehlo.add" and {*first.operands} == {*block.arguments})
+
+
+def _is_maximum(block: Any) -> bool:
+    """Whether a block keeps its first argument if that is not less than the second."""
+    first, *others = (view.operation for view in block.operations)
+    if first.name != "stablehlo.compare" or [*first.operands] != [*block.arguments]:
+        return False
+    direction = stablehlo.ComparisonDirectionAttr(first.attributes["comparison_direction"])
+    return len(others) == 1 and direction.value == "GE"
 
 
 def _at_known_places(kind: str, said: Any, x: Node, places: Node, updates: Node) -> Results:
@@ -316,5 +368,6 @@ WINDOW_RULES: Mapping[str, Rule] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
 }
 """The rules for operations that reduce, slide windows, or combine at places."""
