@@ -11,7 +11,12 @@ from morello.base.errors import GraphError
 from morello.graph.graph import check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Foreign
-from morello.importers.numpy_tracing import ReturnedArray, mapped, memory_order, trace
+from morello.importers.numpy_tracing import (
+    ReturnedArray,
+    mapped,
+    memory_order,
+    trace,
+)
 
 Function = Callable[..., Any]
 Array = npt.NDArray[Any]
@@ -79,8 +84,15 @@ def borders(x: Array) -> Any:
 MASK = GENERATOR.uniform(size=(4, 6)) > 0.5
 WEIGHTS = random(6, 5)
 ROWS = np.array([2, 0, -1])
+ROW = np.arange(4)[:, None]
 COEFFICIENTS = np.array([2, 0.5, -1], np.float32)
 COUNTS = np.array([1, 2, 3, 0, 1, 5], np.float32)
+
+
+def without(function: Function, x: Array) -> Any:
+    """Of rows in which elements are NaN, all of them in the last one."""
+    return function(np.where(MASK & (ROW != 3), x, np.nan), axis=1)
+
 
 TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: x + 1, (4, 6)),
@@ -115,6 +127,20 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.stack([x, x + 1, 2 * x]).sum(0) - np.stack([x, 2 * x], 1).max(1), (4, 6)),
     (lambda x: np.concatenate([x[:1], x[1:2]]).prod(0, keepdims=True) + x[:1], (4, 6)),
     (lambda x: x.argmax() + np.argmin(x, axis=0) + x.argmax(0, keepdims=True), (4, 6)),
+    (lambda x: np.roll(x, (1, -2), (0, 1)) + np.roll(x, 1, (0, 1)) + np.roll(x, (2, 3), 1), (4, 6)),
+    (lambda x: np.add.outer(x[0], x[1:3]) + np.maximum.outer(x[0], x[:2] > 0.5), (4, 6)),
+    (lambda x: x.sum(1, where=MASK) + np.prod(x, 1, where=x > 0.5, initial=2), (4, 6)),
+    (lambda x: np.max(x, 0, where=MASK, initial=-1) + np.add.reduce(x, initial=3), (4, 6)),
+    (lambda x: np.round(9 * x, 1) + (99 * x).round(-1) + np.fix(9 * x - 4), (4, 6)),
+    (lambda x: np.deg2rad(x) + np.radians(x) + np.degrees(x) + np.rad2deg(x), (4, 6)),
+    (lambda x: (x.ravel("F"), x.reshape((2, 3, 4), order="F")), (4, 6)),
+    (lambda x: (np.diagonal(x, 1), np.diagonal(x, -2), x[None].trace(-1, 1, 2)), (4, 6)),
+    (lambda x: np.column_stack([x, x[:, 0], x]) + np.hsplit(x, [2])[1].sum(), (4, 6)),
+    (lambda x: np.dstack([x, x]) + np.atleast_3d(x) + np.dstack([x[0]])[0, 0, 0], (4, 6)),
+    (lambda x: np.append(x, x[:1], 0) + np.append(np.vsplit(x, 2)[1], x)[:6], (4, 6)),
+    (lambda x: without(np.nanmean, x) * without(np.nanvar, x) - without(np.nanstd, x), (4, 6)),
+    (lambda x: without(np.nanmax, x) + without(np.nanmin, x) * np.nanprod(x), (4, 6)),
+    (lambda x: np.nansum(np.where(MASK, x, np.nan), 0, keepdims=True) + np.nancumsum(x, 1), (4, 6)),
     (lambda x: np.cumsum(x, axis=1) + x.cumsum().reshape(4, 6) + (x > 0).cumsum(1), (4, 6)),
     (lambda x: np.linalg.norm(x) + np.linalg.norm(x, axis=0), (4, 6)),
     (lambda x: np.linalg.norm(x, 1, axis=0) + np.linalg.norm(x, np.inf, 0), (4, 6)),
@@ -491,3 +517,13 @@ def test_what_depends_on_values_is_refused(function: Function, message: str) -> 
 def test_an_argument_that_is_neither_array_nor_constant_is_refused() -> None:
     with pytest.raises(GraphError, match="MaskedArray is no array of NumPy"):
         trace(lambda x: x, (np.ma.masked_array([1.0]),), {})
+
+
+def test_tuples_with_names_stay_what_they_are() -> None:
+    def function(x: Array) -> Any:
+        found = np.linalg.slogdet(x)
+        return found, found.logabsdet + 1
+
+    described, _ = trace(function, [random(4, 4)], {}).returned
+    assert described._fields == ("sign", "logabsdet")
+    assert all(isinstance(each, ReturnedArray) for each in described)

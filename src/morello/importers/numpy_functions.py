@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from math import prod
+from math import pi, prod
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ from morello.importers.integers import (
     right_shift,
 )
 from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
+from morello.importers.numpy_nan import OF_KNOWN
 from morello.importers.numpy_operands import (
     Axes,
     Operand,
@@ -121,6 +122,11 @@ def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict
     Raises `GraphError` if there are no such operators.
     """
     known = TRANSLATIONS.get(function)
+    ufunc = getattr(function, "__self__", None)
+    if isinstance(ufunc, np.ufunc) and function.__name__ == "outer" and len(args) == 2:
+        first, second = (as_node(each) for each in args)
+        apart = reshaped(first, (*first.shape, *(1,) * second.type.rank))
+        return _elementwise(ufunc, (apart, second), keywords)
     if known is None and isinstance(function, np.ufunc):
         return _elementwise(function, args, keywords)
     if known is None:
@@ -310,33 +316,59 @@ def _clip(
 
 
 def _round(a: Node, decimals: int = 0) -> Node:
-    if decimals or a.dtype.kind != "f":
-        raise GraphError("numbers are rounded to integers only.")
-    return apply(Map("round"), a)
+    if a.dtype.kind != "f":
+        raise GraphError("integers are rounded by NumPy.")
+    if not decimals:
+        return apply(Map("round"), a)
+    before, after = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
+    power = 10 ** abs(decimals)
+    return map_of(after, apply(Map("round"), map_of(before, a, power)), power)
 
 
 # ---- reductions
 
 
 def _reduction(kind: str) -> Callable[..., Node]:
-    def reduction(a: Node, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
+    def reduction(
+        a: Node,
+        axis: Axes = None,
+        *,
+        dtype: Any = None,
+        keepdims: bool = False,
+        initial: Operand | None = None,
+        where: Any = True,
+    ) -> Node:
+        result = a.dtype
         if kind in ("sum", "prod", "mean"):
             result = np.dtype(dtype) if dtype is not None else _total(kind, a.dtype)
-            inner = np.dtype(np.float32) if kind == "mean" and result == np.float16 else result
-            return as_node(_reduced(kind, as_node(a, inner), axis, keepdims), result)
-        if dtype is not None:
+            wide = np.dtype(np.float32) if kind == "mean" and result == np.float16 else result
+            a = as_node(a, wide)
+        elif dtype is not None:
             raise GraphError(f"the {kind} has the dtype of the array.")
-        return _reduced(kind, a, axis, keepdims)
+        if where is not True:
+            a = _some(kind, a, where, initial)
+        total = _reduced(kind, a, axis, keepdims)
+        if initial is not None:
+            total = apply(Map(_OF_TWO[kind]), total, as_node(initial, total.dtype))
+        return as_node(total, result)
 
     return reduction
+
+
+def _some(kind: str, a: Node, where: Any, initial: Operand | None) -> Node:
+    """An array in which elements that are left out have no effect on a reduction."""
+    neutral = {"prod": 1, "sum": 0}.get(kind, initial)
+    if neutral is None or kind == "mean":
+        raise GraphError(f"the {kind} of some elements is unknown.")
+    return apply(Where(), truth(as_node(where)), a, as_node(neutral, a.dtype))
 
 
 def _of_ufunc(kind: str) -> Callable[..., Node]:
     """The method `reduce` of a universal function, which has another default axis."""
     reduction = _reduction(kind)
 
-    def reduced(a: Node, axis: Axes = 0, dtype: Any = None, *, keepdims: bool = False) -> Node:
-        return reduction(a, axis, dtype=dtype, keepdims=keepdims)
+    def reduced(a: Node, axis: Axes = 0, dtype: Any = None, **options: Any) -> Node:
+        return reduction(a, axis, dtype=dtype, **options)
 
     return reduced
 
@@ -498,6 +530,7 @@ def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **MOVEMENTS,
     **SIGNALS,
+    **OF_KNOWN,
     **STATISTICS,
     np.add.reduce: _of_ufunc("sum"),
     np.amax: _reduction("max"),
@@ -509,9 +542,12 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.conjugate: _identity,
     np.copy: _identity,
     np.cumsum: _cumsum,
+    np.deg2rad: lambda x, /: map_of("multiply", x, pi / 180),
+    np.degrees: lambda x, /: map_of("multiply", x, 180 / pi),
     np.divmod: _quotient_and_remainder,
     np.dot: _dot,
     np.einsum: _einsum,
+    np.fix: _trunc,
     np.float_power: _power,
     np.inner: _inner,
     np.isfinite: _isfinite,
@@ -530,6 +566,8 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.power: _power,
     np.prod: _reduction("prod"),
     np.ptp: _range,
+    np.rad2deg: lambda x, /: map_of("multiply", x, 180 / pi),
+    np.radians: lambda x, /: map_of("multiply", x, pi / 180),
     np.real: _identity,
     np.round: _round,
     np.std: _deviation,

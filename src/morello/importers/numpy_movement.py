@@ -27,9 +27,12 @@ from morello.importers.taking import NUMBERS, backwards
 
 
 def _reshape(a: Node, shape: Any, order: str = "C") -> Node:
+    wanted = np.broadcast_to(np.empty(()), a.shape).reshape(shape).shape
+    if order == "F":
+        return _transpose(reshaped(_transpose(a), wanted[::-1]))
     if order != "C":
-        raise GraphError("elements are reshaped in row-major order only.")
-    return reshaped(a, np.broadcast_to(np.empty(()), a.shape).reshape(shape).shape)
+        raise GraphError("elements are reshaped in row-major or column-major order only.")
+    return reshaped(a, wanted)
 
 
 def _ravel(a: Node, order: str = "C") -> Node:
@@ -92,6 +95,21 @@ def _vstack(tup: Sequence[Operand]) -> Node:
 def _hstack(tup: Sequence[Operand]) -> Node:
     nodes = [_at_least(1, x) for x in tup]
     return _concatenate(nodes, 0 if nodes[0].type.rank == 1 else 1)
+
+
+def _dstack(tup: Sequence[Operand]) -> Node:
+    return _concatenate([_with_depth(as_node(x)) for x in tup], 2)
+
+
+def _with_depth(x: Node) -> Node:
+    """An array of three dimensions, as `np.atleast_3d` makes it."""
+    shape = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}.get(x.type.rank, x.shape)
+    return reshaped(x, shape)
+
+
+def _column_stack(tup: Sequence[Operand]) -> Node:
+    nodes = [as_node(x) for x in tup]
+    return _concatenate([reshaped(x, (x.type.size, 1)) if x.type.rank < 2 else x for x in nodes], 1)
 
 
 def _split(ary: Node, indices_or_sections: Any, axis: int = 0) -> list[Node]:
@@ -166,13 +184,16 @@ def _numbers(indices: list[Any]) -> Node:
 
 
 def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
-    if not isinstance(shift, int) or not (axis is None or isinstance(axis, int)):
-        raise GraphError("arrays are rolled along one axis only.")
     if axis is None:
         return reshaped(_roll(flat(a), shift, 0), a.shape)
-    axis = normal_axis(axis, a.type.rank)
+    for each, along_axis in np.broadcast(shift, axis):
+        a = _rolled(a, int(each), normal_axis(int(along_axis), a.type.rank))
+    return a
+
+
+def _rolled(a: Node, shift: int, axis: int) -> Node:
     size = a.shape[axis]
-    cut = -shift % size
+    cut = -shift % size if size else 0
     if not cut:
         return a
     parts = [sliced(a, axis, cut, size), sliced(a, axis, 0, cut)]
@@ -192,8 +213,14 @@ def _diff(a: Node, n: int = 1, axis: int = -1) -> Node:
 
 def diagonal_of(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
     axis1, axis2 = normal_axis(axis1, a.type.rank), normal_axis(axis2, a.type.rank)
-    if offset or a.shape[axis1] != a.shape[axis2]:
-        raise GraphError("only the main diagonal of square matrices is known.")
+    m, n = a.shape[axis1], a.shape[axis2]
+    if offset or m != n:
+        numbers = np.diagonal(np.arange(m * n).reshape(m, n), offset)
+        if not numbers.size:
+            raise GraphError("there is no such diagonal.")
+        last = _moveaxis(a, (axis1, axis2), (-2, -1))
+        rows = reshaped(last, (*last.shape[:-2], m * n))
+        return apply(Gather(rows.type.rank - 1), rows, constant(numbers, NUMBERS))
     product = a.operator
     if product == Dot(contracted=((1, 0),)) and a.type.rank == 2:  # without all the other sums
         return einsum("ij,ji->i", *a.inputs)
@@ -312,19 +339,27 @@ def _selected(x: Node, items: Sequence[Any]) -> Node:
 
 
 MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.append: lambda arr, values, axis=None: _concatenate([arr, values], axis),
     np.array_split: _split,
     np.atleast_1d: _atleast(1),
     np.atleast_2d: _atleast(2),
+    np.atleast_3d: _with_depth,
     np.broadcast_to: _broadcast_to,
+    np.column_stack: _column_stack,
     np.concatenate: _concatenate,
     np.diag: _diag,
     np.diagonal: diagonal_of,
     np.diff: _diff,
+    np.dsplit: lambda ary, indices_or_sections: _split(ary, indices_or_sections, 2),
+    np.dstack: _dstack,
     np.expand_dims: _expand_dims,
     np.flip: _flip,
     np.full_like: _full_like,
     np.fliplr: lambda m: _flip(m, 1),
     np.flipud: lambda m: _flip(m, 0),
+    np.hsplit: lambda ary, indices_or_sections: _split(
+        ary, indices_or_sections, min(1, ary.type.rank - 1)
+    ),
     np.hstack: _hstack,
     np.lib.stride_tricks.sliding_window_view: _windows,
     np.meshgrid: _meshgrid,
@@ -344,6 +379,7 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.transpose: _transpose,
     np.tril: _triangle(lower=True),
     np.triu: _triangle(lower=False),
+    np.vsplit: _split,
     np.vstack: _vstack,
     operator.getitem: _indexed,
 }

@@ -113,11 +113,21 @@ def memory_order(array: Array) -> tuple[int, ...]:
 
 def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     """Lists, tuples and dictionaries, in each other, with everything in them changed."""
-    if type(tree) in (list, tuple):
-        return type(tree)(mapped(change, each) for each in tree)
+    if type(tree) in (list, tuple) or _has_names(tree):
+        return _like(tree, [mapped(change, each) for each in tree])
     if type(tree) is dict:
         return {key: mapped(change, each) for key, each in tree.items()}
     return change(tree)
+
+
+def _has_names(tree: Any) -> bool:
+    """Whether it is a tuple with names, as some functions of NumPy return."""
+    return isinstance(tree, tuple) and hasattr(tree, "_fields")
+
+
+def _like(tree: Any, items: list[Any]) -> Any:
+    """A list or a tuple of the same kind with other items."""
+    return type(tree)(*items) if _has_names(tree) else type(tree)(items)
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -204,7 +214,7 @@ class Recorder:
             for stand in stands:
                 if np.may_share_memory(result.value, stand.value):
                     result.join(stand)
-        return type(returned)(results) if isinstance(returned, list | tuple) else results[0]
+        return _like(returned, results) if isinstance(returned, list | tuple) else results[0]
 
     def _nodes(
         self,

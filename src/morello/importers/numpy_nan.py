@@ -1,0 +1,90 @@
+"""NumPy's functions that leave out what is NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Cumulate, Reduce, Where
+from morello.graph.patterns.matching import is_float, mapped
+from morello.importers.numpy_operands import Axes, along, as_node, map_of, sorted_axes
+
+_NEUTRAL = {"max": -np.inf, "min": np.inf, "prod": 1, "sum": 0}
+"""What a reduction reads in the place of NaN."""
+
+
+def _known(a: Node, kind: str) -> tuple[Node, Node]:
+    """Which elements of an array of floats are not NaN, and all with others in their place."""
+    if not is_float(a.dtype) or a.dtype.itemsize < 4:
+        raise GraphError(f"{a.dtype} has no NaN, or is summed in another dtype.")
+    known = mapped("equal", a, a)
+    return known, apply(Where(), known, a, as_node(_NEUTRAL[kind], a.dtype))
+
+
+def _reduced(kind: str, a: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
+    return apply(Reduce(kind, axes, keepdims), a) if axes else a
+
+
+def _total(kind: str) -> Callable[..., Node]:
+    def total(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
+        _, numbers = _known(a, kind)
+        return _reduced(kind, numbers, sorted_axes(axis, a.type.rank), bool(keepdims))
+
+    return total
+
+
+def _extreme(kind: str) -> Callable[..., Node]:
+    """NaN where all are NaN."""
+
+    def extreme(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
+        axes, (known, numbers) = sorted_axes(axis, a.type.rank), _known(a, kind)
+        result = _reduced(kind, numbers, axes, bool(keepdims))
+        some = _reduced("max", known, axes, bool(keepdims))
+        return apply(Where(), some, result, as_node(np.nan, a.dtype))
+
+    return extreme
+
+
+def _cumsum(a: Node, axis: int | None = None) -> Node:
+    a, axis = along(a, axis)
+    return apply(Cumulate(axis), _known(a, "sum")[1])
+
+
+def _mean(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
+    axes, (known, numbers) = sorted_axes(axis, a.type.rank), _known(a, "sum")
+    total = _reduced("sum", numbers, axes, bool(keepdims))
+    return mapped("divide", total, _count(known, a, axes, bool(keepdims)))
+
+
+def _count(known: Node, a: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
+    return _reduced("sum", as_node(known, a.dtype), axes, keepdims)
+
+
+def _variance(a: Node, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
+    axes, (known, _) = sorted_axes(axis, a.type.rank), _known(a, "sum")
+    centred = mapped("subtract", a, _mean(a, axes, keepdims=True))
+    squares = apply(Where(), known, mapped("square", centred), as_node(0, a.dtype))
+    free = map_of("subtract", _count(known, a, axes, bool(keepdims)), ddof)
+    result = mapped("divide", _reduced("sum", squares, axes, bool(keepdims)), free)
+    return apply(Where(), map_of("greater", free, 0), result, as_node(np.nan, a.dtype))
+
+
+def _deviation(a: Node, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
+    return mapped("sqrt", _variance(a, axis, ddof=ddof, keepdims=keepdims))
+
+
+OF_KNOWN: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.nancumsum: _cumsum,
+    np.nanmax: _extreme("max"),
+    np.nanmean: _mean,
+    np.nanmin: _extreme("min"),
+    np.nanprod: _total("prod"),
+    np.nanstd: _deviation,
+    np.nansum: _total("sum"),
+    np.nanvar: _variance,
+}
+"""The translation of each of these functions."""
