@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -559,3 +560,29 @@ def test_the_page_about_it() -> None:
     for block in code:
         exec(compile(block, PAGE.name, "exec"), names)
     assert isinstance(names["y"], torch.Tensor)
+
+
+def test_norms_in_training_change_their_statistics() -> None:
+    """And nothing else: a bias and means, both of zeros, are one constant to kernels."""
+    layers = nn.Linear(16, 16), nn.BatchNorm1d(16), nn.InstanceNorm1d(4, track_running_stats=True)
+
+    class Model(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(layers)
+
+        def forward(self, x: Any) -> Any:
+            linear, batch, instance = self.layers
+            return instance(batch(linear(x)).reshape(-1, 4, 16)).relu()
+
+    model = Model().train()
+    with torch.no_grad():
+        model.layers[1].bias.zero_()
+    other = copy.deepcopy(model)
+    fast = compiled(model)
+    for _ in range(2):
+        x = torch.randn(32, 16)
+        assert error(fast(x), other(x)) < F32_TOLERANCE
+    for name, tensor in model.state_dict().items():
+        torch.testing.assert_close(tensor, other.state_dict()[name], msg=name)
+    assert not last().by_torch and "batch_norm" not in str(door.report())

@@ -148,6 +148,8 @@ def origin(node: fx.Node) -> fx.Node:
 def written_by(node: fx.Node) -> fx.Node | None:
     """The tensor that a call changes, if it changes one."""
     schema = node.target._schema
+    if _changes_statistics(node):
+        raise GraphError(f"{node.target} changes its statistics in place.")
     if not schema.is_mutable or schema.name == "aten::detach_":
         return None
     first = node.args[0] if node.args else None
@@ -164,8 +166,22 @@ def written_by(node: fx.Node) -> fx.Node | None:
 
 def draws_nothing(node: fx.Node) -> bool:
     """Whether an operation that may draw random numbers draws none."""
+    given = _arguments(node)
+    return given.get("train", given.get("training")) is False or given.get("dropout_p") == 0
+
+
+def _changes_statistics(node: fx.Node) -> bool:
+    """Whether it is a norm that changes its means and variances, which no schema says."""
+    if node.target._schema.name not in ("aten::batch_norm", "aten::instance_norm"):
+        return False
+    given = _arguments(node)
+    learns = given.get("training") or given.get("use_input_stats")
+    return bool(learns) and given["running_mean"] is not None
+
+
+def _arguments(node: fx.Node) -> dict[str, Any]:
+    """The arguments of a call by the names that the operation gives them."""
     arguments = node.target._schema.arguments
     given = {a.name: a.default_value for a in arguments}
     given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
-    given |= node.kwargs
-    return given.get("train", given.get("training")) is False or given.get("dropout_p") == 0
+    return given | node.kwargs

@@ -53,6 +53,27 @@ _TABLE = {
 }
 
 
+def _batch_norm(*given: Any) -> Any:
+    """In training, in operations that say that they change the statistics."""
+    x, weight, bias, mean, variance, training, momentum, epsilon, *_ = given
+    if not training or mean is None:
+        return NotImplemented
+    whole = decomposition_table[torch.ops.aten.native_batch_norm.default]
+    return whole(x, weight, bias, mean, variance, True, momentum, epsilon)[0]
+
+
+def _instance_norm(*given: Any) -> Any:
+    """In training, as the batch norm that torch makes of it."""
+    _, _, _, mean, _, training, *_ = given
+    if not training or mean is None:
+        return NotImplemented
+    return torch.ops.aten.instance_norm.default.decompose(*given)
+
+
+_TABLE[torch.ops.aten.batch_norm.default] = _batch_norm
+_TABLE[torch.ops.aten.instance_norm.default] = _instance_norm
+
+
 def traced(
     module: fx.GraphModule, arguments: Sequence[Any], free: Collection[int] = frozenset()
 ) -> fx.GraphModule:
