@@ -182,6 +182,7 @@ def _changes_statistics(node: fx.Node) -> bool:
 def _arguments(node: fx.Node) -> dict[str, Any]:
     """The arguments of a call by the names that the operation gives them."""
     arguments = node.target._schema.arguments
-    given = {a.name: a.default_value for a in arguments}
+    given: dict[str, Any] = {a.name: a.default_value for a in arguments}
     given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
-    return given | node.kwargs
+    given |= node.kwargs
+    return given

@@ -2,7 +2,7 @@
 
 `files` reads models, `program` makes a graph of one, `call` is what the translations of its
 operators are given, and the other modules have these: `attention`, `elementwise`, `movement`,
-`products`, `recurrent`, `reductions`, `resizing`, `quantized`, `rotary`, `writing`, and
+`products`, `recurrent`, `reductions`, `resizing`, `quantized`, `rotary`, `signals`, `writing`, and
 `contributed` (of the domain com.microsoft).
 """
 

@@ -13,7 +13,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import Constant, Where
 from morello.graph.operators.elementwise import broadcast_shape
 from morello.importers.building import settled
-from morello.importers.composed import COMPOSED
+from morello.importers.composed import COMPOSED, float_remainder, floor_float_remainder
 from morello.importers.integers import (
     BITS,
     bitwise_and,
@@ -26,6 +26,7 @@ from morello.importers.integers import (
 )
 from morello.importers.onnx.call import (
     BOOL,
+    FLOAT32,
     FLOATS,
     INT64,
     INTEGERS,
@@ -78,14 +79,19 @@ def of_floats(call: OnnxCall) -> Node:
 @translates(*_COMPOSED)
 def composed(call: OnnxCall) -> Node:
     call.floating()
-    x = cast(call[0], np.dtype(np.float32))
+    x = cast(call[0], FLOAT32)
     if call[0].dtype.itemsize > 4:
         raise LeftError(f"it is of {call[0].dtype}")
+    return cast(COMPOSED[call.type.lower()](_with_numbers(x), x), call[0].dtype)
+
+
+def _with_numbers(like: Node) -> Callable[..., Node]:
+    """`function`, but also of numbers, which have the dtype of a node."""
 
     def apply(name: str, *operands: Node | float) -> Node:
-        return function(name, *(e if isinstance(e, Node) else number(e, x) for e in operands))
+        return function(name, *(e if isinstance(e, Node) else number(e, like) for e in operands))
 
-    return cast(COMPOSED[call.type.lower()](apply, x), call[0].dtype)
+    return apply
 
 
 @translates(*_OF_NUMBERS)
@@ -173,9 +179,17 @@ def modulo(call: OnnxCall) -> Node:
     a, b = call[0], call[1]
     if a.dtype in INTEGERS:
         return _of_integers(remainder if call.attribute("fmod", 0) else floor_remainder, a, b)
-    if not call.attribute("fmod", 0):
-        raise LeftError("it is of floating-point numbers")
-    return function("remainder", a, b)
+    of_sign = bool(call.attribute("fmod", 0))
+    if one_type(a, b).dtype == np.float64:
+        if not of_sign:
+            raise LeftError("it is of float64")
+        return function("remainder", a, b)
+    compute = float_remainder if of_sign else floor_float_remainder
+    x, by = cast(a, FLOAT32), cast(b, FLOAT32)
+    if isinstance(b.operator, Constant) and b.type.size == 1:
+        divided = compute(_with_numbers(x), x, float(b.operator.array.item()))
+        return cast(reshaped(divided, broadcast_shape(a.type, b.type)), a.dtype)
+    return cast(compute(_with_numbers(x), x, by), a.dtype)
 
 
 @translates("Max", "Min", "Sum", "Mean")

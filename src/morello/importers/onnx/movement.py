@@ -19,6 +19,7 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
+from morello.graph.patterns.matching import selected
 from morello.importers.onnx.call import (
     INT64,
     MOST_FOLDED,
@@ -275,7 +276,8 @@ def trilu(call: OnnxCall) -> Node:
 @translates("OneHot")
 def one_hot(call: OnnxCall) -> Node:
     """Along a new axis, one value where the index is, another one elsewhere."""
-    numbers, values, rank = call[0], call.static(2), call[0].type.rank + 1
+    numbers, rank = call[0], call[0].type.rank + 1
+    other, value = (selected(call[2], 0, n) for n in range(2))
     depth = int(call.static(1).item())
     if numbers.dtype != INT64 or not 0 < depth <= MOST_FOLDED:
         raise LeftError(f"its indices are {numbers.type}")
@@ -285,7 +287,7 @@ def one_hot(call: OnnxCall) -> Node:
     sizes.insert(axis, 1)
     every = np.arange(depth).reshape([depth if d == axis else 1 for d in range(rank)])
     hot = function("equal", reshaped(numbers, sizes), constant(every, numbers.dtype))
-    return op(Where(), hot, constant(values[1]), constant(values[0]))
+    return op(Where(), hot, value, other)
 
 
 @translates("Shape")

@@ -86,13 +86,9 @@ def conv(call: OnnxCall) -> Node:
 def transposed_conv(call: OnnxCall) -> Node:
     call.floating()
     x, w, bias, rank = _operands(call, "transposed convolution")
-    if "output_shape" in call.attributes or call.text("auto_pad", "NOTSET") not in (
-        "NOTSET", "VALID",
-    ):  # fmt: skip
-        raise LeftError("its padding follows from the shape of its result")
     strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
-    before, after = padding(call, x.shape[2:], w.shape[2:], strides, dilations)
-    more = map(int, call.attribute("output_padding", [0] * rank))
+    more = tuple(map(int, call.attribute("output_padding", [0] * rank)))
+    before, after = _cut(call, x.shape[2:], w.shape[2:], strides, dilations, more)
     ends = [cut - n for cut, n in zip(after, more, strict=True)]
     groups = call.attribute("group", 1)
     try:
@@ -100,6 +96,33 @@ def transposed_conv(call: OnnxCall) -> Node:
     except GraphError as error:
         raise LeftError(f"it is {str(error).removesuffix('.')}") from None
     return result if bias is None else function("add", result, along(bias, 1, rank + 2))
+
+
+def _cut(
+    call: OnnxCall,
+    spatial: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    more: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What a transposed convolution cuts off, which may follow from the shape of its result."""
+    mode = call.text("auto_pad", "NOTSET")
+    wanted = call.attributes.get("output_shape")
+    if wanted is None and mode not in ("SAME_UPPER", "SAME_LOWER"):
+        return padding(call, spatial, taps, strides, dilations)
+    if wanted is None:
+        wanted = [n * stride for n, stride in zip(spatial, strides, strict=True)]
+    total = [
+        stride * (n - 1) + added + (k - 1) * step + 1 - size
+        for n, k, stride, step, added, size in zip(
+            spatial, taps, strides, dilations, more, wanted[-len(spatial) :], strict=True
+        )
+    ]
+    if min(total) < 0:
+        raise LeftError(f"its result is filled up to {tuple(wanted)}")
+    less, rest = tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
+    return (less, rest) if mode == "SAME_UPPER" else (rest, less)
 
 
 def _operands(call: OnnxCall, what: str) -> tuple[Node, Node, Node | None, int]:

@@ -33,6 +33,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     reductions,
     resizing,
     rotary,
+    signals,
     writing,
 )
 from morello.importers.onnx.call import (

@@ -57,7 +57,7 @@ def reduction(call: OnnxCall) -> Node:
     x, kind = call[0], _KINDS[call.type]
     if kind == "mean" or call.type in _AFTER:
         call.floating()
-    if x.dtype == bool:
+    if x.dtype == bool and kind not in ("max", "min"):
         raise LeftError("it is of bool")
     axes = _axes(call)
     if call.type in _BEFORE:
