@@ -586,3 +586,16 @@ def test_norms_in_training_change_their_statistics() -> None:
     for name, tensor in model.state_dict().items():
         torch.testing.assert_close(tensor, other.state_dict()[name], msg=name)
     assert not last().by_torch and "batch_norm" not in str(door.report())
+
+
+def test_results_are_dense_where_those_of_torch_are() -> None:
+    """So that the caller may view them in another shape."""
+
+    def turned(x: Any, w: Any) -> Any:
+        y = x @ w
+        return x.T.contiguous(), y.T.contiguous(), y.T, torch.relu(y)
+
+    x, w = torch.randn(6, 8), torch.randn(8, 10)
+    for result, expected in zip(compiled(turned)(x, w), turned(x, w), strict=True):
+        torch.testing.assert_close(result, expected)
+        assert result.is_contiguous() >= expected.is_contiguous()

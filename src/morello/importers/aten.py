@@ -46,6 +46,7 @@ from morello.importers.aten_trace import (
     changed_by,
     draws_nothing,
     is_complex,
+    is_dense,
     layout_of,
     memory_of,
     read_of,
@@ -78,7 +79,8 @@ class ImportedAten:
     `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
     constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign
     operation by its name why it is one. `memory` tells apart where the inputs and constants lie,
-    and `lies` where each result lies in torch: in memory of its own, or in that of others.
+    and `lies` where each result lies in torch: in memory of its own, or in that of others; `dense`
+    are those that lie there row by row, without gaps.
     """
 
     graph: Graph
@@ -88,6 +90,7 @@ class ImportedAten:
     left: Mapping[str, str]
     memory: Mapping[Node, int]
     lies: tuple[int, ...]
+    dense: tuple[bool, ...]
 
 
 def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
@@ -142,6 +145,7 @@ class _Importer:
         self._left: dict[str, str] = {}
         self._memory: dict[Node, int] = {}
         self._lies: tuple[int, ...] = ()
+        self._dense: tuple[bool, ...] = ()
         self._effects: dict[fx.Node, Node] = {}
         self._last_draw: tuple[Node, ...] = ()
         self._originals: dict[Node, Node] = {}
@@ -161,8 +165,9 @@ class _Importer:
         outputs = tuple(each for each in results if isinstance(each, Node))
         graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
         return ImportedAten(
-            graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies
-        )
+            graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies,
+            self._dense,
+        )  # fmt: skip
 
     def _value(self, node: fx.Node) -> Any:
         """What a node of the trace is: a node of the graph, several, or nothing."""
@@ -459,6 +464,7 @@ class _Importer:
         given = node.args[0]
         every = given if isinstance(given, Sequence) else (given,)
         self._lies = tuple(memory_of(each) if isinstance(each, fx.Node) else 0 for each in every)
+        self._dense = tuple(isinstance(each, fx.Node) and is_dense(each) for each in every)
         results = []
         for each in every:
             value = self._values[each] if isinstance(each, fx.Node) else each

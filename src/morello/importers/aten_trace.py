@@ -121,6 +121,12 @@ def layout_of(node: fx.Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(tensor.shape), tuple(tensor.stride())
 
 
+def is_dense(node: fx.Node) -> bool:
+    """Whether a traced value is a tensor whose elements lie row by row, without gaps."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.is_contiguous()
+
+
 def storages(node: fx.Node) -> set[int]:
     """The storages of a traced tensor, or of several, as identifiers."""
     value = node.meta.get("val")

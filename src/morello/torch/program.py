@@ -10,7 +10,7 @@ import torch
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Foreign
-from morello.graph.views import shown
+from morello.graph.views import VIEWS, shown
 from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.importers.aten_trace import TorchChain, memory_of
@@ -50,8 +50,10 @@ class TorchProgram:
         outputs = iter(compiled.graph.outputs)
         memory = dict(imported.memory)
         self._results = [
-            self._result(next(outputs) if isinstance(each, Node) else each, lies, memory)
-            for each, lies in zip(imported.results, imported.lies, strict=True)
+            self._result(next(outputs) if isinstance(each, Node) else each, lies, dense, memory)
+            for each, lies, dense in zip(
+                imported.results, imported.lies, imported.dense, strict=True
+            )
         ]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
@@ -67,12 +69,15 @@ class TorchProgram:
         left = self._imported.left
         return report_later(self._compiled, inputs, lambda operator: left[operator.name])
 
-    def _result(self, result: Any, lies: int, memory: dict[Node, int]) -> Callable[[Values], Any]:
+    def _result(
+        self, result: Any, lies: int, dense: bool, memory: dict[Node, int]
+    ) -> Callable[[Values], Any]:
         """A function that picks a result from the values of a call.
 
         `memory` has the storages of tensors that the caller holds, by node; `lies` is the result's
-        storage in torch. The caller may change a result, so a constant is copied, and so is one
-        that would lie in another storage in torch.
+        storage in torch, where it may be `dense`. The caller may change a result, so a constant is
+        copied, and so is one that would lie in another storage in torch. It may view it in another
+        shape, so what is dense there is so here.
         """
         if not isinstance(result, Node):
             return lambda values: result
@@ -82,7 +87,10 @@ class TorchProgram:
         if isinstance(key, TorchChain) and key.changed is not None:
             memory[base] = memory_of(key.changed)
         if known or memory.setdefault(base, lies) != lies:
-            return lambda values: values[number].clone()
+            form = torch.contiguous_format if dense else torch.preserve_format
+            return lambda values: values[number].clone(memory_format=form)
+        if dense and isinstance(result.operator, VIEWS):
+            return lambda values: values[number].contiguous()
         return lambda values: values[number]
 
     def _number(self, node: Node) -> int:
