@@ -32,7 +32,22 @@ agraph (float[n, 3, 8, 8] x, bool which) => (float[n, 4] y, int64[2, m] places) 
     rest = Constant <value = int64[1] {-1}> ()
     shape = Concat <axis = 0> (batch, rest)
     c = Reshape (b, shape)
-    d = Relu (c)
+    o = Relu (c)
+    three = Constant <value = int64 {3}> ()
+    yes = Constant <value = bool {1}> ()
+    l = Loop (three, yes, o) <body = step (int64 i, bool go, float[n, k] h) =>
+            (bool on, float[n, k] next) {
+        r = Cast <to = 1> (i)
+        next = Add (h, r)
+        on = Identity (go)
+    }>
+    d = If (yes) <
+        then_branch = v () => (float[n, k] p2) {
+            half = Constant <value = float {0.5}> ()
+            p2 = Mul (l, half)
+        },
+        else_branch = w2 () => (float[n, k] q2) { q2 = Neg (l) }
+    >
     halves, other = Split <axis = 1> (d)
     e = Gemm <alpha = 0.5, transB = 1> (halves, v)
     f = LayerNormalization <axis = -1> (e, scale)

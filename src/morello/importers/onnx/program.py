@@ -191,14 +191,15 @@ class _Importing:
         for each in read:
             if each not in self.values:
                 raise GraphError(f"{name} reads {quoted(each)}, which no node before it computes.")
-        branch = self._branch(proto)
-        if branch is not None:
-            self._take(proto, branch)
-            return
-        if any(self.values[each] is None for each in read):
-            self._leave(proto, name, "what it reads has a shape that is only known when it runs")
-            return
         try:
+            branch = self._branch(proto)
+            if branch is not None:
+                self._take(proto, branch)
+                return
+            if any(self.values[each] is None for each in read):
+                what = "what it reads has a shape that is only known when it runs"
+                self._leave(proto, name, what)
+                return
             results = self._translated(proto)
         except LeftError as error:
             reason = str(error)
