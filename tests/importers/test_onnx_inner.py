@@ -188,3 +188,11 @@ def test_a_node_that_does_not_fit_in_a_branch_is_an_error() -> None:
     model.graph.node[-1].attribute[0].g.node[0].input[1] = "limit"
     with pytest.raises(GraphError, match="Add"):
         import_model(model)
+
+
+def test_a_loop_without_steps_has_its_first_state() -> None:
+    """What its steps would give has a shape that nothing says."""
+    body = LOOP.replace("{4}", "{0}").replace("float[4,5,3] every", "float[m,5,3] every")
+    assert left(import_model(parsed(body))) == ["Loop"]
+    agrees(parsed(body.replace(", float[m,5,3] every", "").replace("last, every =", "last =")
+                  .replace(", float[5,3] out)", ")")), (5, 3), (3, 3))  # fmt: skip

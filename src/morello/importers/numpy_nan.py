@@ -14,7 +14,7 @@ from morello.graph.patterns.matching import is_float, mapped
 from morello.importers.numpy_operands import Axes, along, as_node, map_of, sorted_axes
 
 _NEUTRAL = {"max": -np.inf, "min": np.inf, "prod": 1, "sum": 0}
-"""What a reduction reads in the place of NaN."""
+"""The number that a reduction reads in the place of NaN."""
 
 
 def _known(a: Node, kind: str) -> tuple[Node, Node]:

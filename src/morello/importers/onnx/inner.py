@@ -155,7 +155,7 @@ def _check(steps: int) -> None:
 
 
 def _part(x: Node, axis: int, place: int) -> Node:
-    """What is at a place along an axis, without that axis."""
+    """The part at a place along an axis, without that axis."""
     part = between(x, {axis: (place, place + 1, 1)})
     return reshaped(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
@@ -168,4 +168,4 @@ def _stacked(parts: Sequence[Node], axis: int) -> Node:
 
 
 LOOPS: Mapping[str, Callable[[OnnxCall, Run], list[Node]]] = {"Loop": loop, "Scan": scan}
-"""What computes nodes whose graph is run once for each step."""
+"""The translations of nodes whose graph is run once for each step."""

@@ -106,7 +106,7 @@ def _cut(
     dilations: Sequence[int],
     more: Sequence[int],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What a transposed convolution cuts off, which may follow from the shape of its result."""
+    """The ends that a transposed convolution cuts off, perhaps for the shape of its result."""
     mode = call.text("auto_pad", "NOTSET")
     wanted = call.attributes.get("output_shape")
     if wanted is None and mode not in ("SAME_UPPER", "SAME_LOWER"):

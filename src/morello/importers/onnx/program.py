@@ -41,6 +41,7 @@ from morello.importers.onnx.call import (
     TRANSLATIONS,
     LeftError,
     OnnxCall,
+    Results,
     attributes_of,
     constant,
     constant_of,
@@ -240,8 +241,9 @@ class _Importing:
         attributes = attributes_of(proto)
         call = OnnxCall(proto.op_type, version, attributes, inputs, len(proto.output), used)
         if translation is None:
-            return LOOPS[proto.op_type](call, self._steps(proto))
-        results = translation(call)
+            results: Results = LOOPS[proto.op_type](call, self._steps(proto))
+        else:
+            results = translation(call)
         results = [results] if isinstance(results, Node) else results
         if max(used, default=-1) >= len(results):
             raise LeftError("it has more outputs")
@@ -249,20 +251,16 @@ class _Importing:
 
     def _branch(self, proto: NodeProto) -> InnerGraph | None:
         """The branch that a node of type If takes, if a constant decides that."""
-        decides = self.values.get(proto.input[0]) if proto.input else None
-        if (
-            (proto.domain, proto.op_type) not in (("", "If"), ("ai.onnx", "If"))
-            or self.inlined.nodes > MOST_INLINED
-            or decides is None
-            or not isinstance(decides.operator, Constant)
-            or decides.type.size != 1
-        ):
+        if proto.op_type != "If" or proto.domain not in ("", "ai.onnx"):
             return None
+        decides = self.values.get(next(iter(proto.input), ""))
+        if decides is None or not isinstance(decides.operator, Constant):
+            return None
+        if self.inlined.nodes > MOST_INLINED:
+            return None
+        taken = "then_branch" if decides.operator.array.item() else "else_branch"
         try:
-            branches = attributes_of(proto)
-            return inner_graph(
-                branches["then_branch" if decides.operator.array.item() else "else_branch"]
-            )
+            return inner_graph(attributes_of(proto)[taken])
         except LeftError:
             return None
 
@@ -270,8 +268,7 @@ class _Importing:
         """Add the nodes of a branch, whose results are those of the node that has it."""
         results = self._run(branch, ())
         if len(results) != len(proto.output):
-            raise GraphError(f"{node_name(proto)} has {len(proto.output)} outputs, and its branch "
-                             f"{len(results)}.")  # fmt: skip
+            raise GraphError(f"its branch has {len(results)} results, not {len(proto.output)}.")
         for name, result in zip(proto.output, results, strict=True):
             if name:
                 self.values[name] = self.values[result]
@@ -279,7 +276,7 @@ class _Importing:
                     self.rest.append(helper.make_node("Identity", [result], [name]))
 
     def _steps(self, proto: NodeProto) -> Run:
-        """What computes a step of a loop, all of which operators have to do."""
+        """A function of a step of a loop, all of which operators have to do."""
         body, inside = inner_graph(attributes_of(proto)["body"]), copy(self)
         inside.values, inside.rest, inside.left = dict(self.values), [], []
 
@@ -309,7 +306,7 @@ class _Importing:
 
     @cached_property
     def _mark(self) -> str:
-        """What no name in the model begins with."""
+        """A text that no name in the model begins with."""
         names, mark = [*names_in(self.model.graph)], "step"
         while any(name.startswith(mark) for name in names):
             mark += "'"
