@@ -80,7 +80,7 @@ def counted(x: Any) -> Any:
     """A loop whose body calls another function, and a branch that reads values from outside."""
     y = jnp.tanh(x @ x.T)
     turned = lax.while_loop(lambda c: jnp.sum(jnp.abs(c)) > 1, lambda c: jax.nn.relu(c) * 0.5, y)
-    branch = lax.cond(y[0, 0] > 0, lambda: y + turned, lambda: y - turned)
+    branch = lax.cond(y[0, 0] > 0, lambda: y @ turned, lambda: y - turned)
     return jnp.cbrt(branch), lax.top_k(branch, 2), branch.at[0].multiply(2.0), branch.argmax()
 
 
