@@ -196,3 +196,19 @@ def test_a_loop_without_steps_has_its_first_state() -> None:
     assert left(import_model(parsed(body))) == ["Loop"]
     agrees(parsed(body.replace(", float[m,5,3] every", "").replace("last, every =", "last =")
                   .replace(", float[5,3] out)", ")")), (5, 3), (3, 3))  # fmt: skip
+
+
+def test_a_branch_may_give_sequences() -> None:
+    """ONNX has no `Identity` of them before version 14."""
+    model = parsed(
+        """(float[3] x) => (seq(float[3]) y) {
+            c = Constant <value = bool {1}> ()
+            y = If (c) <
+                then_branch = a () => (seq(float[3]) s) { s = SequenceConstruct (x, x) },
+                else_branch = b () => (seq(float[3]) s) { s = SequenceConstruct (x) }
+            >
+        }""",
+        13,
+    )
+    (rest,) = import_model(model).rest
+    assert (rest.op_type, [*rest.output]) == ("SequenceConstruct", ["y"])

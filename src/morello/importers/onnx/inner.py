@@ -44,10 +44,16 @@ class InnerGraph:
     nodes: tuple[NodeProto, ...]
     constants: Mapping[str, Node]
 
-    def named(self, prefix: str) -> tuple[dict[str, str], list[NodeProto]]:
-        """New names of its values, which begin with a prefix, and the nodes with these."""
-        own = (*self.inputs, *self.constants, *(name for n in self.nodes for name in n.output))
-        names = {name: prefix + name for name in own if name}
+    def named(
+        self, prefix: str, results: Mapping[str, str]
+    ) -> tuple[dict[str, str], list[NodeProto]]:
+        """New names of its values, and the nodes with these.
+
+        They begin with a prefix, but for `results` of the nodes, which have these.
+        """
+        made = {name for node in self.nodes for name in node.output if name}
+        names = {name: prefix + name for name in (*self.inputs, *self.constants, *made)}
+        names |= {name: new for name, new in results.items() if name in made}
         return names, [_renamed(node, names) for node in self.nodes]
 
 

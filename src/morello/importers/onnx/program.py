@@ -54,6 +54,8 @@ from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner
 MOST_INLINED = 20_000
 """The most nodes of branches and of steps of loops that become part of a model."""
 
+NO_NAMES: Mapping[str, str] = {}
+
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
 
@@ -266,11 +268,12 @@ class _Importing:
 
     def _take(self, proto: NodeProto, branch: InnerGraph) -> None:
         """Add the nodes of a branch, whose results are those of the node that has it."""
-        results = self._run(branch, ())
-        if len(results) != len(proto.output):
-            raise GraphError(f"its branch has {len(results)} results, not {len(proto.output)}.")
+        if len(branch.outputs) != len(proto.output):
+            raise GraphError(f"a branch has other results than the {len(proto.output)} outputs.")
+        wanted = {own: new for own, new in zip(branch.outputs, proto.output, strict=True) if new}
+        results = self._run(branch, (), wanted)
         for name, result in zip(proto.output, results, strict=True):
-            if name:
+            if name not in ("", result):
                 self.values[name] = self.values[result]
                 if self.values[name] is None:
                     self.rest.append(helper.make_node("Identity", [result], [name]))
@@ -291,11 +294,16 @@ class _Importing:
 
         return step
 
-    def _run(self, inner: InnerGraph, given: Sequence[Node]) -> list[str]:
-        """Add the nodes of an inner graph under names of their own; the names of its results."""
+    def _run(
+        self, inner: InnerGraph, given: Sequence[Node], wanted: Mapping[str, str] = NO_NAMES
+    ) -> list[str]:
+        """Add the nodes of an inner graph under names of their own; the names of its results.
+
+        Some have the names that are `wanted`.
+        """
         if len(given) != len(inner.inputs):
             raise GraphError(f"a graph of {len(inner.inputs)} inputs is given {len(given)}.")
-        names, nodes = inner.named(f"{self._mark}{self.inlined.runs}/")
+        names, nodes = inner.named(f"{self._mark}{self.inlined.runs}/", wanted)
         self.inlined.runs += 1
         self.inlined.nodes += len(nodes)
         own = {**inner.constants, **dict(zip(inner.inputs, given, strict=True))}
