@@ -51,9 +51,9 @@ class InnerGraph:
 
         They begin with a prefix, but for `results` of the nodes, which have these.
         """
-        made = {name for node in self.nodes for name in node.output if name}
-        names = {name: prefix + name for name in (*self.inputs, *self.constants, *made)}
-        names |= {name: new for name, new in results.items() if name in made}
+        computed = {name for node in self.nodes for name in node.output if name}
+        names = {name: prefix + name for name in (*self.inputs, *self.constants, *computed)}
+        names |= {name: new for name, new in results.items() if name in computed}
         return names, [_renamed(node, names) for node in self.nodes]
 
 
