@@ -450,7 +450,7 @@ def test_functions_are_nodes(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(COMPARISONS))
 def test_nan_compares_as_in_numpy(name: str, version: int) -> None:
     model, _ = written(Map(name), given(4), given(4), version=version)
-    a, b = np.float32([np.nan, 1, 2, 3]), np.float32([1, np.nan, 2, 4])
+    a, b = np.array([[np.nan, 1, 2, 3], [1, np.nan, 2, 4]], np.float32)
     session = runtime.InferenceSession(model.SerializeToString())
     names = [each.name for each in session.get_inputs()]
     (result,) = session.run(None, dict(zip(names, (a, b), strict=True)))
