@@ -9,7 +9,7 @@ from functools import lru_cache
 from morello.space.tiling import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 45
+SPACE_VERSION = 46
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
