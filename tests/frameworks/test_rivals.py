@@ -18,7 +18,7 @@ from morello.runtime.tolerance import expected
 BEYOND = {
     "onnxruntime": {
         "atan2", "elu", "erfc", "exp2", "expm1", "log1p", "log2", "bf16", "quantized_matmul",
-        "left_shift", "right_shift",
+        "grouped_matmul", "left_shift", "right_shift",
     },
     "jax": {"quantized_matmul"},
     "torch": {"quantized_matmul"},
@@ -63,6 +63,7 @@ EXPRESSIONS = (
     *(f"scatter_{kind}(f32[10,4], i64[30], f32[30,4])" for kind in ("max", "min", "sum")),
     "scatter_last(f32[10,4], i64[3], f32[3,4])",
     "segment_sum(f32[30,4], i64[30], count=10)",
+    "grouped_matmul(f32[30,4], f32[3,4,5], i32[30])",
     "quantized_matmul(f32[2,64], u8[3,32], f32[3,2])",
     "x = f32[6,8]; where(x > 0.5, x * 2, leaky_relu(x - 0.6, 0.1))",
     "(f32[6,8] == f32[6,1]) + (f32[6,8] != 0.5) + (f32[8] <= 0.3) + (0.5 >= f32[8])",

@@ -123,6 +123,16 @@ def _scatter(method: str) -> Callable[..., Any]:
     return scatter
 
 
+def _grouped_matmul(x: Any, matrices: Any, ids: Any) -> Any:
+    """A ragged product of the rows in the order of their matrices, those of none last."""
+    count = len(matrices)
+    places = jnp.where((ids >= 0) & (ids < count), ids, count)
+    order = jnp.argsort(places)
+    sizes = jnp.bincount(places, length=count + 1)[:count].astype(jnp.int32)
+    sums = lax.ragged_dot(x[order], matrices, sizes)
+    return jnp.zeros_like(sums).at[order].set(sums)
+
+
 FUNCTIONS: Functions = {
     **MAPS,
     **ARITHMETIC,
@@ -140,6 +150,7 @@ FUNCTIONS: Functions = {
     "einsum": _einsum,
     "elu": jax.nn.elu,
     "expand_dims": jnp.expand_dims,
+    "grouped_matmul": _grouped_matmul,
     "hardsigmoid": jax.nn.hard_sigmoid,
     "hardswish": jax.nn.hard_swish,
     "layer_norm": _layer_norm,

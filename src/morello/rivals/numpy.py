@@ -153,6 +153,16 @@ def _take(table: Array, ids: Array) -> Any:
     return table[np.clip(np.where(ids < 0, ids + len(table), ids), 0, len(table) - 1)]
 
 
+def _grouped_matmul(x: Array, matrices: Array, ids: Array) -> Any:
+    """The rows of each matrix that is chosen together, as in mixtures of experts."""
+    out = np.zeros((len(x), matrices.shape[2]), np.result_type(x, matrices))
+    for chosen in np.unique(ids):
+        if 0 <= chosen < len(matrices):
+            rows = ids == chosen
+            out[rows] = x[rows] @ matrices[chosen]
+    return out
+
+
 def _quantized_matmul(x: Array, weights: Array, scales: Array) -> Any:
     return x @ dequantized(weights, scales, x.shape[1]).T
 
@@ -175,6 +185,7 @@ _FUNCTIONS: Functions = {
     "einsum": _einsum,
     "elu": _elu,
     "expand_dims": np.expand_dims,
+    "grouped_matmul": _grouped_matmul,
     "hardsigmoid": _hardsigmoid,
     "hardswish": lambda x: x * _hardsigmoid(x),
     "layer_norm": lambda x, gamma, beta, epsilon=EPSILON: LayerNorm(epsilon).evaluate(

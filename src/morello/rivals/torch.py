@@ -197,6 +197,16 @@ def _scatter(kind: str) -> Callable[..., Any]:
     return scatter
 
 
+def _grouped_matmul(x: Any, matrices: Any, ids: Any) -> Any:
+    """The rows of each matrix that is chosen together, as in mixtures of experts."""
+    out = x.new_zeros(len(x), matrices.shape[2])
+    for chosen in ids.unique().tolist():
+        if 0 <= chosen < len(matrices):
+            rows = torch.nonzero(ids == chosen)[:, 0]
+            out[rows] = x[rows] @ matrices[chosen]
+    return out
+
+
 def _segment_sum(rows: Any, ids: Any, count: int) -> Any:
     return _scatter("sum")(rows.new_zeros(count, rows.shape[1]), ids, rows)
 
@@ -225,6 +235,7 @@ _FUNCTIONS: Functions = {
     "expand_dims": lambda x, axis: torch.unsqueeze(x, axis),
     "gelu": functional.gelu,
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),
+    "grouped_matmul": _grouped_matmul,
     "hardsigmoid": functional.hardsigmoid,
     "hardswish": functional.hardswish,
     "layer_norm": _layer_norm,
