@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tests.rewrites.small_machine import TARGET, refuse
 
 from morello.frontends.text import parse
-from morello.rewrites import GroupRows, apply
+from morello.rewrites import GroupRows, Move, MoveAll, Pack, apply
 from morello.rewrites.groups import block_counts, blocks_of
 
 SPEC = parse("grouped_matmul(f32[48,32], f32[6,32,64], i32[48])")
+SMALL = parse("grouped_matmul(f32[4,8], f32[2,8,16], i32[4])")
 
 
 def test_the_blocks_of_a_run_are_few_and_cover_it() -> None:
@@ -47,6 +50,17 @@ def test_group_rows() -> None:
     assert {hole.tensors for hole in products} == {(0, 1, 3)}
     assert (blank.spec.operation.name, blank.spec.sizes) == ("FillZero", (1, 64))
     assert (blank.role, blank.tensors) == ("fill", (3,))
+
+
+def test_rewrites_of_products_by_one_matrix_do_not_apply() -> None:
+    refuse(Pack(), SPEC, "no instruction for groups of these products")
+
+
+def test_operands_come_nearer_whether_or_not_they_are_summed() -> None:
+    machine = replace(TARGET, pages=64)
+    for rewrite in (Move("ids", "L2"), MoveAll("L2")):
+        (hole,) = apply(rewrite, SMALL, machine).holes
+        assert hole.spec.levels[2] == 1
 
 
 def test_matrices_may_lie_in_any_order() -> None:

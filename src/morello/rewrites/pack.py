@@ -230,10 +230,11 @@ class LastGroup(Rewrite):
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:
+    """The first packing that the target has for sums of products of these dtypes."""
     if not batch.operation.contracted:
         return None
-    a, b, c = batch.dtypes
-    return next((p for p in target.packs if p.inputs == (a, b) and p.output is c), None)
+    *inputs, output = batch.dtypes
+    return next((p for p in target.packs if [*p.inputs] == inputs and p.output is output), None)
 
 
 def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:

@@ -294,7 +294,7 @@ class Target:
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
         aliased = batch.placements.crowded(batch.codes[operand])
-        if self.pages and batch.operation.contracted and operand in batch.operation.inputs:
+        if self.pages and (operand, batch.operation.contracted) in batch.operation.places:
             per_line = np.where(level == 0, self._waited_for(batch, operand), 1.0) * per_line
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
