@@ -71,7 +71,7 @@ from morello.rewrites import (
     Tile,
 )
 from morello.rewrites.conv import pixels_of
-from morello.rewrites.groups import kept_dims
+from morello.rewrites.grouped import kept_dims
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target
 

@@ -148,7 +148,7 @@ class Runs:
     """A loop over the runs of equal numbers in a vector, and in each over blocks of its rows.
 
     The body of a block is for the number `group`, and for the rows from `row` on. Blocks have 1, 2,
-    4, ... rows; the last ones of a run may overlap (see `rewrites.groups.blocks_of`). For each row
+    4, ... rows; the last ones of a run may overlap (see `rewrites.grouped.blocks_of`). For each row
     whose number is not one of so many `groups`, the `otherwise` statements run.
     """
 

@@ -4,7 +4,7 @@ from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import Crop, PadFirst, Pointwise, SpatialSplit, Ungroup, cropped
 from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
-from morello.rewrites.groups import GroupRows
+from morello.rewrites.grouped import GroupRows
 from morello.rewrites.join import Join
 from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import LastGroup, Pack

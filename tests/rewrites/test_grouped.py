@@ -9,7 +9,7 @@ from tests.rewrites.small_machine import TARGET, refuse
 
 from morello.frontends.text import parse
 from morello.rewrites import GroupRows, Move, MoveAll, Pack, apply
-from morello.rewrites.groups import block_counts, blocks_of
+from morello.rewrites.grouped import block_counts, blocks_of
 
 SPEC = parse("grouped_matmul(f32[48,32], f32[6,32,64], i32[48])")
 SMALL = parse("grouped_matmul(f32[4,8], f32[2,8,16], i32[4])")
