@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from tests.sampling import some
 from tests.search.small_goals import GOALS
+from tests.search.spaces import space_of
 
 from morello.frontends import parse
-from morello.ir.spec import Spec
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxation import RelaxedSpace, relax
-from morello.space.neighbours import keeps_neighbours
-from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
-from morello.targets.target import Target
 
 LARGER = {
     "f32[8,8] @ f32[8,16]": "avx2",
@@ -29,12 +26,6 @@ LARGER = {
 CASES = {name: GOALS[name] for name in some(GOALS, 12)} | {
     text: (parse(text), find_target(name)) for text, name in LARGER.items()
 }
-
-
-def relaxed_space(goal: Spec, target: Target) -> Space:
-    goals = [(goal,)]
-    kept = keeps_neighbours(goals)
-    return Space(goals, target, goal_sizes(goals, target), relaxed=True, neighbours=kept)
 
 
 def in_breadth(relaxed: RelaxedSpace) -> tuple[dict[object, object], Counter[object]]:
@@ -76,13 +67,13 @@ def in_waves(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]]
 @pytest.mark.parametrize("name", CASES)
 def test_both_reach_the_same(name: str) -> None:
     goal, target = CASES[name]
-    space = relaxed_space(goal, target)
+    space = space_of(goal, target, relaxed=True)
     assert in_breadth(relax(space)) == in_waves(build(space))
 
 
 def test_only_what_exceeds_a_limit_has_no_bound() -> None:
     goal, target = CASES["f32[8,8] @ f32[8,16]"]
-    relaxed = relax(relaxed_space(goal, target))
+    relaxed = relax(space_of(goal, target, relaxed=True))
     limits, graph = relaxed.space.limits, relaxed.graph
     nodes = np.concatenate([part for _, part in relaxed.specs.values()])
     edges = np.concatenate([np.arange(graph.first_edge[n], graph.end_edge[n]) for n in nodes])

@@ -10,23 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.sampling import some
+from tests.search.spaces import space_of
 from tests.support import forget_traces
 
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import Ints
-from morello.ir.spec import Spec
 from morello.ir.tracing import Trace, UntraceableError
 from morello.rewrites import Rewrite
 from morello.search.recorded_rules import RecordedRule, RuleRecorder, _AnyDType
 from morello.search.session import Session
 from morello.search.traced_rules import TracedRules
-from morello.space.neighbours import keeps_neighbours
-from morello.space.space import Space, goal_sizes
+from morello.space.space import Space
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
-from morello.targets.target import Target
 
 Edge = tuple[Any, ...]
 
@@ -39,13 +37,6 @@ GOALS = {
     "layer-norm": ("layer_norm(f32[7,20], f32[20], f32[20])", "x86-64-v3", 1),
     "neon": ("relu(bf16[5,8] @ bf16[8,24])", "neon", 1),
 }
-
-
-def space_of(goal: Spec, target: Target, *, relaxed: bool = False) -> Space:
-    """The space of a goal; a relaxed one keeps neighbours where searches do."""
-    goals = [(goal,)]
-    kept = relaxed and keeps_neighbours(goals)
-    return Space(goals, target, goal_sizes(goals, target), relaxed=relaxed, neighbours=kept)
 
 
 def edges(recorded: Recorded) -> list[Edge]:

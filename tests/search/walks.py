@@ -17,6 +17,7 @@ from tests.goals import matmul_goal
 from tests.rewrites.rewritten import begun
 from tests.sampling import some
 from tests.search.small_goals import GOALS
+from tests.search.spaces import space_of
 
 from morello.base.errors import RewriteError
 from morello.impl.tree import Impl
@@ -26,7 +27,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import Edges, Rewrite, expand
 from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.space import Space, goal_sizes
+from morello.space.space import Space
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import Target
@@ -96,14 +97,10 @@ def stops() -> tuple[Stop, ...]:
 
 def _steps(program: Impl) -> Iterator[Stop]:
     """The Specs of a program that a rewrite is applied to."""
-    space = _space(program.spec, program.target)
+    space = space_of(program.spec, program.target)
     for impl in program.walk():
         if impl.rewrite is not None:
             yield _stop(space, impl.spec, [impl.rewrite])
-
-
-def _space(goal: Spec, target: Target) -> Space:
-    return Space([(goal,)], target, goal_sizes([(goal,)], target))
 
 
 def _stop(space: Space, spec: Spec, whims: Sequence[Rewrite]) -> Stop:
@@ -112,7 +109,7 @@ def _stop(space: Space, spec: Spec, whims: Sequence[Rewrite]) -> Stop:
 
 def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
     """From a goal down to a Spec that only kernels apply to."""
-    space = _space(goal, target)
+    space = space_of(goal, target)
     whims, spec = Whims(target, random), goal
     for _ in range(DEEPEST):
         stop = _stop(space, spec, [whims.any(spec) for _ in range(WHIMS)])
