@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from morello.frontends.text import parse
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, goal
 from morello.memo import Table
-from morello.options import requested
+from morello.options import STREAMED, requested
 from morello.request import Request, answering, together
+from morello.request.alike import kind
 from morello.request.answering import find
 from morello.request.request import WEIGHTS, Answer
 from morello.request.together import answer_together
@@ -119,6 +121,17 @@ def test_kernels_are_loaded_again_without_their_programs(
             assert (new.spec, new.cost, new.max_error) == (old.spec, old.cost, old.max_error)
             assert new.impl == old.impl and new.source == old.source
             assert new.library.path == old.library.path and new.arguments == old.arguments
+
+
+def test_streamed_weights_are_constant_with_costs_of_their_own() -> None:
+    target, requests = replace(find_target("avx512"), streaming={"kernels.dots": 3.0}), []
+    for weights in (*WEIGHTS, STREAMED):
+        with requested("f32[1,16] @ f32[16,64]", target=target, weights=weights) as request:
+            requests.append(request)
+    assert [request.weights for request in requests] == ["plain", "constant", "constant"]
+    assert requests[0].target == requests[1].target != requests[2].target
+    assert len({several._key(request) for request in requests}) == 3
+    assert len({kind(request) for request in requests}) == 3
 
 
 def test_equal_specs_get_one_kernel() -> None:

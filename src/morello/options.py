@@ -9,19 +9,23 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from morello.base.errors import BuildError, SearchError, TableError, TargetError, quoted
+from morello.base.errors import BuildError, SearchError, SpecError, TableError, TargetError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request import Ranking, Request
 from morello.request.goal import goal_and_target, spec_of
-from morello.request.request import STREAMED
+from morello.request.request import WEIGHTS
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.status_line import shown
 from morello.tables import opened
 from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
+
+STREAMED = "streamed"
+"""The option for constant weights that other data evict from all caches between calls, as those of
+a model that has more of them than the last cache holds."""
 
 RANKINGS = ("cost", "learned")
 """The orders of programs: by the affine cost model, or by a learned performance model."""
@@ -79,11 +83,12 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         options.get("target", "native"),
         options.get("threads", 1),
     )
+    weights = options.get("weights", "plain")
+    if not isinstance(weights, str) or weights not in (*WEIGHTS, STREAMED):
+        raise SpecError(f"weights are {', '.join(WEIGHTS)} or {STREAMED}, not {quoted(weights)}.")
+    if weights == STREAMED:
+        weights, target = "constant", with_streaming_costs(target, spec_of(goal), evicted=True)
     with shown(options.get("progress")) as report:
-        weights = options.get("weights", "plain")
-        if weights == STREAMED:
-            weights = "constant"
-            target = with_streaming_costs(target, spec_of(goal), evicted=True)
         request = Request(
             goal,
             target,

@@ -113,7 +113,9 @@ def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> l
 def _key(request: Request) -> Hashable:
     """Equal for requests that get one kernel: names are those of its arguments."""
     goal = request.goal
-    return id(goal) if isinstance(goal, Impl) else (goal, goal.names, request.weights)
+    if isinstance(goal, Impl):
+        return id(goal)
+    return goal, goal.names, request.weights, request.target
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,9 @@ def test_what_streams_from_memory_has_costs_of_its_own() -> None:
     busy, waiting = parse("f32[200,200] @ f32[200,200]"), parse("f32[4,400] @ f32[400,400]")
     assert with_streaming_costs(target, busy) == target, "each element is used 100 times"
     assert with_streaming_costs(target, waiting) != target
+    evicted = with_streaming_costs(target, small, evicted=True)
+    assert coefficients(evicted) == after
+    assert with_streaming_costs(target, busy, evicted=True) == target
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from morello.graph.operators import Constant
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.schedule import StoredCall
-from morello.options import Options
+from morello.options import STREAMED, Options
 from morello.questions import question
 from morello.recall import recall_all
 from morello.request.constants import without_constants
-from morello.request.request import STREAMED
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_each

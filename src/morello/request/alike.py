@@ -21,7 +21,7 @@ def kind(request: Request) -> Hashable:
     goal = request.goal
     if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return id(request)
-    return without_constants(goal), request.weights
+    return without_constants(goal), request.weights, request.target
 
 
 def carried_over(answer: Program, request: Request) -> Answer | None:

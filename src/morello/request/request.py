@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 WEIGHTS = ("plain", "constant")
 """The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""
 
-STREAMED = "streamed"
-"""The option for weights that are constant, and that other data evict from all caches between
-calls: a model has more of them than the last cache holds."""
-
 MOST_MEASURED = 64
 """The most programs of one goal that may be built and timed."""
 
@@ -80,9 +76,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
-            raise SpecError(
-                f"weights are {', '.join(WEIGHTS)} or {STREAMED}, not {quoted(self.weights)}."
-            )
+            raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(self.weights)}.")
         whole = isinstance(self.measure, SupportsIndex)
         if not whole or not 1 <= self.measure <= MOST_MEASURED:
             raise SearchError(
