@@ -69,8 +69,8 @@ class _Goal:
     `upper` is the cost of that program, and `root` the node of the goal. It is `settled` once the
     program that the stage of the search seeks is known, or one that is near enough to it, and has
     `ended` once its own is proven or near enough, or the goal is proven to have none; or once it
-    has a program, and no `seconds` left of its own. A program under limits was `sought` last when
-    the graph had so many nodes.
+    has a program, and no `seconds` left of its own. A program under limits was last sought when the
+    graph had `nodes_then` nodes.
     """
 
     root: int
@@ -80,7 +80,7 @@ class _Goal:
     decisions: tuple[Rewrite, ...] = ()
     settled: bool = False
     ended: bool = False
-    sought: int = 0
+    nodes_then: int = 0
 
     @property
     def proven(self) -> bool:
@@ -236,12 +236,12 @@ class BestFirst:
             # of programs that cost the same, always the same one
             self._improve(goal, float(values.low[root]), graph.decisions(root))
             goal.ended = True
-        sought = values.settled[root] or self._near_enough(high, float(values.estimate[root]))
-        settles = self._weight > WEIGHTS[-1] and bool(sought) and not goal.settled
+        known = values.settled[root] or self._near_enough(high, float(values.estimate[root]))
+        settles = self._weight > WEIGHTS[-1] and bool(known) and not goal.settled
         goal.settled |= settles
-        grown = graph.node_count > REGROWN * goal.sought
+        grown = graph.node_count > REGROWN * goal.nodes_then
         if not fits and (settles or (grown and self._near_enough(high, goal.lower))):
-            goal.sought = graph.node_count
+            goal.nodes_then = graph.node_count
             self._improve_under_limits(goal, high * SLACKS[-1])
         goal.ended |= self._near_enough(goal.upper, goal.lower)
 
@@ -250,7 +250,10 @@ class BestFirst:
         return cost < engine.INFINITE and gap_to(lower, cost) <= self.watch.gap > 0
 
     def _known_enough(self, goals: Sequence[_Goal], values: engine.Values) -> bool:
-        """Whether what is not known of goals' programs is too little to matter for the gap."""
+        """Whether the parts of goals' programs that are not known hardly matter for the gap.
+
+        No goal has a program yet, and the estimate of what one will cost is within the gap.
+        """
         enough = 1 + self.watch.gap
         return enough < self._weight < LAST_WEIGHT and all(
             values.high[goal.root] >= engine.INFINITE
