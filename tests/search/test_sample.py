@@ -40,7 +40,7 @@ def test_samples_are_legal_and_differ(expression: str) -> None:
 
 def test_long_sums_in_registers_are_split_before_they_are_fewer() -> None:
     """Fewer sums at a time would wait for each other, which the price of registers leaves out."""
-    goal = parse(f"f32[6,{2 * SCHEDULED}] @ f32[{2 * SCHEDULED},16]")
+    goal, several = parse(f"f32[6,{2 * SCHEDULED}] @ f32[{2 * SCHEDULED},16]"), 0
     for one in Session(goal, TARGET).sample(60):
         for node in replay(goal, TARGET, one).walk():
             sums = node.spec.placements[-1]
@@ -50,6 +50,8 @@ def test_long_sums_in_registers_are_split_before_they_are_fewer() -> None:
                 and node.spec.size("k") > SCHEDULED
             ):
                 assert getattr(node.rewrite, "dim", "k") == "k"
+                several += node.spec.size("m") > 1
+    assert several > 5
 
 
 def test_the_seed_decides() -> None:
