@@ -237,14 +237,15 @@ class Emitter:
         """A loop over runs of rows of one matrix, with a body for each size of a block."""
         spec = node.impl.spec
         *products, blank = node.children
+        *branches, _ = node.impl.children
         group, row = self._name(GROUP), self._name("m")
+        kept = kept_dims(spec.operation, 1)
         blocks = []
-        for size, branch, child in zip(rewrite.blocks, node.impl.children, products, strict=False):
+        for size, branch, child in zip(rewrite.blocks, branches, products, strict=True):
             x, matrix, _, out = cut_each(spec, views, [(GROUP, 1), ("m", size)], [group, row])
-            kept = kept_dims(spec.operation, 1)
             body = self.emit(child, [x, matrix.keep(kept, [1] * len(kept)), out])
             blocks.append(RunBlock(size, branch.times, body))
-        *_, numbers, _ = views
+        _, _, numbers, _ = views
         *_, single = cut_each(spec, views, [("m", 1)], [row])
         assert isinstance(numbers, MemoryView)
         own = self._name("first"), self._name("last"), self._name("begin"), self._name("size")

@@ -90,7 +90,7 @@ class Printer:
         return [*hint, head, *clamp, *self._indented(loop.body), "}"]
 
     def _runs(self, runs: Runs) -> list[str]:
-        """A run is as long as it can be, and so is each block but perhaps the last two of a run."""
+        """A loop over runs, and in it one over blocks (see `rewrites.grouped.blocks_of`)."""
         called, vector, most = self._called, runs.numbers, runs.blocks[-1].rows
         group, row, first, last, begin, size = map(called.__getitem__, runs.names)
         fits = f"2 * {size} <= {last} - {first}"

@@ -136,7 +136,10 @@ class If:
 
 @dataclass(frozen=True)
 class RunBlock:
-    """The statements for so many rows of a run, which there are so often on average."""
+    """The statements for a block of so many rows of a run.
+
+    `times` is how many such blocks there are, on average over numbers of rows.
+    """
 
     rows: int
     times: int
@@ -147,9 +150,10 @@ class RunBlock:
 class Runs:
     """A loop over the runs of equal numbers in a vector, and in each over blocks of its rows.
 
-    The body of a block is for the number `group`, and for the rows from `row` on. Blocks have 1, 2,
-    4, ... rows; the last ones of a run may overlap (see `rewrites.grouped.blocks_of`). For each row
-    whose number is not one of so many `groups`, the `otherwise` statements run.
+    A run is as long as it can be. The body of a block reads the variables `group`, the number of
+    the run, and `row`, the first row of the block. Blocks have 1, 2, 4, ... rows; the last ones of
+    a run may overlap (see `rewrites.grouped.blocks_of`). Numbers are 0 to `groups` - 1; the
+    `otherwise` statements run for each `row` of any other number.
     """
 
     numbers: MemoryView
@@ -159,7 +163,8 @@ class Runs:
     blocks: Sequence[RunBlock]
     otherwise: Sequence[Statement]
     own: tuple[str, str, str, str]
-    """Other variables: where a run begins and ends, and a block does, and how long that is."""
+    """Variables of the loop itself: the first row of a run and the row after it, the row at which
+    its next block is due, and the length of that block."""
     node: int = 0
 
     @property

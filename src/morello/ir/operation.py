@@ -74,7 +74,7 @@ class Primitive:
     indices: tuple[int, ...] = ()
     """The operands that number the elements of others: these may be integers of 64 bits."""
     chosen: str = ""
-    """The dimension along which each row chooses a matrix of its own, by its number, if it does."""
+    """The dimension of the matrices of which each row chooses one by its number, if rows do."""
     counts: DType | None = None
     """The dtype of its output, if that counts elements and has not the first input's dtype."""
     keeps_integers: bool = True

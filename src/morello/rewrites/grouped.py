@@ -19,19 +19,20 @@ from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
 
 RARE = 1e-6
-"""Groups of sizes that are less likely are not counted."""
+"""The probability of a number of rows below which it is not counted."""
 
 
 @dataclass(frozen=True)
 class GroupRows(Rewrite):
-    """Multiply rows of one matrix that follow one another in blocks of 1, 2, 4, ... or `most` rows.
+    """Multiply neighbouring rows that choose one matrix in blocks of 1, 2, 4, ... or `most` rows.
 
-    The cost is that of rows that are sorted, and choose any matrix, each as likely as another.
+    How often there are blocks of each size, only the numbers of a call tell. The cost is that of
+    rows that are sorted by number, each number as likely as another.
 
     GroupedMatmul(m=6, e=4, k=8, n=8), most 2
-      -> for rows of one matrix: Matmul(m=1, k=8, n=8)   as often as needed
-                                 Matmul(m=2, k=8, n=8)   as often as needed
-         for a row of none: FillZero(i=1, j=8)
+      -> for each run of rows of one number, block by block:
+           Matmul(m=1, k=8, n=8) or Matmul(m=2, k=8, n=8)
+         for each row whose number is of no matrix: FillZero(i=1, j=8)
     """
 
     most: int
@@ -133,9 +134,9 @@ def blocks_of(rows: int, most: int) -> list[int]:
 
 @cache
 def block_counts(rows: int, groups: int, most: int) -> tuple[int, ...]:
-    """How often there are blocks of 1, 2, 4, ... `most` rows on average; at least once each.
+    """How many blocks of 1, 2, 4, ... `most` rows there are on average, at least one of each.
 
-    Of the rows, which are sorted, each is of any group, all as likely.
+    Rows are sorted, and each is of any group, all as likely.
     """
     counts = [0.0] * most.bit_length()
     for size in range(1, rows + 1):
@@ -147,7 +148,7 @@ def block_counts(rows: int, groups: int, most: int) -> tuple[int, ...]:
 
 
 def _chance(size: int, rows: int, groups: int) -> float:
-    """How likely a group has so many of the rows."""
+    """The probability that a group has so many of the rows: it is binomial."""
     if groups == 1:
         return float(size == rows)
     ways = lgamma(rows + 1) - lgamma(size + 1) - lgamma(rows - size + 1)

@@ -29,11 +29,14 @@ class Pack(Rewrite):
     An input whose groups are contiguous already is read in place; any other is copied, to a
     row-major buffer unless a layout is given. A buffer is at the level of its input, or at a given
     one if that is nearer. Where the last group is not whole, both are copied, and it is filled up
-    with zeros. Signed bytes may be packed as unsigned ones, 128 larger: then sums begin with
-    what that adds to them, subtracted.
+    with zeros. If a packing is biased, signed bytes of a are packed as unsigned ones, 128 larger,
+    and sums begin with what makes up for it.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
+    Matmul(m=8, k=64, n=16), i8 x i8 -> i32
+      -> Pack(a -> a'); Pack(b -> b'); Unbias(b' -> c)
+         MatmulAccum(m=8, k=16, n=16), u8x4 x i8x4 -> i32
     """
 
     layout: Layout | None = None
@@ -61,8 +64,9 @@ class Pack(Rewrite):
             if packing.biased:
                 single = len(batch.operation.reduced) == 1
                 yield Condition(everywhere(batch, single), "only one dimension may be summed")
+                output = batch.operation.operands[2].name
                 here = batch.levels[2] <= target.nearest
-                yield Condition(here, "c must be in memory")
+                yield Condition(here, f"{output} must be in memory")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
@@ -196,8 +200,8 @@ class _Along(Pack):
 class LastGroup(Rewrite):
     """Pack whole groups, then the last one, which is filled up with zeros.
 
-    Pack(i=64, j=5, p=2), groups of 4 along j, the last of 2
-      -> Pack(i=64, j=4, p=4); Pack(i=64, j=1, p=2)
+    Pack(i=64, j=5, p=2), u8 -> u8x4: 4 groups of 4 along j, and one of 2
+      -> Pack(i=64, j=4, p=4), then Pack(i=64, j=1, p=2)
     """
 
     name = "last_group"

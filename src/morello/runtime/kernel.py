@@ -27,7 +27,7 @@ _ALIGN_BYTES = 1 << 16
 
 
 class _Signature:
-    """What `inspect.signature` says of a kernel; of the class, it is that of `__init__`."""
+    """The signature of a kernel for `inspect.signature`; that of the class is of `__init__`."""
 
     def __get__(self, kernel: CompiledKernel | None, owner: type) -> Signature:
         if kernel is None:

@@ -300,7 +300,8 @@ def _fill(
             values = piece.of(spec, 0, inputs[0].view)
             values[...] = _sorted(spec.operation, values, style)
     if primitive is not None and primitive.chosen:
-        ids = inputs[2].view
+        (index,) = primitive.indices
+        ids = inputs[index].view
         ids[...] = ids % (spec.size(primitive.chosen) + 1)  # one is the number of no matrix
         if not style.descending:
             ids.sort()

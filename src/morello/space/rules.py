@@ -32,7 +32,7 @@ LARGE_MATRIX = 1024
 any other loop: of smaller ones, several may share cache lines."""
 
 BLOCKS = 1, 2, 4, 8, 16, 32, 64
-"""The most rows of one matrix that are multiplied at once."""
+"""The most rows of one matrix that may be multiplied at once: a program for each is tried."""
 
 SHORT_WINDOW = 0.25
 """The share of all registers that a row of a window may fill whose pixels are not tiled."""

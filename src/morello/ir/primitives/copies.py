@@ -40,8 +40,8 @@ def fill(rank: int, value: str = "zero") -> Operation:
 def pack(rank: int, dim: int, lanes: int, ragged: bool = False) -> Operation:
     """dst = src, with each `lanes` neighbours along the dimension `dim` packed in one element.
 
-    p is how many there are in the last one. If it is `ragged`, these may be fewer, and it is filled
-    up with zeros.
+    Such a group has p of them, all `lanes`. If it is `ragged`, only all groups but the last have
+    `lanes`; p are those in the last one, and zeros fill it up.
     """
     dims = named(rank)
     grouped = tuple(f"{lanes}{d}+p" if i == dim else d for i, d in enumerate(dims))
@@ -51,7 +51,10 @@ def pack(rank: int, dim: int, lanes: int, ragged: bool = False) -> Operation:
 
 
 def is_ragged(operation: Operation) -> bool:
-    """Whether it packs groups, the last of which may be filled up with zeros."""
+    """Whether it packs groups, the last of which may be filled up with zeros.
+
+    No loop cuts the dimension of these, as the last tile would differ from the others.
+    """
     return operation.primitive is PACK and len(operation.untiled) > 1
 
 

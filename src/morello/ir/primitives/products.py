@@ -115,9 +115,9 @@ def _leading(shape: Sequence[int], other: Sequence[int], lead: int, owner: str) 
 
 @cache
 def unbias(product: Operation) -> Operation:
-    """c = -128 times the sums of the columns of b, the same for all rows.
+    """c[m,n] = -128 times the sum over k of b[k,n]: the start of sums of products of signed bytes.
 
-    Sums of products of a + 128, of signed bytes, begin so.
+    An instruction that takes a as unsigned adds up (a + 128) b, which is 128 b too much each time.
     """
     _, b, c = product.operands
     return _unbias(product.dims, b.dims, c.dims)
