@@ -134,6 +134,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         torch.div(9 * x, y, rounding_mode="trunc"), 9 * x % 2, torch.fmod(9 * x, 4.0),
         9 * x % -0.7, -9 * x % y, torch.fmod(9 * x, y - 0.5), 5 % y, 9 * x // 0.7, -9 * x // y,
         torch.copysign(x, 0.5 - y), torch.copysign(x, -0.0), torch.fmax(x, y), torch.fmin(x, y),
+        -x // 0.0,
         torch.addbmm(x, x[None, :, :4].expand(2, 4, 4), y[None].expand(2, 4, 8)), x.T[3:5] % 1,
     ),
     "far apart": lambda x, y: (

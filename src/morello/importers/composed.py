@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Where
+from morello.graph.patterns.matching import number
 
 Apply = Callable[..., Node]
 """Makes the node of an operator of elements, for its name and its operands: nodes and numbers."""
@@ -142,9 +143,10 @@ def _atanh(f: Apply, x: Node) -> Node:
 
 def float_remainder(f: Apply, x: Operand, by: Operand) -> Node:
     """x - by trunc(x / by), which has the sign of x; no quotient by a power of two is rounded."""
-    if isinstance(by, Node) or not isinstance(x, Node) or by < 1 or math.frexp(by)[0] != 0.5:
+    divisor = _known(by)
+    if divisor is None or not isinstance(x, Node) or divisor < 1 or math.frexp(divisor)[0] != 0.5:
         return f("remainder", x, by)
-    whole = f("floor", f("multiply", f("abs", x), 1 / by))
+    whole = f("floor", f("multiply", f("abs", x), 1 / divisor))
     return f("subtract", x, f("multiply", f("multiply", f("sign", x), whole), by))
 
 
@@ -156,13 +158,21 @@ def floor_float_remainder(f: Apply, x: Operand, by: Operand) -> Node:
 
 def floor_float_quotient(f: Apply, x: Operand, by: Operand) -> Node:
     """floor(x / by), whose numerator less the remainder is a multiple of the divisor."""
+    divisor = _known(by)
+    if divisor == 0:
+        return f("divide", x, by)
     rest = float_remainder(f, x, by)
     times = f("divide", f("subtract", x, rest), by)
     lower = apply(Where(), _differ_in_sign(f, rest, by), f("subtract", times, 1), times)
     whole = f("round", lower)
-    if not isinstance(by, Node):
+    if divisor is not None:
         return whole
     return apply(Where(), f("equal", by, 0), f("divide", x, by), whole)
+
+
+def _known(operand: Operand) -> float | None:
+    """The number that an operand is; None if it is computed, or has several elements."""
+    return number(operand) if isinstance(operand, Node) else operand
 
 
 def _differ_in_sign(f: Apply, rest: Node, by: Operand) -> Node:

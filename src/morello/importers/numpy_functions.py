@@ -27,7 +27,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS
-from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped
+from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped, number
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import (
     COMPOSED,
@@ -185,8 +185,8 @@ def _float_remainder(name: str, *args: Operand) -> Node | None:
     x, by = promoted(*args)
     if x.dtype not in (np.float32, np.float16):
         return None
-    number, f32 = _number(by), np.dtype(np.float32)
-    divisor = in_dtype(by, f32) if number is None else number
+    known, f32 = number(by), np.dtype(np.float32)
+    divisor = in_dtype(by, f32) if known is None else known
     return in_dtype(_OF_FLOATS[name](map_of, in_dtype(x, f32), divisor), x.dtype)
 
 
@@ -210,15 +210,15 @@ def _identity(x: Node, **_: Any) -> Node:
 
 def _power(x: Operand, exponent: Operand) -> Node:
     base, power = promoted(x, exponent)
-    number = _number(power)
-    if number == 0.5:
+    known = number(power)
+    if known == 0.5:
         return apply(Map("sqrt"), base)
-    if number in (-0.5, -1.0, -2.0):
-        root = {-0.5: "sqrt", -2.0: "square"}.get(number)
+    if known in (-0.5, -1.0, -2.0):
+        root = {-0.5: "sqrt", -2.0: "square"}.get(known)
         return apply(Map("reciprocal"), apply(Map(root), base) if root else base)
-    if number is None or number not in range(1, LARGEST_POWER + 1):
+    if known is None or known not in range(1, LARGEST_POWER + 1):
         return apply(Map("power"), base, power)
-    result, rest = None, int(number)
+    result, rest = None, int(known)
     while rest:  # by squaring
         if rest % 2:
             result = base if result is None else apply(Map("multiply"), result, base)
@@ -226,12 +226,6 @@ def _power(x: Operand, exponent: Operand) -> Node:
         base = apply(Map("square"), base) if rest else base
     assert result is not None
     return result
-
-
-def _number(node: Node) -> float | None:
-    """The number that a node is, if it is a constant of one element."""
-    constant = isinstance(node.operator, Constant) and node.type.size == 1
-    return float(node.operator.evaluate().item()) if constant else None
 
 
 def astype(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -186,9 +186,6 @@ def modulo(call: OnnxCall) -> Node:
         return function("remainder", a, b)
     compute = float_remainder if of_sign else floor_float_remainder
     x, by = cast(a, FLOAT32), cast(b, FLOAT32)
-    if isinstance(b.operator, Constant) and b.type.size == 1:
-        divided = compute(_with_numbers(x), x, float(b.operator.array.item()))
-        return cast(reshaped(divided, broadcast_shape(a.type, b.type)), a.dtype)
     return cast(compute(_with_numbers(x), x, by), a.dtype)
 
 
