@@ -10,7 +10,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Input, PrimitiveOperator
-from morello.graph.patterns.experts import product_by_numbers
+from morello.graph.patterns.experts import grouped_product
 
 torch = pytest.importorskip("torch")
 
@@ -66,7 +66,7 @@ def test_matrices_that_do_not_fit_are_refused() -> None:
     ids = apply(Input(TensorType((4,), np.dtype(np.int32))))
     matrices = apply(Input(TensorType((3, 7, 5), float32)))
     with pytest.raises(GraphError, match=r"numbers matrices of f32\[3,7,5\]"):
-        product_by_numbers(x, matrices, ids)
+        grouped_product(x, matrices, ids)
     narrow = apply(Input(TensorType((3, 8, 5), np.dtype(np.float16))))
     with pytest.raises(GraphError, match="multiplied by matrices"):
-        product_by_numbers(x, narrow, ids)
+        grouped_product(x, narrow, ids)

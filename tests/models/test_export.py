@@ -19,7 +19,7 @@ from morello.base.errors import GraphError
 from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Constant, Dot, Input, Map
-from morello.graph.patterns.experts import product_by_numbers
+from morello.graph.patterns.experts import grouped_product
 from morello.models import compile_graph
 from morello.models.export import exported, write_project
 
@@ -121,7 +121,7 @@ def test_rows_choose_their_matrices(tmp_path: Path) -> None:
     x = apply(Input(TensorType((6, 16), floats)))
     ids = apply(Input(TensorType((6,), np.dtype(np.int64))))
     matrices = apply(Constant(random.uniform(-1, 1, (2, 16, 32)).astype(floats)))
-    product = product_by_numbers(x, matrices, ids)
+    product = grouped_product(x, matrices, ids)
     model = compile_graph(Graph((x, ids), (product,)), gap=1.0)
     write_project(exported(model, "m"), tmp_path)
     assert "us a call" in checked(tmp_path)

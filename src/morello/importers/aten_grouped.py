@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from morello.graph.graph import Node
-from morello.graph.patterns.experts import product_by_numbers
+from morello.graph.patterns.experts import grouped_product
+from morello.graph.patterns.matching import constant
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.grouped import numbers_of_groups
+from morello.importers.taking import NUMBERS
 
 
 def grouped_mm(call: AtenCall) -> Node:
@@ -13,13 +16,24 @@ def grouped_mm(call: AtenCall) -> Node:
     x, matrices, ends = call.x, call["mat2"], call["offs"]
     if (x.type.rank, matrices.type.rank) != (2, 3) or ends is None or call["bias"] is not None:
         raise call.refuse(f"of {x.type} and {matrices.type}")
-    return product_by_numbers(x, matrices, numbers_of_groups(ends, x.shape[0]))
+    return grouped_product(x, matrices, _groups(call, ends, x.shape[0]))
 
 
 def grouped_mm_of_transformers(call: AtenCall) -> Node:
     """The same, and rows of no group are zero."""
     x = call.x
-    return product_by_numbers(x, call["weight"], numbers_of_groups(call["offs"], x.shape[0]))
+    return grouped_product(x, call["weight"], _groups(call, call["offs"], x.shape[0]))
+
+
+def _groups(call: AtenCall, ends: Node, rows: int) -> Node:
+    """The group of each of so many rows, which are sorted by groups, by where groups end.
+
+    The rows from the last end on have the number of no group.
+    """
+    places = constant(np.arange(rows).reshape(rows, 1), NUMBERS)
+    given = call.reshape(call.build.cast(ends, NUMBERS), (1, *ends.shape))
+    before = call.build.cast(call.map("less_equal", given, places), np.dtype(np.float32))
+    return call.build.cast(call.reduce("sum", before, (1,)), NUMBERS)
 
 
 GROUPED: dict[str, Handler] = {

@@ -8,8 +8,9 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType, apply
-from morello.graph.operators import Broadcast, Dot, Gather, PrimitiveOperator, Where
-from morello.graph.patterns.matching import Rule, constant, in_dtype, mapped, reshaped, transposed
+from morello.graph.operators import Broadcast, Dot, Gather, PrimitiveOperator
+from morello.graph.patterns.matching import Rule, constant, in_dtype, reshaped, transposed
+from morello.graph.patterns.rows import within
 from morello.graph.views import VIEWS
 from morello.ir.primitives import grouped_matmul
 
@@ -19,7 +20,7 @@ LARGE = 1 << 12
 _NUMBERS = np.dtype(np.int32)
 
 
-def product_by_numbers(x: Node, matrices: Node, ids: Node) -> Node:
+def grouped_product(x: Node, matrices: Node, ids: Node) -> Node:
     """Each row of x times the matrix of its number; zero if it has that of none.
 
     Raises `GraphError` for tensors of other shapes and dtypes.
@@ -56,8 +57,8 @@ def taken_matrices(node: Node) -> Node | None:
             if rows is None:
                 return None
             matrices = matrices if depth == 1 else transposed(matrices, (0, 2, 1))
-            numbers = _within(in_dtype(ids, _NUMBERS), matrices.shape[0])
-            return reshaped(product_by_numbers(rows, matrices, numbers), node.shape)
+            numbers = within(ids, matrices.shape[0])
+            return reshaped(grouped_product(rows, matrices, numbers), node.shape)
     return None
 
 
@@ -78,15 +79,6 @@ def _stored(rows: Node) -> Node | None:
         return None
     whole = reshaped(base, (base.type.size // size, size))
     return apply(Gather(0), whole, constant(numbers, _NUMBERS))
-
-
-def _within(numbers: Node, count: int) -> Node:
-    """Numbers as gathering takes them: from the end if they are below 0, and the nearest within."""
-    from_end = mapped("add", numbers, constant(count, _NUMBERS))
-    below = mapped("less", numbers, constant(0, _NUMBERS))
-    low, high = (constant(end, _NUMBERS) for end in (0, count - 1))
-    placed = apply(Where(), below, from_end, numbers)
-    return mapped("minimum", mapped("maximum", placed, low), high)
 
 
 RULES: Mapping[type[Operator], Sequence[Rule]] = {Dot: (taken_matrices,)}

@@ -34,13 +34,13 @@ def taken_rows(node: Node) -> Node | None:
         return None
     else:
         first = np.arange(outer).reshape(outer, *(1,) * ids.type.rank) * count
-        numbers = mapped("add", _within(ids, count), constant(first, _NUMBERS))
+        numbers = mapped("add", within(ids, count), constant(first, _NUMBERS))
         rows = apply(Gather(0), reshaped(x, (outer * count, inner)), numbers)
     return reshaped(rows, node.shape)
 
 
-def _within(ids: Node, count: int) -> Node:
-    """The numbers as they are meant: those below 0 count from the end, and none is outside."""
+def within(ids: Node, count: int) -> Node:
+    """Numbers of rows as gathers take them: below 0 from the end, and the nearest one within."""
     lowest = constant(-count, _NUMBERS)
     highest = constant(count - 1, _NUMBERS)
     zero = constant(0, _NUMBERS)

@@ -9,7 +9,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Gather, Reduce, Softmax, Transpose
-from morello.graph.patterns.experts import product_by_numbers
+from morello.graph.patterns.experts import grouped_product
 from morello.graph.patterns.matching import sliced
 from morello.importers.counting import at_places, places_by_value
 from morello.importers.onnx.call import (
@@ -65,7 +65,7 @@ def _linear(x: Node, weights: Node, bias: Node | None, ids: Node) -> Node:
     """Rows of x by the transposed weights of their experts, plus their biases."""
     if weights.type.rank != 3:
         raise GraphError(f"experts of {weights.type}.")
-    result = product_by_numbers(x, op(Transpose((0, 2, 1)), weights), ids)
+    result = grouped_product(x, op(Transpose((0, 2, 1)), weights), ids)
     return result if bias is None else function("add", result, op(Gather(0), bias, ids))
 
 
