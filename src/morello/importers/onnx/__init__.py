@@ -1,9 +1,9 @@
 """ONNX models as graphs.
 
-`files` reads models, `program` makes a graph of one, `call` is what the translations of its
-operators are given, and the other modules have these: `attention`, `elementwise`, `movement`,
-`products`, `recurrent`, `reductions`, `resizing`, `quantized`, `rotary`, `signals`, `writing`, and
-`contributed` (of the domain com.microsoft).
+`files` reads models, `program` makes a graph of one, `inner` has the steps of its loops and its
+branches, and `inferring` infers types. `call` is what the translations of its operators are given,
+and the other modules have these; `contributed`, `contributed_attention`, `experts` and
+`grouped_query` are of the domain com.microsoft.
 """
 
 from morello.base.errors import MorelloError

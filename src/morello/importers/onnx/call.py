@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -42,6 +43,15 @@ TRANSLATIONS: dict[tuple[str, str], Translation] = {}
 
 class LeftError(Exception):
     """A node, or a form of it, that no translation takes; the message says why."""
+
+
+@contextmanager
+def left_if_refused() -> Iterator[None]:
+    """Within it, a `GraphError` is the reason why the node is left: a `LeftError`."""
+    try:
+        yield
+    except GraphError as error:
+        raise LeftError(str(error).removesuffix(".")) from None
 
 
 def translates(*types: str, domain: str = "") -> Callable[[Translation], Translation]:
@@ -223,6 +233,11 @@ def one_type(*inputs: Node) -> TensorType:
     if len({node.dtype for node in inputs}) > 1:
         raise GraphError(f"{', '.join(str(node.type) for node in inputs)}: the dtypes differ.")
     return inputs[0].type
+
+
+def domain_of(proto: NodeProto) -> str:
+    """The domain of a node's operator: that of ONNX itself, which has two names, is empty."""
+    return "" if proto.domain == "ai.onnx" else proto.domain
 
 
 def attributes_of(proto: NodeProto) -> dict[str, Any]:

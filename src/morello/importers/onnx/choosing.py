@@ -20,6 +20,7 @@ from morello.importers.onnx.call import (
     constant,
     function,
     in_few_bits,
+    left_if_refused,
     number,
     op,
     reshaped,
@@ -36,10 +37,8 @@ def largest(call: OnnxCall) -> list[Node]:
     (count,) = call.integers(1) if call.version >= 10 else (call.attribute("k"),)
     if not 0 < count <= x.shape[axis] or 0 in x.shape:
         raise LeftError(f"it chooses {count} of {x.type}")
-    try:
+    with left_if_refused():
         places = extremes(x, count, axis, bool(call.attribute("largest", 1)))
-    except GraphError as error:
-        raise LeftError(str(error).removesuffix(".")) from None
     taken = in_few_bits(lambda each: taken_along(each, places, axis), x)
     return [taken, cast(places, INT64)]
 

@@ -10,7 +10,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Gather, Reduce, Softmax, Transpose
 from morello.graph.patterns.experts import grouped_product
-from morello.graph.patterns.matching import sliced
+from morello.graph.patterns.matching import selected
 from morello.importers.counting import at_places, places_by_value
 from morello.importers.onnx.call import (
     FLOAT32,
@@ -20,6 +20,7 @@ from morello.importers.onnx.call import (
     cast,
     constant,
     function,
+    left_if_refused,
     number,
     op,
     reshaped,
@@ -41,10 +42,8 @@ def mixture(call: OnnxCall) -> Node:
     if x.dtype != FLOAT32 or scores.type.rank != 2:
         raise LeftError(f"it is of {x.type} and {scores.type}")
     (tokens, count), chosen = scores.shape, call.attribute("k", 1)
-    try:
+    with left_if_refused():
         places = extremes(scores, chosen, 1)
-    except GraphError as error:
-        raise LeftError(str(error).removesuffix(".")) from None
     if call.attribute("normalize_routing_weights", 0):
         weights = op(Softmax(1), taken_along(scores, places, 1))
     else:
@@ -87,7 +86,7 @@ def _swiglu(call: OnnxCall, x: Node) -> Node:
     """The gate of each pair of neighbours, swished, times the other one."""
     rows, columns = x.shape
     pairs = reshaped(x, (rows, columns // 2, 2))
-    gate, value = (reshaped(sliced(pairs, 2, n, n + 1), (rows, columns // 2)) for n in (0, 1))
+    gate, value = (selected(pairs, 2, n) for n in (0, 1))
     limit = call.attribute("swiglu_limit", np.inf)
     if np.isfinite(limit):
         gate = function("minimum", gate, number(limit, x))

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, TensorType
 from morello.graph.operators import Constant
-from morello.importers.onnx.call import KNOWN, MOST_BYTES, constant
+from morello.importers.onnx.call import KNOWN, MOST_BYTES, constant, domain_of
 
 _SHOWN = 2**10
 """The most elements of a constant that the inference of shapes is given."""
@@ -78,7 +78,7 @@ def inferred(
                 from_array(np.ascontiguousarray(node.operator.array).reshape(node.shape), name)
             )
     alone = _alone(proto, infos, shown, model)
-    if proto.domain not in ("", "ai.onnx"):
+    if domain_of(proto):
         return _named(proto, _by_runtime(alone))
     try:
         alone = onnx.shape_inference.infer_shapes(alone, data_prop=True)
@@ -106,7 +106,7 @@ def known(
     arrays = {name: node.operator.array for name, node in inputs.items()
               if node is not None and isinstance(node.operator, Constant)}  # fmt: skip
     small = sum(array.size for array in arrays.values()) <= _COMPUTED
-    if len(arrays) < len(inputs) or not small or proto.domain not in ("", "ai.onnx"):
+    if len(arrays) < len(inputs) or not small or domain_of(proto):
         return []
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for n, a in arrays.items()]  # fmt: skip

@@ -23,12 +23,13 @@ from morello.importers.onnx.call import (
     constant,
     constant_of,
     contents,
+    domain_of,
     op,
     position,
     reshaped,
 )
 from morello.importers.onnx.files import inner_graphs
-from morello.importers.onnx.movement import between
+from morello.importers.onnx.movement import at
 from morello.importers.recurrent import MOST_STEPS
 
 Run = Callable[[Sequence[Node]], Sequence[Node]]
@@ -65,7 +66,7 @@ def inner_graph(graph: GraphProto) -> InnerGraph:
     inputs = tuple(info.name for info in graph.input if info.name not in constants)
     nodes = []
     for node in graph.node:
-        if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+        if node.op_type == "Constant" and not domain_of(node):
             constants[node.output[0]] = constant_of(attributes_of(node))
         else:
             nodes.append(node)
@@ -141,7 +142,7 @@ def scan(call: OnnxCall, run: Run) -> list[Node]:
     given: list[Sequence[Node]] = []
     for step in range(steps):
         places = [steps - 1 - step if back else step for back in backwards]
-        parts = map(_part, whole, axes, places)
+        parts = map(at, whole, axes, places)
         results = run((*state, *parts))
         state, outputs = [*results[:first]], results[first:]
         given.append(outputs)
@@ -158,12 +159,6 @@ def scan(call: OnnxCall, run: Run) -> list[Node]:
 def _check(steps: int) -> None:
     if steps > MOST_STEPS:
         raise LeftError(f"it has more than {MOST_STEPS} steps")
-
-
-def _part(x: Node, axis: int, place: int) -> Node:
-    """The part at a place along an axis, without that axis."""
-    part = between(x, {axis: (place, place + 1, 1)})
-    return reshaped(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
 def _stacked(parts: Sequence[Node], axis: int) -> Node:

@@ -19,7 +19,6 @@ from morello.graph.operators import (
     Transpose,
     Where,
 )
-from morello.graph.patterns.matching import selected
 from morello.importers.onnx.call import (
     INT64,
     MOST_FOLDED,
@@ -123,6 +122,12 @@ def between(x: Node, slices: dict[int, tuple[int, int, int]]) -> Node:
         return x
     starts, stops, strides = zip(*every, strict=True)
     return op(Slice(starts, stops, strides), x)
+
+
+def at(x: Node, axis: int, place: int) -> Node:
+    """The part of a node at a place along an axis, without that axis."""
+    part = between(x, {axis: (place, place + 1, 1)})
+    return reshaped(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
 def backwards(x: Node, axis: int) -> Node:
@@ -277,7 +282,7 @@ def trilu(call: OnnxCall) -> Node:
 def one_hot(call: OnnxCall) -> Node:
     """Along a new axis, one value where the index is, another one elsewhere."""
     numbers, rank = call[0], call[0].type.rank + 1
-    other, value = (selected(call[2], 0, n) for n in range(2))
+    other, value = (at(call[2], 0, n) for n in range(2))
     depth = int(call.static(1).item())
     if numbers.dtype != INT64 or not 0 < depth <= MOST_FOLDED:
         raise LeftError(f"its indices are {numbers.type}")

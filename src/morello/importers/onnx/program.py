@@ -46,6 +46,7 @@ from morello.importers.onnx.call import (
     constant,
     constant_of,
     contents,
+    domain_of,
 )
 from morello.importers.onnx.files import inner_graphs, names_in
 from morello.importers.onnx.inferring import inferred, known, stated, type_of
@@ -53,8 +54,6 @@ from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner
 
 MOST_INLINED = 20_000
 """The most nodes of branches and of steps of loops that become part of a model."""
-
-NO_NAMES: Mapping[str, str] = {}
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
@@ -229,7 +228,7 @@ class _Importing:
         self.values.update(dict.fromkeys(filter(None, proto.output)))
 
     def _translated(self, proto: NodeProto) -> Sequence[Node | None]:
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = domain_of(proto)
         translation = TRANSLATIONS.get((domain, proto.op_type))
         if proto.op_type == "Constant" and not domain:
             return [constant_of(attributes_of(proto))]
@@ -253,12 +252,10 @@ class _Importing:
 
     def _branch(self, proto: NodeProto) -> InnerGraph | None:
         """The branch that a node of type If takes, if a constant decides that."""
-        if proto.op_type != "If" or proto.domain not in ("", "ai.onnx"):
+        if proto.op_type != "If" or domain_of(proto) or self.inlined.nodes > MOST_INLINED:
             return None
         decides = self.values.get(next(iter(proto.input), ""))
         if decides is None or not isinstance(decides.operator, Constant):
-            return None
-        if self.inlined.nodes > MOST_INLINED:
             return None
         taken = "then_branch" if decides.operator.array.item() else "else_branch"
         try:
@@ -284,7 +281,7 @@ class _Importing:
         inside.values, inside.rest, inside.left = dict(self.values), [], []
 
         def step(given: Sequence[Node]) -> Sequence[Node]:
-            results = [inside.values[name] for name in inside._run(body, given)]
+            results = [inside.values[name] for name in inside._run(body, given, {})]
             known = [node for node in results if node is not None]
             if inside.rest or inside.left or len(known) < len(results):
                 raise LeftError("no operators do all of its steps")
@@ -295,11 +292,11 @@ class _Importing:
         return step
 
     def _run(
-        self, inner: InnerGraph, given: Sequence[Node], wanted: Mapping[str, str] = NO_NAMES
+        self, inner: InnerGraph, given: Sequence[Node], wanted: Mapping[str, str]
     ) -> list[str]:
-        """Add the nodes of an inner graph under names of their own; the names of its results.
+        """Add the nodes of an inner graph, given its inputs; the names of its results.
 
-        Some have the names that are `wanted`.
+        Its values get names of their own, but for the results with names that are `wanted`.
         """
         if len(given) != len(inner.inputs):
             raise GraphError(f"a graph of {len(inner.inputs)} inputs is given {len(given)}.")

@@ -7,7 +7,6 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Gather, Pad, Transpose
-from morello.graph.patterns.matching import selected
 from morello.importers.onnx.call import (
     FLOAT32,
     LeftError,
@@ -20,7 +19,7 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
-from morello.importers.onnx.movement import between
+from morello.importers.onnx.movement import at, between
 from morello.importers.onnx.products import product
 
 MOST_WAVES = 1 << 22
@@ -42,7 +41,7 @@ def transform(call: OnnxCall) -> Node:
     if one_sided and (inverse or x.shape[-1] == 2):
         raise LeftError("it is one half of a transform of complex numbers")
     count = call.integers(1)[0] if call.get(1) is not None else x.shape[axis]
-    parts = [selected(x, rank - 1, n) for n in range(x.shape[-1])]
+    parts = [at(x, rank - 1, n) for n in range(x.shape[-1])]
     order = (*(d for d in range(rank - 1) if d != axis), axis)
     rows = [_of_length(op(Transpose(order), each), count) for each in parts]
     waves = _waves(rows, count, count // 2 + 1 if one_sided else count, inverse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.patterns.matching import selected
-from morello.importers.onnx.call import LeftError, OnnxCall, translates
+from morello.importers.onnx.call import LeftError, OnnxCall, left_if_refused, translates
 from morello.importers.scattering import check_combined, combined_at, combined_elements
 from morello.importers.taking import from_start
 
@@ -18,10 +18,8 @@ def _kind(call: OnnxCall) -> str:
     reduction = call.text("reduction", "none")
     if reduction not in _KINDS:
         raise LeftError(f"it combines elements by {reduction}")
-    try:
+    with left_if_refused():
         check_combined(call[0].type)
-    except GraphError as error:
-        raise LeftError(str(error).removesuffix(".")) from None
     if 0 in call[1].shape:
         raise LeftError("it writes nothing")
     return _KINDS[reduction]
