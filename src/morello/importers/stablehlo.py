@@ -9,6 +9,7 @@ then the values from outside that its regions read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,20 +153,33 @@ class _Reading:
         inputs = [values[value] for value in operation.operands]
         if operation.name in _CALLS:
             return self._called(operation.attributes[_CALLS[operation.name]].value, inputs)
-        if operation.name == "stablehlo.while":
-            steps = self._steps(operation, inputs, values)
-            if steps is not None:
-                return steps
-        if operation.name in ("stablehlo.case", "stablehlo.if"):
-            branch = self._branches(operation, inputs[0], values)
-            if branch is not None:
-                return branch
         types = [type_of(result) for result in operation.results]
-        results = _understood(operation, inputs, types)
+        results = self._inlined(operation, inputs, values)
+        if results is None:
+            results = _understood(operation, inputs, types)
         if results is not None:
             return results
         key = StableOperation(operation, self._module)
         return _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
+
+    def _inlined(
+        self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
+    ) -> tuple[Node, ...] | None:
+        """The results of a loop or of branches as nodes of this graph; None if there are none."""
+        inline = {
+            "stablehlo.case": self._branches,
+            "stablehlo.if": self._branches,
+            "stablehlo.while": self._steps,
+        }.get(operation.name)
+        if inline is None:
+            return None
+        before, active = self._nodes, [*self._active]
+        with suppress(GraphError):  # what is inside is no graph, or it is too large a one
+            results = inline(operation, inputs, values)
+            if results is not None:
+                return results
+        self._nodes, self._active = before, active
+        return None
 
     def _steps(
         self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
@@ -176,47 +190,38 @@ class _Reading:
         them.
         """
         condition, body = (region.blocks[0] for region in operation.regions)
-        before, active = self._nodes, [*self._active]
         state = (*inputs,)
-        try:
-            for _ in range(MOST_STEPS + 1):
-                (goes_on,) = self.call(operation.name, condition, state, values)
-                decided = known(goes_on)
-                if decided is None:
-                    break
-                if not decided:
-                    return state if _by_operators(state, inputs) else None
-                state = self.call(operation.name, body, state, values)
-                state = (*map(_settled, state),)
-        except GraphError:  # what a step does is no graph, or it is too large a one
-            pass
-        self._nodes, self._active = before, active
+        for _ in range(MOST_STEPS + 1):
+            (goes_on,) = self.call(operation.name, condition, state, values)
+            decided = known(goes_on)
+            if decided is None:
+                break
+            if not decided:
+                between = _between(state, inputs)
+                left = any(isinstance(node.operator, Foreign) for node in between)
+                return None if left else state
+            state = self.call(operation.name, body, state, values)
+            state = (*map(_settled, state),)
         return None
 
     def _branches(
-        self, operation: Any, index: Node, values: Mapping[Any, Node]
+        self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
     ) -> tuple[Node, ...] | None:
         """The results of the branch that a constant chooses, or of all, of which each is chosen.
 
         None if the index is computed, and not all branches are a few operations of elements.
         """
-        blocks = [region.blocks[0] for region in operation.regions]
-        numbered = operation.name == "stablehlo.case"
+        (index,), blocks = inputs, [region.blocks[0] for region in operation.regions]
         chosen = known(index)
         if chosen is not None:
-            number = int(chosen) if numbered else int(not chosen)
+            number = int(chosen) if operation.name == "stablehlo.case" else int(not chosen)
             block = blocks[number] if 0 <= number < len(blocks) else blocks[-1]
             return self.call(operation.name, block, (), values)
-        before, active = self._nodes, [*self._active]
-        try:
-            every = [self.call(operation.name, block, (), values) for block in blocks]
-            given = [values[value] for value in captured(operation)]
-            if _of_elements([node for results in every for node in results], given):
-                return _chosen(index, every)
-        except GraphError:
-            pass
-        self._nodes, self._active = before, active
-        return None
+        every = [self.call(operation.name, block, (), values) for block in blocks]
+        given = [values[value] for value in captured(operation)]
+        between = _between([node for results in every for node in results], given)
+        few = len(between) <= MOST_IN_BRANCHES
+        return _chosen(index, every) if few and all(map(_is_of_elements, between)) else None
 
     def _called(self, name: str, inputs: Sequence[Node]) -> tuple[Node, ...]:
         if name in self._active:
@@ -228,14 +233,16 @@ class _Reading:
         return self.call(name, _body(name, self._functions[name]), inputs)
 
 
-def _of_elements(results: Sequence[Node], inputs: Sequence[Node]) -> bool:
-    """Whether all that is between inputs and results are a few operations of elements."""
+def _between(results: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
+    """The nodes that results need, without those that inputs need."""
     before = {*in_order(inputs)}
-    between = [node for node in in_order(results) if node not in before]
-    return len(between) <= MOST_IN_BRANCHES and all(
-        node.operator.elementwise or isinstance(node.operator, (Constant, Iota, *VIEWS))
-        for node in between
-    )
+    return [node for node in in_order(results) if node not in before]
+
+
+def _is_of_elements(node: Node) -> bool:
+    """Whether a node computes or moves elements one by one, or is known."""
+    operator = node.operator
+    return operator.elementwise or isinstance(operator, (Constant, Iota, *VIEWS))
 
 
 def _chosen(index: Node, every: Sequence[tuple[Node, ...]]) -> tuple[Node, ...]:
@@ -247,14 +254,6 @@ def _chosen(index: Node, every: Sequence[tuple[Node, ...]]) -> tuple[Node, ...]:
         )
         results = tuple(apply(Where(), hit, *pair) for pair in zip(those, results, strict=True))
     return results
-
-
-def _by_operators(results: Sequence[Node], inputs: Sequence[Node]) -> bool:
-    """Whether no Foreign node is between these inputs and results."""
-    before = {*in_order(inputs)}
-    return not any(
-        isinstance(node.operator, Foreign) and node not in before for node in in_order(results)
-    )
 
 
 def _settled(node: Node) -> Node:

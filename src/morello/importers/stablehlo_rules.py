@@ -6,7 +6,7 @@ them. A rule may be wrong about the type of a result: whoever applies it compare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -35,6 +35,7 @@ from morello.graph.patterns.matching import (
     constant,
     epsilon,
     in_dtype,
+    in_shape,
     is_float,
     is_map,
     mapped,
@@ -46,6 +47,7 @@ from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, float_remainder
 from morello.importers.integers import arithmetic_shift, logical_shift, ones
 from morello.importers.mlir import array_of, number, numbers, type_of
+from morello.importers.ordering import counted
 from morello.importers.ranges import known_range
 
 Results = tuple[Node, ...] | None
@@ -148,8 +150,8 @@ def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-def coordinates(places: Node, axis: int, count: int) -> tuple[tuple[int, ...], list[Node]]:
-    """The shape of places with so many coordinates along an axis, and each coordinate of them.
+def coordinates(places: Node, axis: int, count: int, batches: Sequence[int]) -> list[Node]:
+    """The coordinates of places: the number of each in its batches, and so many along an axis.
 
     A single coordinate may be along no axis, the number of which is then the rank.
     """
@@ -157,7 +159,9 @@ def coordinates(places: Node, axis: int, count: int) -> tuple[tuple[int, ...], l
     shape = tuple(places.shape[d] for d in apart)
     turned = transposed(places, (*apart, axis)) if axis < places.type.rank else places
     vectors = reshaped(turned, (*shape, count))
-    return shape, [selected(vectors, len(shape), n) for n in range(count)]
+    own = [apart.index(d) for d in batches]
+    numbered = [in_shape(counted(shape[d], d, len(shape)), shape) for d in own]
+    return numbered + [selected(vectors, len(shape), n) for n in range(count)]
 
 
 def known(node: Node, most: int = 64) -> Array | None:

@@ -110,37 +110,32 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
     ]
     if tuple(bounds) != x.shape:
         x = apply(Slice((0,) * len(bounds), tuple(bounds), (1,) * len(bounds)), x)
-    shape, columns = coordinates(places, said.index_vector_dim, len(axes))
+    columns = coordinates(
+        places, said.index_vector_dim, len(axes), said.start_indices_batching_dims
+    )
+    shape = columns[0].shape
     wide = [d for d in axes if sizes[d] > 1]
     whole = (*shape, *(sizes[d] for d in wide))
-    rank = len(whole)
-
-    def along(node: Node) -> Node:
-        """One number for each slice, repeated for all elements of it."""
-        return in_shape(reshaped(node, (*node.shape, *(1,) * len(wide))), whole)
-
-    rows = [
-        in_shape(counted(x.shape[d], place - (place > said.index_vector_dim), rank), whole)
-        for d, place in zip(batches, said.start_indices_batching_dims, strict=True)
-    ]
-    for d, column in zip(axes, columns, strict=True):
-        row = along(_within(column, x.shape[d] - sizes[d]))
+    rows = []
+    for d, column in zip(taken, columns, strict=True):
+        place = column if d in batches else _within(column, x.shape[d] - sizes[d])
+        row = in_shape(reshaped(place, (*shape, *(1,) * len(wide))), whole)
         if d in wide:
-            row = mapped("add", row, counted(sizes[d], len(shape) + wide.index(d), rank))
+            row = mapped("add", row, counted(sizes[d], len(shape) + wide.index(d), len(whole)))
         rows.append(row)
     first = taken[0] if taken == (*range(taken[0], taken[0] + len(taken)),) else 0
     rest = [d for d in range(x.type.rank) if d not in taken]
     if taken != (*range(first, first + len(taken)),):
         x = transposed(x, (*taken, *rest))
     result = rows_at(x, rows, first)
-    labels = [*rest[:first], *(-1 - n for n in range(len(shape))), *wide, *rest[first:]]
+    # Each dimension by its number in the operand, or in the places, then less than 0.
+    there = [*rest[:first], *range(-len(shape), 0), *wide, *rest[first:]]
     slid = [d for d in range(len(sizes)) if d not in (*said.collapsed_slice_dims, *batches)]
-    within = dict(zip(said.offset_dims, slid, strict=True))
-    apart = iter(range(len(shape)))
+    within, apart = dict(zip(said.offset_dims, slid, strict=True)), iter(range(-len(shape), 0))
     kind = type_of(operation.results[0])
-    order = [within[d] if d in within else -1 - next(apart) for d in range(kind.rank)]
-    known_order = tuple(labels.index(label) for label in order if label in labels)
-    return (reshaped(transposed(result, known_order), kind.shape),)
+    wanted = [within[d] if d in within else next(apart) for d in range(kind.rank)]
+    order = tuple(there.index(d) for d in wanted if d in there)  # without those of size 1
+    return (reshaped(transposed(result, order), kind.shape),)
 
 
 def _sort(operation: Any, *inputs: Node) -> Results:

@@ -25,7 +25,7 @@ from morello.graph.operators import (
     Slice,
     Where,
 )
-from morello.graph.patterns.matching import constant, in_shape
+from morello.graph.patterns.matching import constant
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
@@ -276,17 +276,16 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
         check_combined(x.type)
     except GraphError:
         return None
-    shape, columns = coordinates(places, said.index_vector_dim, len(axes))
+    columns = coordinates(
+        places, said.index_vector_dim, len(axes), said.scatter_indices_batching_dims
+    )
     numbered = tuple(d for d in range(updates.type.rank) if d not in window)
-    rows = [
-        in_shape(counted(x.shape[d], place - (place > said.index_vector_dim), len(shape)), shape)
-        for d, place in zip(batches, said.scatter_indices_batching_dims, strict=True)
-    ]
     slices = reshaped(
-        transposed(updates, (*numbered, *window)), (*shape, *(x.shape[d] for d in rest))
+        transposed(updates, (*numbered, *window)),
+        (*columns[0].shape, *(x.shape[d] for d in rest)),
     )
     order = (*taken, *rest)
-    result = combined_at(kind, transposed(x, order), [*rows, *columns], slices)
+    result = combined_at(kind, transposed(x, order), columns, slices)
     return (transposed(result, inverse(order)),)
 
 
