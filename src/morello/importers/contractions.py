@@ -11,8 +11,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Dot, Map, Reduce, Reshape, Slice, Transpose
-from morello.graph.patterns.matching import mapped, sliced
+from morello.graph.operators import Concat, Dot, Map, Reduce, Reshape, Slice
+from morello.graph.patterns.matching import mapped, reshaped, sliced, transposed
 
 
 def einsum(subscripts: str, *operands: Node) -> Node:
@@ -35,16 +35,6 @@ def einsum(subscripts: str, *operands: Node) -> Node:
              for label, size in zip(term, node.shape, strict=True) if size == 1}  # fmt: skip
     long = iter(result.shape)
     return reshaped(result, tuple(next(long) if x in term else sizes[x] for x in output))
-
-
-def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
-    """The node in this shape: itself if it has it."""
-    return node if node.shape == shape else apply(Reshape(shape), node)
-
-
-def transposed(node: Node, order: tuple[int, ...]) -> Node:
-    """The node with its dimensions in this order: itself if they are in order."""
-    return node if order == (*range(len(order)),) else apply(Transpose(order), node)
 
 
 def diagonal(node: Node) -> Node:

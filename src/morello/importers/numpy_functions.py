@@ -27,7 +27,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS
-from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped, number
+from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped, number, reshaped
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import (
     COMPOSED,
@@ -35,7 +35,7 @@ from morello.importers.composed import (
     floor_float_quotient,
     floor_float_remainder,
 )
-from morello.importers.contractions import einsum, reshaped
+from morello.importers.contractions import einsum
 from morello.importers.integers import (
     bitwise_and,
     floor_quotient,

@@ -12,8 +12,8 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Map, Pad, Slice, Where
-from morello.graph.patterns.matching import constant, sliced
-from morello.importers.contractions import diagonal, einsum, reshaped, transposed
+from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
+from morello.importers.contractions import diagonal, einsum
 from morello.importers.numpy_operands import (
     Operand,
     along,

@@ -9,7 +9,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Cast, Constant, Map
-from morello.importers.contractions import reshaped
+from morello.graph.patterns.matching import reshaped
 
 Operand = Node | complex | np.generic
 """An array, or a number."""

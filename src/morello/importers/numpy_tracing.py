@@ -20,7 +20,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
-from morello.importers.contractions import transposed
+from morello.graph.patterns.matching import transposed
 from morello.importers.numpy_functions import assigned, astype, translated
 
 CONSTANTS = (

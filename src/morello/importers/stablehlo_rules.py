@@ -26,9 +26,7 @@ from morello.graph.operators import (
     Iota,
     Map,
     Pad,
-    Reshape,
     Slice,
-    Transpose,
     Where,
 )
 from morello.graph.patterns.matching import (
@@ -39,8 +37,10 @@ from morello.graph.patterns.matching import (
     is_float,
     is_map,
     mapped,
+    reshaped,
     selected,
     sliced,
+    transposed,
 )
 from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
@@ -133,16 +133,6 @@ def map_name(operation: str, dtype: np.dtype[Any]) -> str | None:
 def broadcast(node: Node, shape: tuple[int, ...]) -> Node:
     """A node broadcast to a shape, or reshaped if that is all it takes."""
     return apply(Broadcast(shape), node) if node.type.size < prod(shape) else reshaped(node, shape)
-
-
-def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
-    """A node in another shape, itself if it has it."""
-    return node if node.shape == shape else apply(Reshape(shape), node)
-
-
-def transposed(node: Node, order: tuple[int, ...]) -> Node:
-    """A node with its dimensions in another order, itself if that is its own."""
-    return node if order == tuple(range(len(order))) else apply(Transpose(order), node)
 
 
 def inverse(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,18 +10,18 @@ from jaxlib.mlir.dialects import stablehlo
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Gather, Slice, Where
-from morello.graph.patterns.matching import constant, in_dtype, in_shape, mapped
-from morello.importers.building import GraphBuilder
-from morello.importers.mlir import number, numbers, type_of
-from morello.importers.ordering import counted, extremes, in_order
-from morello.importers.stablehlo_rules import (
-    Results,
-    Rule,
-    coordinates,
-    known,
+from morello.graph.patterns.matching import (
+    constant,
+    in_dtype,
+    in_shape,
+    mapped,
     reshaped,
     transposed,
 )
+from morello.importers.building import GraphBuilder
+from morello.importers.mlir import number, numbers, type_of
+from morello.importers.ordering import counted, extremes, in_order
+from morello.importers.stablehlo_rules import Results, Rule, coordinates, known
 from morello.importers.taking import NUMBERS, backwards, rows_at, taken_along
 from morello.importers.writing import MOST_WRITTEN, after_writing
 

@@ -25,23 +25,14 @@ from morello.graph.operators import (
     Slice,
     Where,
 )
-from morello.graph.patterns.matching import constant
+from morello.graph.patterns.matching import constant, reshaped, transposed
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
 from morello.importers.ordering import counted
 from morello.importers.prefixes import cumulated
 from morello.importers.scattering import check_combined, combined_at
-from morello.importers.stablehlo_rules import (
-    Results,
-    Rule,
-    coordinates,
-    inverse,
-    known,
-    map_name,
-    reshaped,
-    transposed,
-)
+from morello.importers.stablehlo_rules import Results, Rule, coordinates, inverse, known, map_name
 from morello.importers.taking import NUMBERS, backwards
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
