@@ -13,10 +13,11 @@ from morello.frontends.values import (
     axis_of,
     broadcast_copy,
     check_expandable,
+    check_numbers,
     format_list,
     value_of,
 )
-from morello.ir.dtype import F32, I32, I64, DType
+from morello.ir.dtype import F32, I32, DType
 from morello.ir.primitives import MAX_RANK, fill, scatter
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
@@ -123,18 +124,12 @@ def take(table: Value, ids: Value) -> Value:
     if table.rank != 2:
         what = f"a table of {table.rank} dimensions"
         raise MisuseError(what, "give it rows and columns, as f32[1000,64] has", at=0)
-    _check_ids(ids)
+    check_numbers(ids, "rows", at=1)
     table, ids = table.without_new_axes, ids.without_new_axes
     if ids.rank == MAX_RANK:
         raise MisuseError(f"the result would have {MAX_RANK + 1} dimensions", at=1)
     shape = (*ids.shape, table.shape[1])
     return apply_operation(take_operation(ids.rank), [table, ids], shape)
-
-
-def _check_ids(ids: Value) -> None:
-    """Raise `MisuseError` if the second argument, `ids`, cannot be numbers of rows."""
-    if ids.dtype not in (I32, I64):
-        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
 
 
 def scatter_sum(table: Value, ids: Value, rows: Value) -> Value:
@@ -165,7 +160,7 @@ def _scattered(kind: str, table: Value, ids: Value, rows: Value) -> Value:
     if (table.rank, ids.rank, rows.rank) != (2, 1, 2):
         fix = "give two matrices and a vector, as f32[1000,64], i64[8] and f32[8,64]"
         raise MisuseError("these are no rows for the places of a table", fix, at=0)
-    _check_ids(ids)
+    check_numbers(ids, "rows", at=1)
     if table.dtype not in (F32, I32) or rows.dtype is not table.dtype:
         what = f"no kernel combines rows of {rows.dtype} with those of {table.dtype}"
         raise MisuseError(what, "cast both to f32", at=2)
@@ -184,7 +179,7 @@ def segment_sum(rows: Value, ids: Value, *, count: int) -> Value:
     if (ids.rank, rows.rank) != (1, 2) or rows.shape[:1] != ids.shape:
         fix = "give a matrix and a vector, as f32[8,64] and i64[8]"
         raise MisuseError("these are no numbered rows", fix, at=0)
-    _check_ids(ids)
+    check_numbers(ids, "rows", at=1)
     if rows.dtype not in (F32, I32):
         raise MisuseError(f"no kernel adds rows of {rows.dtype}", "cast them to f32", at=0)
     if count < 1:

@@ -15,13 +15,14 @@ from morello.frontends.values import (
     Numbers,
     Value,
     apply_operation,
+    check_numbers,
     format_list,
     misuse_of,
     value_of,
 )
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
-from morello.ir.dtype import BF16, F16, F32, I8, I32, I64, U8
+from morello.ir.dtype import BF16, F16, F32, I8, U8
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import grouped_matmul as grouped_product
@@ -140,16 +141,15 @@ def grouped_matmul(x: Value, matrices: Value, ids: Value) -> Value:
     if (x.rank, matrices.rank, ids.rank) != (2, 3, 1):
         fix = "give rows, matrices and a vector, as f32[8,64], f32[4,64,32] and i32[8]"
         raise MisuseError("these are no rows with a matrix for each", fix, at=0)
-    if ids.dtype not in (I32, I64):
-        raise MisuseError(f"{ids.dtype} numbers no matrices", "give i32 or i64", at=2)
-    for number, (value, size) in enumerate(((matrices, matrices.shape[1]), (ids, ids.shape[0])), 1):
-        wanted = x.shape[2 - number]
-        if size != wanted:
+    check_numbers(ids, "matrices", at=2)
+    (rows, size), depth, (count,) = x.shape, matrices.shape[1], ids.shape
+    for at, value, given, wanted in ((1, matrices, depth, size), (2, ids, count, rows)):
+        if given != wanted:
             what = f"x is of shape {format_list(x.shape)}, and this of {format_list(value.shape)}"
-            raise MisuseError(what, f"replace {size} by {wanted}", at=number)
+            raise MisuseError(what, f"replace {given} by {wanted}", at=at)
     with misuse_of(argument=1):
         dtype = product_dtype(x.dtype, matrices.dtype)
-    shape = (x.shape[0], matrices.shape[2])
+    shape = (rows, matrices.shape[2])
     return apply_operation(grouped_product(), [x, matrices, ids], shape, dtype)
 
 

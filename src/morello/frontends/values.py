@@ -15,7 +15,7 @@ from functools import cached_property
 from morello.base.errors import SpecError
 from morello.frontends.types import Type
 from morello.ir.computation import Tensor
-from morello.ir.dtype import I64, DType
+from morello.ir.dtype import I32, I64, DType
 from morello.ir.functions import Function
 from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
@@ -159,6 +159,12 @@ def _check_indices(operation: Operation, arguments: Sequence[Value], dtype: DTyp
         if argument.dtype is I64 and not index and dtype in (None, I64):
             what = "no kernel computes with i64"
             raise MisuseError(what, "cast it to f32, or give the function i32", at=number)
+
+
+def check_numbers(ids: Value, things: str, at: int) -> None:
+    """Raise `MisuseError` if the argument at this place cannot number rows or other things."""
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no {things}", "give i32 or i64", at=at)
 
 
 def check_expandable(x: Value) -> None:
