@@ -25,14 +25,15 @@ def _known(a: Node, kind: str) -> tuple[Node, Node]:
     return known, apply(Where(), known, a, as_node(_NEUTRAL[kind], a.dtype))
 
 
-def _reduced(kind: str, a: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
-    return apply(Reduce(kind, axes, keepdims), a) if axes else a
+def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
+    axes = sorted_axes(axis, a.type.rank)
+    return apply(Reduce(kind, axes, bool(keepdims)), a) if axes else a
 
 
 def _total(kind: str) -> Callable[..., Node]:
     def total(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
         _, numbers = _known(a, kind)
-        return _reduced(kind, numbers, sorted_axes(axis, a.type.rank), bool(keepdims))
+        return _reduced(kind, numbers, axis, keepdims)
 
     return total
 
@@ -41,9 +42,9 @@ def _extreme(kind: str) -> Callable[..., Node]:
     """NaN where all are NaN."""
 
     def extreme(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
-        axes, (known, numbers) = sorted_axes(axis, a.type.rank), _known(a, kind)
-        result = _reduced(kind, numbers, axes, bool(keepdims))
-        some = _reduced("max", known, axes, bool(keepdims))
+        known, numbers = _known(a, kind)
+        result = _reduced(kind, numbers, axis, keepdims)
+        some = _reduced("max", known, axis, keepdims)
         return apply(Where(), some, result, as_node(np.nan, a.dtype))
 
     return extreme
@@ -55,21 +56,18 @@ def _cumsum(a: Node, axis: int | None = None) -> Node:
 
 
 def _mean(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
-    axes, (known, numbers) = sorted_axes(axis, a.type.rank), _known(a, "sum")
-    total = _reduced("sum", numbers, axes, bool(keepdims))
-    return mapped("divide", total, _count(known, a, axes, bool(keepdims)))
-
-
-def _count(known: Node, a: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
-    return _reduced("sum", as_node(known, a.dtype), axes, keepdims)
+    known, numbers = _known(a, "sum")
+    count = _reduced("sum", as_node(known, a.dtype), axis, keepdims)
+    return mapped("divide", _reduced("sum", numbers, axis, keepdims), count)
 
 
 def _variance(a: Node, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
-    axes, (known, _) = sorted_axes(axis, a.type.rank), _known(a, "sum")
-    centred = mapped("subtract", a, _mean(a, axes, keepdims=True))
+    known, _ = _known(a, "sum")
+    centred = mapped("subtract", a, _mean(a, axis, keepdims=True))
     squares = apply(Where(), known, mapped("square", centred), as_node(0, a.dtype))
-    free = map_of("subtract", _count(known, a, axes, bool(keepdims)), ddof)
-    result = mapped("divide", _reduced("sum", squares, axes, bool(keepdims)), free)
+    count = _reduced("sum", as_node(known, a.dtype), axis, keepdims)
+    free = map_of("subtract", count, ddof)
+    result = mapped("divide", _reduced("sum", squares, axis, keepdims), free)
     return apply(Where(), map_of("greater", free, 0), result, as_node(np.nan, a.dtype))
 
 
