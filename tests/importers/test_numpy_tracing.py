@@ -11,12 +11,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Foreign
-from morello.importers.numpy_tracing import (
-    ReturnedArray,
-    mapped,
-    memory_order,
-    trace,
-)
+from morello.importers.numpy_tracing import ReturnedArray, mapped, memory_order, trace
 
 Function = Callable[..., Any]
 Array = npt.NDArray[Any]

@@ -123,10 +123,8 @@ def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict
     """
     known = TRANSLATIONS.get(function)
     ufunc = getattr(function, "__self__", None)
-    if isinstance(ufunc, np.ufunc) and function.__name__ == "outer" and len(args) == 2:
-        first, second = (as_node(each) for each in args)
-        apart = reshaped(first, (*first.shape, *(1,) * second.type.rank))
-        return _elementwise(ufunc, (apart, second), keywords)
+    if isinstance(ufunc, np.ufunc) and function.__name__ == "outer":
+        known = partial(_of_pairs, ufunc)
     if known is None and isinstance(function, np.ufunc):
         return _elementwise(function, args, keywords)
     if known is None:
@@ -188,6 +186,13 @@ def _float_remainder(name: str, *args: Operand) -> Node | None:
     known, f32 = number(by), np.dtype(np.float32)
     divisor = in_dtype(by, f32) if known is None else known
     return in_dtype(_OF_FLOATS[name](map_of, in_dtype(x, f32), divisor), x.dtype)
+
+
+def _of_pairs(function: np.ufunc, a: Operand, b: Operand) -> Node:
+    """The method `outer` of a universal function: of each element with all of another array."""
+    first, second = as_node(a), as_node(b)
+    apart = reshaped(first, (*first.shape, *(1,) * second.type.rank))
+    return _elementwise(function, (apart, second), {})
 
 
 def _quotient_and_remainder(x: Operand, by: Operand) -> list[Node]:
@@ -536,8 +541,8 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.conjugate: _identity,
     np.copy: _identity,
     np.cumsum: _cumsum,
-    np.deg2rad: lambda x, /: map_of("multiply", x, pi / 180),
-    np.degrees: lambda x, /: map_of("multiply", x, 180 / pi),
+    **dict.fromkeys((np.deg2rad, np.radians), lambda x, /: map_of("multiply", x, pi / 180)),
+    **dict.fromkeys((np.degrees, np.rad2deg), lambda x, /: map_of("multiply", x, 180 / pi)),
     np.divmod: _quotient_and_remainder,
     np.dot: _dot,
     np.einsum: _einsum,
@@ -560,8 +565,6 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.power: _power,
     np.prod: _reduction("prod"),
     np.ptp: _range,
-    np.rad2deg: lambda x, /: map_of("multiply", x, 180 / pi),
-    np.radians: lambda x, /: map_of("multiply", x, pi / 180),
     np.real: _identity,
     np.round: _round,
     np.std: _deviation,
