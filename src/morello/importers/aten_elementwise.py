@@ -72,8 +72,7 @@ def unary(call: AtenCall) -> Node:
 
 
 def composed(call: AtenCall) -> Node:
-    if not is_float(call.type.dtype) or call.type.dtype.itemsize > 4:  # torch does it in one go
-        raise call.refuse(f"of {call.type.dtype}")
+    _check_computed_in_f32(call)
     f32 = np.dtype(np.float32)
     operands = (
         call.build.cast(each, f32) if isinstance(each, Node) else call.build.number(each, f32)
@@ -81,6 +80,12 @@ def composed(call: AtenCall) -> Node:
         if isinstance(each, Node | int | float)
     )
     return COMPOSED[call.name.removeprefix("special_")](call.map, *operands)
+
+
+def _check_computed_in_f32(call: AtenCall) -> None:
+    """Refuse what torch computes in another dtype, and in one go."""
+    if not is_float(call.type.dtype) or call.type.dtype.itemsize > 4:
+        raise call.refuse(f"of {call.type.dtype}")
 
 
 def sign(call: AtenCall) -> Node:
@@ -207,8 +212,7 @@ def _known(call: AtenCall, result: Node) -> Node:
 
 def _in_f32(call: AtenCall) -> list[Node | float]:
     """Two operands in f32, of the numbers that torch makes of them."""
-    if not is_float(call.type.dtype) or call.type.dtype.itemsize > 4:
-        raise call.refuse(f"of {call.type.dtype}")
+    _check_computed_in_f32(call)
     f32 = np.dtype(np.float32)
     given = promoted(call, call["self"], call["other"])
     return [call.build.cast(each, f32) if isinstance(each, Node) else each for each in given]
