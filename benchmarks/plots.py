@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.results import Outcome, Run
 from benchmarks.summary import best_peer, predicted_s, share
+from morello.base.wording import counted
 
 
 def draw(run: Run, folder: Path) -> list[Path]:
@@ -31,7 +32,7 @@ def draw(run: Run, folder: Path) -> list[Path]:
         for axes, group in zip(grid.flat, groups, strict=False):
             here = [o for o in run.outcomes if (o.group, o.threads) == (group, threads)]
             (_ratios if name == "ratios" else _shares)(axes, here, run)
-            axes.set_title(f"{group}, {threads} thread{'s' * (threads > 1)}")
+            axes.set_title(f"{group}, {counted(threads, 'thread')}")
             axes.set_xticks(range(len(here)), [o.size for o in here], rotation=60, fontsize=7)
         for axes in list(grid.flat)[count:]:
             axes.set_visible(False)

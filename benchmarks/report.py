@@ -14,6 +14,7 @@ from benchmarks.summary import (
     scores,
     share,
 )
+from morello.base.wording import counted
 from morello.cli.output import readable, size_text
 
 
@@ -88,7 +89,7 @@ def _groups(run: Run) -> Iterator[str]:
     for group, threads in dict.fromkeys((o.group, o.threads) for o in run.outcomes):
         here = [o for o in run.outcomes if (o.group, o.threads) == (group, threads)]
         peers = list(dict.fromkeys(e.peer for o in here for e in o.entries if not e.ours))
-        yield f"## {group}, {threads} thread{'s' * (threads > 1)}"
+        yield f"## {group}, {counted(threads, 'thread')}"
         yield ""
         headings = ["size", "ours", "rate", "of the machine", "best peer", *peers]
         headings += ["predicted", "search"]

@@ -369,9 +369,8 @@ class _Evaluator:
         computed = (*tensor.others, tensor)
         if len(given) != len(computed):
             types = ", ".join(_type_text(t) for t in computed)
-            count = len(computed)
-            what = f"there {'is' if count == 1 else 'are'} {count} result{'s' * (count > 1)}"
-            what += f", not {len(given)}"
+            there = "is" if len(computed) == 1 else "are"
+            what = f"there {there} {counted(len(computed), 'result')}, not {len(given)}"
             fix = f"write {types if len(computed) == 1 else f'({types})'} here"
             raise error_at(self.text, results.at, what, fix)
         if len({*given}) < len(given):
