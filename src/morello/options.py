@@ -58,8 +58,8 @@ class GraphOptions(Options, total=False):
     winograd: int
 
 
-OF_OPTIONS = (SearchError, TargetError, TableError, BuildError)
-"""The errors of options that cannot be, or that this machine cannot serve, whatever the program."""
+OPTION_ERRORS = (SearchError, TargetError, TableError, BuildError)
+"""The errors for values of options that are wrong, or not for this machine."""
 
 
 def check_known(options: Mapping[str, object], known: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of, program_report
-from morello.options import OF_OPTIONS, GraphOptions, check_known
+from morello.options import OPTION_ERRORS, GraphOptions, check_known
 
 VARIANTS = 8
 """How often a function is compiled, for arguments of different types; then NumPy computes it."""
@@ -168,7 +168,7 @@ class Jitted:
                 computed = variant.program(_arrays(leaves((args, keywords))))
         except Exception as error:
             variant = Variant(described, None, _told(error))
-            if isinstance(error, OF_OPTIONS):
+            if isinstance(error, OPTION_ERRORS):
                 self._warn(f"is left to NumPy: {error}")
         expected = self._function(*args, **keywords)  # if it raises, there is no variant
         if variant.program is not None and (difference := differing(computed, expected)):

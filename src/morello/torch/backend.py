@@ -14,12 +14,7 @@ import torch._dynamo.config
 from torch import fx
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from morello.base.errors import (
-    FallbackWarning,
-    GraphError,
-    MorelloError,
-    SearchError,
-)
+from morello.base.errors import FallbackWarning, GraphError, MorelloError, SearchError
 from morello.graph.frameworks import TORCH
 from morello.graph.graph import Array
 from morello.importers.aten import changed_inputs, imported
@@ -27,7 +22,7 @@ from morello.importers.aten_calls import array_of, type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
-from morello.options import OF_OPTIONS, GraphOptions, check_known
+from morello.options import OPTION_ERRORS, GraphOptions, check_known
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -256,7 +251,7 @@ class _Graph:
             compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
         except MorelloError as error:
             self.report.by_torch = str(error).rstrip(".")
-            if isinstance(error, OF_OPTIONS):
+            if isinstance(error, OPTION_ERRORS):
                 warnings.warn(f"a graph is left to PyTorch: {error}", FallbackWarning, stacklevel=2)
             return None
         except Exception as error:  # a mistake of this package is no reason for a model to fail
