@@ -61,8 +61,10 @@ _WAYS: tuple[Callable[[Stage, Collection[Node]], Stage], ...] = (
     lambda stage, _: in_place(stage),
     lambda stage, _: stage,
 )
-"""How a stage may be stored, the best way first, given the results that calls without kernels read
-or write if it is stored the way before.
+"""Ways to store a stage, the best first.
+
+Each is given all results that calls without kernels read or write in the ways before. The first one
+is tried again, with these in rows: the other images may still be by pixels.
 """
 
 ByNumPy = Callable[[Node, Sequence[Array]], Array]
