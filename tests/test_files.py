@@ -238,6 +238,18 @@ def test_one_file_by_two_names_is_refused(tmp_path: Path) -> None:
                 check_different({"-o": group[0], "--db": tmp_path / "y", "--header": other})
 
 
+@pytest.fixture
+def unsearched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, in which no search may begin."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("there is no need to search")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("morello.search.session.Session.solve", never)
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -250,20 +262,12 @@ def test_one_file_by_two_names_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_synth_says_so_before_it_searches(
-    options: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], unsearched: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("there is no need to search")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("morello.search.session.Session.solve", never)
-    (tmp_path / "link").symlink_to("x")
+    (unsearched / "link").symlink_to("x")
     assert main(["synth", SMALL, *options]) == 2
     assert capsys.readouterr().err.startswith("morello: ")
-    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+    assert [path.name for path in unsearched.iterdir()] == ["link"]
 
 
 @pytest.mark.parametrize(
@@ -280,22 +284,14 @@ def test_synth_says_so_before_it_searches(
     ],
 )
 def test_other_commands_say_so_before_they_search(
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], unsearched: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("there is no need to search")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("morello.search.session.Session.solve", never)
-    (tmp_path / "x").write_text("old")
-    (tmp_path / "link").symlink_to("x")
+    (unsearched / "x").write_text("old")
+    (unsearched / "link").symlink_to("x")
     assert main(words) == 2
     assert capsys.readouterr().err.startswith("morello: ")
-    assert {path.name for path in tmp_path.iterdir()} == {"x", "link"}
-    assert (tmp_path / "x").read_text() == "old"
+    assert {path.name for path in unsearched.iterdir()} == {"x", "link"}
+    assert (unsearched / "x").read_text() == "old"
 
 
 def test_calibrate_says_so_before_it_measures(
