@@ -9,9 +9,9 @@ from morello.graph.operators import Cast
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import compared, in_few_bits
 from morello.importers.aten_movement import part
-from morello.importers.ordering import counted, extremes, in_order
+from morello.importers.ordering import extremes, in_order
 from morello.importers.prefixes import cumulated, place_of_extreme
-from morello.importers.taking import NUMBERS, taken_along
+from morello.importers.taking import NUMBERS, iota, taken_along
 
 MOST_COUNTED = 1 << 20
 """The most pairs of elements and bounds that are compared."""
@@ -74,7 +74,7 @@ def one_hot(call: AtenCall) -> Node:
     """1 where a number is that of the place along a new last dimension, 0 elsewhere."""
     x, count = call.x, call.type.shape[-1]
     numbers = call.reshape(call.build.cast(x, NUMBERS), (*x.shape, 1))
-    return call.cast(call.map("equal", numbers, counted(count, x.type.rank, x.type.rank + 1)))
+    return call.cast(call.map("equal", numbers, iota(count, x.type.rank, x.type.rank + 1)))
 
 
 def histogram(call: AtenCall) -> Node:

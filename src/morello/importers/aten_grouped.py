@@ -6,9 +6,8 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.patterns.experts import grouped_product
-from morello.graph.patterns.matching import constant
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.taking import NUMBERS
+from morello.importers.taking import NUMBERS, iota
 
 
 def grouped_mm(call: AtenCall) -> Node:
@@ -30,9 +29,9 @@ def _groups(call: AtenCall, ends: Node, rows: int) -> Node:
 
     The rows from the last end on have the number of no group.
     """
-    places = constant(np.arange(rows).reshape(rows, 1), NUMBERS)
     given = call.reshape(call.build.cast(ends, NUMBERS), (1, *ends.shape))
-    before = call.build.cast(call.map("less_equal", given, places), np.dtype(np.float32))
+    before = call.map("less_equal", given, iota(rows, 0, 2))
+    before = call.build.cast(before, np.dtype(np.float32))
     return call.build.cast(call.reduce("sum", before, (1,)), NUMBERS)
 
 

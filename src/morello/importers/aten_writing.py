@@ -11,10 +11,9 @@ from morello.graph.graph import Array, Node
 from morello.graph.operators import ArgReduce, Constant, Gather, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import places_in_one
-from morello.importers.ordering import counted
 from morello.importers.ranges import narrowed
 from morello.importers.scattering import check_combined, combined_elements, combined_rows
-from morello.importers.taking import NUMBERS, from_start
+from morello.importers.taking import NUMBERS, from_start, iota
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 MOST_COMPARED = 1 << 14
@@ -148,7 +147,7 @@ def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
     if index.type.size * size > MOST_COMPARED:
         check_combined(x.type)
         return call.cast(combined_rows("last", x, numbers, part, axis))
-    hits = call.map("equal", call.reshape(numbers, (1, *index.shape)), counted(size, 0, 2))
+    hits = call.map("equal", call.reshape(numbers, (1, *index.shape)), iota(size, 0, 2))
     place = call.apply(ArgReduce("max", 1, NUMBERS), call.build.cast(hits, np.dtype(np.float32)))
     written = call.reduce("max", hits, (1,))
     wide = call.reshape(written, (size, *(1,) * (x.type.rank - axis - 1)))

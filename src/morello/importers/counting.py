@@ -8,7 +8,7 @@ from morello.graph.graph import Node, apply
 from morello.graph.operators import Cumulate, Reduce
 from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped, sliced
 from morello.importers.scattering import combined_rows
-from morello.importers.taking import NUMBERS
+from morello.importers.taking import NUMBERS, iota
 
 _FLOATS = np.dtype(np.float32)
 
@@ -18,7 +18,7 @@ def places_by_value(numbers: Node, count: int) -> Node:
 
     They are from 0 to before `count`; any other comes anywhere.
     """
-    size, every = numbers.type.size, constant(np.arange(count).reshape(1, count), NUMBERS)
+    size, every = numbers.type.size, iota(count, 1, 2)
     own = reshaped(in_dtype(numbers, NUMBERS), (size, 1))
     equal = in_dtype(mapped("equal", own, every), _FLOATS)
     so_far = apply(Cumulate(0), equal)

@@ -21,7 +21,7 @@ from morello.graph.patterns.matching import (
 from morello.importers.counting import at_places, places_by_value
 from morello.importers.ranges import known_range, narrowed
 from morello.importers.scattering import combined_elements
-from morello.importers.taking import NUMBERS
+from morello.importers.taking import NUMBERS, iota
 
 MOST_PAIRS = 1 << 16
 """The most pairs of elements that are compared, or read, at once."""
@@ -30,13 +30,6 @@ MOST_CHOSEN = 8
 """The most elements that are chosen one after the other."""
 
 _FLOATS = np.dtype(np.float32)
-
-
-def counted(count: int, axis: int, rank: int) -> Node:
-    """The numbers from 0 to before `count`, along one of so many dimensions."""
-    shape = [1] * rank
-    shape[axis] = count
-    return constant(np.arange(count).reshape(shape), NUMBERS)
 
 
 def in_order(x: Node, axis: int, descending: bool = False) -> Node:
@@ -83,7 +76,7 @@ def _by_counting(x: Node, descending: bool) -> Node | None:
     numbers, (low, high) = in_dtype(x, NUMBERS), (constant(end, NUMBERS) for end in known)
     from_0 = ("subtract", high, numbers) if descending else ("subtract", numbers, low)
     places = places_by_value(mapped(*from_0), known[1] - known[0] + 1)
-    return at_places(counted(x.type.size, 0, 1), places)
+    return at_places(iota(x.type.size), places)
 
 
 def _with_nans(x: Node, place: Node, axis: int, descending: bool) -> Node:
@@ -113,7 +106,7 @@ def extremes(x: Node, count: int, axis: int, largest: bool = True) -> Node:
     kind, keeping, sign = ("max", "maximum", 1) if largest else ("min", "minimum", -1)
     wide = in_dtype(x, _FLOATS)
     left = mapped(keeping, wide, constant(-sign * np.finfo(np.float32).max, _FLOATS))
-    numbers, places = counted(x.shape[axis], axis, x.type.rank), []
+    numbers, places = iota(x.shape[axis], axis, x.type.rank), []
     for step in range(count):
         places.append(apply(ArgReduce(kind, axis, NUMBERS, keepdims=True), left))
         if step < count - 1:

@@ -47,8 +47,8 @@ from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, float_remainder
 from morello.importers.integers import arithmetic_shift, logical_shift, ones
 from morello.importers.mlir import array_of, number, numbers, type_of
-from morello.importers.ordering import counted
 from morello.importers.ranges import known_range
+from morello.importers.taking import iota
 
 Results = tuple[Node, ...] | None
 Rule = Callable[..., Results]
@@ -150,7 +150,7 @@ def coordinates(places: Node, axis: int, count: int, batches: Sequence[int]) -> 
     turned = transposed(places, (*apart, axis)) if axis < places.type.rank else places
     vectors = reshaped(turned, (*shape, count))
     own = [apart.index(d) for d in batches]
-    numbered = [in_shape(counted(shape[d], d, len(shape)), shape) for d in own]
+    numbered = [in_shape(iota(shape[d], d, len(shape)), shape) for d in own]
     return numbered + [selected(vectors, len(shape), n) for n in range(count)]
 
 
@@ -242,7 +242,7 @@ def _compare_in_total_order(direction: str, left: Node, right: Node) -> Results:
 
 
 def _has_one_zero(node: Node) -> bool:
-    """Whether JAX made all NaN of a node one NaN, and all zeros before one 0."""
+    """Whether a node is where(_, NaN, where(_, 0, x)): so JAX makes all NaN and zeros alike."""
     for wanted in (np.nan, 0):
         while isinstance(node.operator, VIEWS):
             (node,) = node.inputs

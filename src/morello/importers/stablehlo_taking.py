@@ -20,9 +20,9 @@ from morello.graph.patterns.matching import (
 )
 from morello.importers.building import GraphBuilder
 from morello.importers.mlir import number, numbers, type_of
-from morello.importers.ordering import counted, extremes, in_order
+from morello.importers.ordering import extremes, in_order
 from morello.importers.stablehlo_rules import Results, Rule, coordinates, known
-from morello.importers.taking import NUMBERS, backwards, rows_at, taken_along
+from morello.importers.taking import NUMBERS, backwards, iota, rows_at, taken_along
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 
@@ -54,7 +54,7 @@ def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
             low, high = zip(*bounds, strict=True)
             x = apply(Slice(low, high, (1,) * x.type.rank), x)
         else:
-            every = mapped("add", _within(start, last), counted(size, 0, 1))
+            every = mapped("add", _within(start, last), iota(size))
             x = apply(Gather(axis), x, every)
     return (x,)
 
@@ -77,7 +77,7 @@ def _dynamic_update_slice(operation: Any, x: Node, update: Node, *starts: Node) 
     inside = None
     for d in free:
         count, last = update.shape[d], x.shape[d] - update.shape[d]
-        every = counted(x.shape[d], d, x.type.rank)
+        every = iota(x.shape[d], d, x.type.rank)
         own = mapped("subtract", every, _within(starts[d], last))
         if count == 1:
             hit = mapped("equal", own, constant(0, NUMBERS))
@@ -121,7 +121,7 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
         place = column if d in batches else _within(column, x.shape[d] - sizes[d])
         row = in_shape(reshaped(place, (*shape, *(1,) * len(wide))), whole)
         if d in wide:
-            row = mapped("add", row, counted(sizes[d], len(shape) + wide.index(d), len(whole)))
+            row = mapped("add", row, iota(sizes[d], len(shape) + wide.index(d), len(whole)))
         rows.append(row)
     first = taken[0] if taken == (*range(taken[0], taken[0] + len(taken)),) else 0
     rest = [d for d in range(x.type.rank) if d not in taken]

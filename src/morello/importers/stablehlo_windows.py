@@ -29,11 +29,10 @@ from morello.graph.patterns.matching import constant, reshaped, transposed
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
-from morello.importers.ordering import counted
 from morello.importers.prefixes import cumulated
 from morello.importers.scattering import check_combined, combined_at
 from morello.importers.stablehlo_rules import Results, Rule, coordinates, inverse, known, map_name
-from morello.importers.taking import NUMBERS, backwards
+from morello.importers.taking import NUMBERS, backwards, iota
 from morello.importers.writing import MOST_WRITTEN, after_writing
 
 _REDUCTIONS = {
@@ -297,7 +296,7 @@ def _select_and_scatter(operation: Any, x: Node, given: Node, start: Node) -> Re
     turned = transposed(reshaped(inside, pairs_of), (*outer, *inner))
     flat = reshaped(turned, (*counts, prod(window)))
     place = apply(ArgReduce("max", len(counts), NUMBERS, True), flat)
-    every = counted(prod(window), len(counts), len(counts) + 1)
+    every = iota(prod(window), len(counts), len(counts) + 1)
     wide = reshaped(given, (*counts, 1))
     chosen = apply(Where(), apply(Map("equal"), every, place), wide, constant(0, x.dtype))
     back = transposed(reshaped(chosen, (*counts, *window)), inverse((*outer, *inner)))

@@ -15,6 +15,13 @@ NUMBERS = np.dtype(np.int32)
 """The dtype of places that are computed."""
 
 
+def iota(count: int, axis: int = 0, rank: int = 1) -> Node:
+    """The numbers from 0 to before `count`, along one of so many dimensions."""
+    shape = [1] * rank
+    shape[axis] = count
+    return constant(np.arange(count).reshape(shape), NUMBERS)
+
+
 def taken_along(x: Node, index: Node, axis: int) -> Node:
     """x[i, index[i, j]] along one dimension, as elements of a single one.
 

@@ -67,7 +67,7 @@ def convert(
     many run on those of the session. Raises `MorelloError`.
     """
     path = Path(output)
-    check_writable(path)
+    check_writable(path)  # which an empty one is not: it has no suffix
     library, data = path.with_suffix(".so"), Path(f"{path}.data")
     check_outputs(
         {"the output": path, "its library": library, "its constants": data},

@@ -206,7 +206,7 @@ def converted(x: Value, dtype: DType) -> Value:
 
 
 def _in_u32(x: Value) -> Value:
-    """Numbers of floats as unsigned integers, the highest bit of which is that of 2**31 on."""
+    """Floats as unsigned integers, by way of signed ones: from 2**31 on, the highest bit is set."""
     x = converted(x, F32)
     high = maps.greater_equal(x, 2.0**31)
     rest = converted(maps.subtract(x, maps.multiply(high, 2.0**31)), I32)
