@@ -20,6 +20,7 @@ from tests.targets.helper_machine import (
     DTYPES,
     EDGES,
     F32_SPECIAL,
+    FEATURES,
     FLAGS,
     GCC_FLAGS,
     NONE,
@@ -395,6 +396,21 @@ def test_inner_products_of_integers(machine: Machine, name: str) -> None:
                 wanted = wrapped(a.astype(np.int64) * b.astype(np.int64), np.uint64).sum()
                 got = machine(name, EDGES[0].place(a), EDGES[1].place(b), n, result=result)
                 assert got == wanted.astype(NUMPY[kind]), n
+
+
+def test_short_runs_are_read_in_order(tmp_path: Path) -> None:
+    """Of rows that a compiler may unroll, each iteration's lines come before those of the next."""
+    helpers = merged("avx512", FEATURES)
+    name, k, step, row = "dot_l2_bf16_bf16_dp", 1024, 512, "uint16_t *restrict "
+    text = "\n".join(helpers[each] for each in used_in([name], helpers))
+    loop = f"for (long i = 0; i < n; ++i) c[i] = {name}(a, b + {k} * i, {k});"
+    run_all = f"void f(const {row}a, const {row}b, float *restrict c, long n) {{ {loop} }}"
+    source, output = tmp_path / "rows.c", tmp_path / "rows.s"
+    source.write_text(headers(text) + text + run_all)
+    zig(*FLAGS, "-S", f"-mcpu={ZIG_CPUS['avx512-all']}", source=source, output=output)
+    places = [int(p or 0) for p in re.findall(r"vdpbf16ps\s+(-?\d*)\(", output.read_text())]
+    iterations = [(place - min(places)) // step for place in places]
+    assert len(places) >= 8 and iterations == sorted(iterations)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
