@@ -160,3 +160,14 @@ def test_large_matrices_of_weights_are_prefetched_into_l2_on_a_zen_4() -> None:
         kernels = [k for k in priced.kernels_of("QuantizedMatmul") if k.dtypes == goal.dtypes]
         cycles = {kernel.name: float(np.max(kernel.cycles(batch))) for kernel in kernels}
         assert min(cycles, key=lambda name: cycles[name]) == wanted
+
+
+def test_runs_of_bytes_are_multiplied_a_register_at_once() -> None:
+    def cost(name: str, *features: str) -> float:
+        kernel = next(k for k in avx512(ZEN4, frozenset(features)).kernels if k.name == name)
+        rows = (gapless(row_major(2)),) * 3
+        goal = Spec(matmul(0, True), (1, 4096, 1), (2, 2, 2), rows, kernel.dtypes)
+        return float(np.max(kernel.cycles(Batch.of([goal], Placements()))))
+
+    for name in ("dot_i32x16_u8_i8", "dot_i32x16_i8_i8"):
+        assert cost(name, "avx512_vnni") < cost("dot_f32x16") / 2 < cost(name)
