@@ -94,7 +94,7 @@ def test_a_recurrent_network_is_one_call_of_kernels() -> None:
 
 
 def test_a_long_recurrent_layer_is_left_to_torch() -> None:
-    model, ids = Recurrent().eval(), torch.randint(0, 50, (130, 2))
+    model, ids = Recurrent().eval(), torch.randint(0, 50, (1025, 2))
     assert error(compiled(model)(ids), model(ids)) < F32_TOLERANCE
     (program,) = last().programs.values()
     assert [name for name, _ in program.left] == ["foreign lstm"]

@@ -13,8 +13,11 @@ from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Dot
 from morello.graph.patterns.matching import constant, mapped, reshaped, selected, sliced
 
-MOST_STEPS = 128
-"""The most steps, of all directions, that are written out."""
+MOST_STEPS = 1024
+"""The most steps of recurrent layers, of all directions, that are written out."""
+
+MOST_LOOP_STEPS = 128
+"""The most steps of a loop that are written out: what one does may be much."""
 
 Step = Callable[[Node, tuple[Node, ...]], tuple[Node, ...]]
 """From the input's part of the gates [b, g*h] and the state [b, h] to the next state."""

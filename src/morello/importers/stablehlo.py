@@ -25,7 +25,7 @@ from morello.graph.operators import Constant, Foreign, Input, Iota, Where
 from morello.graph.patterns.matching import constant, mapped
 from morello.graph.views import VIEWS
 from morello.importers.mlir import captured, type_of
-from morello.importers.recurrent import MOST_STEPS
+from morello.importers.recurrent import MOST_LOOP_STEPS
 from morello.importers.stablehlo_rules import RULES, known
 from morello.importers.stablehlo_taking import TAKING_RULES
 from morello.importers.stablehlo_windows import WINDOW_RULES
@@ -191,7 +191,7 @@ class _Reading:
         """
         condition, body = (region.blocks[0] for region in operation.regions)
         state = (*inputs,)
-        for _ in range(MOST_STEPS + 1):
+        for _ in range(MOST_LOOP_STEPS + 1):
             (goes_on,) = self.call(operation.name, condition, state, values)
             decided = known(goes_on)
             if decided is None:

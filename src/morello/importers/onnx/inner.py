@@ -30,7 +30,7 @@ from morello.importers.onnx.call import (
 )
 from morello.importers.onnx.files import inner_graphs
 from morello.importers.onnx.movement import at
-from morello.importers.recurrent import MOST_STEPS
+from morello.importers.recurrent import MOST_LOOP_STEPS
 
 Run = Callable[[Sequence[Node]], Sequence[Node]]
 """Computes a step of a loop: its results from its inputs."""
@@ -157,8 +157,8 @@ def scan(call: OnnxCall, run: Run) -> list[Node]:
 
 
 def _check(steps: int) -> None:
-    if steps > MOST_STEPS:
-        raise LeftError(f"it has more than {MOST_STEPS} steps")
+    if steps > MOST_LOOP_STEPS:
+        raise LeftError(f"it has more than {MOST_LOOP_STEPS} steps")
 
 
 def _stacked(parts: Sequence[Node], axis: int) -> Node:
