@@ -197,7 +197,9 @@ def test_random_goals(target: Target, tmp_path: Path) -> None:
 
 
 def test_these_are_all_rewrites() -> None:
-    assert kinds() == {*KINDS, "Decompose", "GroupRows", "LastGroup", "Pack", "Select"} | SEARCH_ONLY
+    assert (
+        kinds() == {*KINDS, "Decompose", "GroupRows", "LastGroup", "Pack", "Select"} | SEARCH_ONLY
+    )
 
 
 @rare
