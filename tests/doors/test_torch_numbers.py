@@ -101,6 +101,17 @@ def test_what_decides_on_a_number_is_a_constant() -> None:
     assert counts(compared(program, [(X, k * 0.1) for k in range(COUNT)])) == [1, 1, 1]
 
 
+def test_numbers_that_only_count_are_results_of_python() -> None:
+    """As a cache counts the tokens that it has: its number is no operand of a kernel."""
+
+    def program(x: Any, n: int, s: float) -> Any:
+        return LINEAR(x), n + 1, None, LINEAR(x) * s, 2 * n
+
+    graphs = compared(program, [(X, k + 3, k * 0.1 + 0.1) for k in range(COUNT)])
+    assert counts(graphs) == [1, 1]
+    assert not any(graph.by_torch for graph in graphs)
+
+
 def test_numbers_in_parts() -> None:
     """The graph is cut where a size changes, and its parts take numbers."""
 

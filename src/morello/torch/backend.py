@@ -26,6 +26,7 @@ from morello.options import OPTION_ERRORS, GraphOptions, check_known
 from morello.torch.numbers import (
     Numbers,
     as_number,
+    number_results,
     numbers_of,
     plain_numbers,
     sizes_of_tensors,
@@ -192,6 +193,7 @@ class _Graph:
         self.report = GraphReport()
         self._module, self._options = module, options
         self._plain, self._numbers = plain_numbers(module)
+        self._plain, self._counted = number_results(self._plain)
         self._free: frozenset[int] = frozenset()
         """The numbers among the arguments that are inputs of programs."""
         self._keyed: tuple[int, ...] | None = None
@@ -211,7 +213,8 @@ class _Graph:
                 compiled = self._current(key, arguments) or self._compile(arguments)
         if compiled is None or not compiled.takes(arguments):
             return self._rest(*arguments)
-        return compiled(arguments)
+        results = compiled(arguments)
+        return self._counted.among(results, arguments) if self._counted else results
 
     def _key(self, arguments: Sequence[Any]) -> Key:
         if self._keyed is None:

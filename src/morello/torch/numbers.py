@@ -50,6 +50,49 @@ def _is_one_double(node: fx.Node) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype is torch.float64 and not value.ndim
 
 
+@dataclass(frozen=True)
+class NumberResults:
+    """Results of a graph that are computed of numbers alone, which Python does for each call."""
+
+    places: tuple[int, ...]
+    """Where they are among all results, in order."""
+    compute: fx.GraphModule
+    """From the arguments of the graph."""
+
+    def among(self, others: Sequence[Any], arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """All results of a call; the `others` are those of tensors."""
+        every = [*others]
+        for place, number in zip(self.places, self.compute(*arguments), strict=True):
+            every.insert(place, number)
+        return (*every,)
+
+
+def number_results(module: fx.GraphModule) -> tuple[fx.GraphModule, NumberResults | None]:
+    """A graph of torch's compiler without results that are computed of numbers alone, and these.
+
+    f(x, s): x * 2, s + 1 -> f(x, s): x * 2, and s + 1 of each call: so that one program does for
+    all values of a number that only counts calls, as caches of windows do.
+    """
+    graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
+    for node in module.graph.nodes:
+        of_numbers = is_number(node.meta.get("example_value")) and node.op == "call_function"
+        if node.op == "placeholder" or (of_numbers and copies.keys() >= {*node.all_input_nodes}):
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+    numbers = {node for node in copies if is_number(node.meta.get("example_value"))}
+    (output,) = module.graph.find_nodes(op="output")
+    (results,) = output.args
+    if isinstance(results, fx.Node):  # one tensor, of a part of a graph
+        return module, None
+    places = tuple(place for place, each in enumerate(results) if each in numbers)
+    if not 0 < len(places) < len(results):
+        return module, None
+    graph.output(tuple(copies[results[place]] for place in places))
+    rest = fx.Graph()
+    every = rest.graph_copy(module.graph, {})
+    rest.output(tuple(each for place, each in enumerate(every) if place not in places))
+    return fx.GraphModule(module, rest), NumberResults(places, fx.GraphModule(module, graph))
+
+
 def sizes_of_tensors(module: fx.GraphModule) -> set[int]:
     """The places of integers that are sizes of other arguments."""
     values = [node.meta.get("example_value") for node in module.graph.find_nodes(op="placeholder")]
