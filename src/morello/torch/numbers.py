@@ -73,12 +73,14 @@ def number_results(module: fx.GraphModule) -> tuple[fx.GraphModule, NumberResult
     f(x, s): x * 2, s + 1 -> f(x, s): x * 2, and s + 1 of each call: so that one program does for
     all values of a number that only counts calls, as caches of windows do.
     """
-    graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
+    graph, copies, numbers = fx.Graph(), dict[fx.Node, fx.Node](), set[fx.Node]()
     for node in module.graph.nodes:
-        of_numbers = is_number(node.meta.get("example_value")) and node.op == "call_function"
-        if node.op == "placeholder" or (of_numbers and copies.keys() >= {*node.all_input_nodes}):
+        given = node.op == "placeholder"
+        computed = node.op == "call_function" and numbers.issuperset(node.all_input_nodes)
+        if (given or computed) and is_number(node.meta.get("example_value")):
+            numbers.add(node)
+        if given or node in numbers:
             copies[node] = graph.node_copy(node, copies.__getitem__)
-    numbers = {node for node in copies if is_number(node.meta.get("example_value"))}
     (output,) = module.graph.find_nodes(op="output")
     (results,) = output.args
     if isinstance(results, fx.Node):  # one tensor, of a part of a graph
