@@ -66,7 +66,7 @@ REDUCTIONS: Sequence[tuple[Callable[[int, int], Operation], Sequence[DType]]] = 
     (partial(reduce, SUM_SQUARES), FLOATS),
     (squared_deviations, (F32,)),
 )
-"""What makes a reduction of some rank along a dimension, and the dtypes that it has kernels for."""
+"""Constructors of reductions, from a rank and an axis, and the dtypes that have kernels."""
 
 STABLE = ("abs", "neg", "relu", "sigmoid", "tanh", "gelu", "silu")
 """Functions of any number that make no large ones of small ones."""

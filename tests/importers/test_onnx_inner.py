@@ -191,7 +191,7 @@ def test_a_node_that_does_not_fit_in_a_branch_is_an_error() -> None:
 
 
 def test_a_loop_without_steps_has_its_first_state() -> None:
-    """What its steps would give has a shape that nothing says."""
+    """Outputs that are stacked over the steps have no known shape, so a loop with such is left."""
     body = LOOP.replace("{4}", "{0}").replace("float[4,5,3] every", "float[m,5,3] every")
     assert left(import_model(parsed(body))) == ["Loop"]
     agrees(parsed(body.replace(", float[m,5,3] every", "").replace("last, every =", "last =")

@@ -177,7 +177,10 @@ def draws_nothing(node: fx.Node) -> bool:
 
 
 def _changes_statistics(node: fx.Node) -> bool:
-    """Whether it is a norm that changes its means and variances, which no schema says."""
+    """Whether a batch or instance norm updates its running statistics in place.
+
+    The operators' schemas do not mark these arguments as mutated.
+    """
     if node.target._schema.name not in ("aten::batch_norm", "aten::instance_norm"):
         return False
     given = _arguments(node)

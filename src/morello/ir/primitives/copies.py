@@ -51,9 +51,9 @@ def pack(rank: int, dim: int, lanes: int, ragged: bool = False) -> Operation:
 
 
 def is_ragged(operation: Operation) -> bool:
-    """Whether it packs groups, the last of which may be filled up with zeros.
+    """Whether a pack pads its last group with zeros, as k need not be a multiple of a group.
 
-    No loop cuts the dimension of these, as the last tile would differ from the others.
+    The packed dimension is not tiled then, since only the last tile would be padded.
     """
     return operation.primitive is PACK and len(operation.untiled) > 1
 
