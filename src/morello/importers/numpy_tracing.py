@@ -121,7 +121,7 @@ def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def _has_names(tree: Any) -> bool:
-    """Whether it is a named tuple, such as `numpy.linalg.slogdet` returns."""
+    """Whether it is a named tuple, as NumPy returns from some functions, such as slogdet."""
     return isinstance(tree, tuple) and hasattr(tree, "_fields")
 
 
