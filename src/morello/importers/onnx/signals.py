@@ -22,13 +22,13 @@ from morello.importers.onnx.call import (
 from morello.importers.onnx.movement import at, between
 from morello.importers.onnx.products import product
 
-MOST_WAVES = 1 << 22
-"""The most elements of the matrix of a transform."""
+MOST_ELEMENTS = 1 << 22
+"""The most elements of the matrix of a DFT."""
 
 
 @translates("DFT")
 def transform(call: OnnxCall) -> Node:
-    """Along an axis; the last dimension has the real part of numbers, and perhaps the other one."""
+    """The DFT along an axis; the last dimension holds real, or real and imaginary, parts."""
     x, rank = call[0], call[0].type.rank
     if call.version < 20:
         given = call.attribute("axis", 1)
@@ -44,14 +44,14 @@ def transform(call: OnnxCall) -> Node:
     parts = [at(x, rank - 1, n) for n in range(x.shape[-1])]
     order = (*(d for d in range(rank - 1) if d != axis), axis)
     rows = [_of_length(op(Transpose(order), each), count) for each in parts]
-    waves = _waves(rows, count, count // 2 + 1 if one_sided else count, inverse)
+    result = _frequencies(rows, count, count // 2 + 1 if one_sided else count, inverse)
     back = (*(order.index(d) for d in range(rank - 1)), rank - 1)
-    return op(Transpose(back), waves)
+    return op(Transpose(back), result)
 
 
 @translates("STFT")
 def short_transforms(call: OnnxCall) -> Node:
-    """Of windows along the second dimension, so many steps apart."""
+    """The DFTs of windowed frames along the second dimension, a step apart."""
     x, step = call[0], int(call.static(1).item())
     if x.type.rank == 3 and x.shape[2] == 1:
         x = reshaped(x, x.shape[:2])
@@ -70,13 +70,13 @@ def short_transforms(call: OnnxCall) -> Node:
     frames = op(Gather(1), x, constant(first[:, None] + np.arange(count)))
     if window is not None:
         frames = function("multiply", frames, window)
-    return _waves(
+    return _frequencies(
         [frames], count, count // 2 + 1 if call.attribute("onesided", 1) else count, False
     )
 
 
 def _of_length(x: Node, count: int) -> Node:
-    """Rows that are cut, or filled up with zeros."""
+    """Rows that are cut, or padded with zeros, to a length."""
     rank, size = x.type.rank, x.shape[-1]
     if count < 1 or not x.type.size:
         raise LeftError(f"it is of {x.type}, {count} at a time")
@@ -86,15 +86,16 @@ def _of_length(x: Node, count: int) -> Node:
     return op(Pad((0,) * rank, after), x, number(0, x))
 
 
-def _waves(parts: list[Node], count: int, kept: int, inverse: bool) -> Node:
-    """The first waves of rows of real and, if there are two parts, imaginary numbers."""
-    if 2 * count * kept > MOST_WAVES or any(part.dtype != FLOAT32 for part in parts):
+def _frequencies(parts: list[Node], count: int, kept: int, inverse: bool) -> Node:
+    """The first frequencies of rows, given their real and, if complex, imaginary parts."""
+    if 2 * count * kept > MOST_ELEMENTS or any(part.dtype != FLOAT32 for part in parts):
         raise LeftError(f"it is of {parts[0].dtype}, {count} at a time")
     turns = np.outer(np.arange(count), np.arange(kept)) % count / count
-    waves = np.exp((2j if inverse else -2j) * np.pi * turns) / (count if inverse else 1)
+    matrix = np.exp((2j if inverse else -2j) * np.pi * turns) / (count if inverse else 1)
     result = None
     for part, factor in zip(parts, (1, 1j), strict=False):
-        table = np.stack([(factor * waves).real, (factor * waves).imag], -1)
+        terms = factor * matrix
+        table = np.stack([terms.real, terms.imag], -1)
         term = product(part, constant(table.reshape(count, 2 * kept), FLOAT32))
         result = term if result is None else function("add", result, term)
     assert result is not None
