@@ -68,6 +68,10 @@ def places(shape: Sequence[int], layout: Layout) -> Ints:
             if layout.odd_even:
                 inside = inside // 2 + inside % 2 * (width // 2)
             digits.append((inside, width))
+            if layout.groups > 1:
+                last, count = layout.order[-1], layout.groups
+                digits[layout.rank - 1] = (index[last] // count, shape[last] // count)
+                digits.append((index[last] % count, count))
         place = 0
         for digit, extent in digits:
             place = place * extent + digit

@@ -27,6 +27,14 @@ def layouts(draw: st.DrawFn, rank: int | None = None) -> Layout:
     return Layout(order, (draw(st.integers(0, rank - 1)), draw(st.integers(2, 4))))
 
 
+@st.composite
+def in_groups(draw: st.DrawFn, rank: int) -> Layout:
+    """Panels of groups, of a tensor of two dimensions at least."""
+    order = tuple(draw(st.permutations(range(rank))))
+    panel = draw(st.sampled_from(order[:-1])), draw(st.integers(2, 4))
+    return Layout(order, panel, groups=draw(st.sampled_from([2, 4])))
+
+
 @dataclass(frozen=True)
 class Cut:
     """A tile: its shape, and where it begins in what it is cut from."""
@@ -48,13 +56,17 @@ class Chain:
 def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
     """Legal chains: a tile of more than one panel holds whole ones, but for the tensor's end.
 
-    Odd-even blocks are always whole.
+    Odd-even blocks and panels of groups are always whole.
     """
     shape = draw(shapes)
     layout = draw(layouts(len(shape)))
-    if layout.panel is not None and (whole_panels or layout.odd_even):
+    if len(shape) > 1 and draw(st.integers(0, 3)) == 0:
+        layout = draw(in_groups(len(shape)))
+    if layout.panel is not None and (whole_panels or _is_whole(layout)):
         dim, width = layout.panel
         shape = (*shape[:dim], shape[dim] * width, *shape[dim + 1 :])
+        dim = layout.order[-1]
+        shape = (*shape[:dim], shape[dim] * layout.groups, *shape[dim + 1 :])
     cuts = []
     now = shape
     for _ in range(draw(st.integers(1, 4))):
@@ -74,8 +86,15 @@ def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
 
 def _tiles(shape: Shape, dim: int, layout: Layout) -> list[int]:
     sizes = range(1, shape[dim] + 1)
+    if layout.groups > 1 and dim == layout.order[-1]:
+        return [t for t in sizes if t % layout.groups == 0]
     if layout.panel is None or layout.panel[0] != dim:
         return list(sizes)
-    if shape[dim] <= layout.panel[1] and not layout.odd_even:
+    if shape[dim] <= layout.panel[1] and not _is_whole(layout):
         return list(sizes)
     return [t for t in sizes if t % layout.panel[1] == 0 or t == shape[dim]]
+
+
+def _is_whole(layout: Layout) -> bool:
+    """Whether tiles always have whole panels."""
+    return layout.odd_even or layout.groups > 1

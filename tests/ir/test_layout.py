@@ -37,6 +37,8 @@ def test_what_is_printed_is_read_back(layout: Layout) -> None:
         (row_major(1), "{0}"),
         (odd_even(2, 32), "{1,0:E(32)}"),
         (odd_even(1, 16), "{0:E(16)}"),
+        (Layout((1, 0), (1, 16), groups=2), "{0,1:T(16,2)}"),
+        (Layout((0, 2, 1), (2, 32), groups=4), "{1,2,0:T(1,32,4)}"),
     ],
 )
 def test_it_is_written_as_xla_writes_it(layout: Layout, text: str) -> None:
@@ -59,7 +61,8 @@ def test_spaces_are_skipped() -> None:
         ("{1,,0}", "cannot be read"),
         ("{1 0}", "cannot be read"),
         ("{0,1:T(16)}", "exactly one dimension"),
-        ("{0,1:T(16,8)}", r"packs 2 dimensions.*f32\[8,8,16,8\]"),
+        ("{0,1:T(16,0)}", "packs 2 dimensions"),
+        ("{0,1:T(0,16)}", "packs 2 dimensions"),
         ("{0,1:T(1,1)}", "exactly one dimension"),
         ("{0,1:T(0,1)}", "exactly one dimension"),
         ("{0,1:T(,)}", "cannot be read"),
@@ -93,6 +96,17 @@ def test_in_odd_even_blocks_the_even_elements_come_first() -> None:
     where = places((2, 8), odd_even(2, 4))
     assert where[0].tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
     assert where[1].tolist() == [8 + place for place in where[0]]
+
+
+def test_three_dimensions_are_not_packed() -> None:
+    with pytest.raises(SpecError, match=r"packs 3 dimensions.*f32\[8,8,2,16,8\]"):
+        parse_layout("{2,1,0:T(2,16,8)}", 3)
+
+
+def test_neighbours_along_the_last_in_order_are_in_groups() -> None:
+    where = places((4, 6), Layout((1, 0), (1, 3), groups=2))
+    assert where[:, :3].tolist() == [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11]]
+    assert (where[:, 3:] == where[:, :3] + 12).all()
 
 
 def test_the_fastest_dimension_is_the_last_in_order() -> None:

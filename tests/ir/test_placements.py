@@ -145,6 +145,7 @@ HELPS: dict[str, tuple[object, ...]] = {
     "either": (np.array([True]), False),
     "gapless_along": (0,),
     "in_blocks": (0, 8),
+    "in_groups": (0, 2),
     "in_one_block": ([COLUMN],),
     "in_panels": (0, 8),
     "not_row_major": ([COLUMN],),
@@ -157,6 +158,7 @@ HELPS: dict[str, tuple[object, ...]] = {
 COSTS: dict[str, tuple[object, ...]] = {
     "aliased": (),
     "crowded": (),
+    "cuts_groups": (0, column([3])),
     "cuts_panels": (-1, COLUMN, column([3])),
     "cuts_registers": (0, column([3])),
     "in_registers_along": (0,),

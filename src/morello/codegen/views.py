@@ -115,14 +115,16 @@ class MemoryView:
     def grouped(self, lanes: int, pointer: str) -> MemoryView:
         """The same memory by a pointer to groups of `lanes` elements along the fastest dimension.
 
-        The pointer is to the tile's own start if that may be inside a group of the buffer.
+        That is the last in order if the layout has groups. The pointer is to the tile's own start
+        if that may be inside a group of the buffer.
         """
-        fastest = self.layout.physical[-1]
-        strides = tuple(s if i == len(self.strides) - 1 else s // lanes
-                        for i, s in enumerate(self.strides))  # fmt: skip
-        shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(self.shape))
+        layout = replace(self.layout, groups=1)
+        inner = len(self.strides) - (1 if self.layout.groups == 1 else 2)
+        along = layout.physical[inner]
+        strides = tuple(s if i >= inner else s // lanes for i, s in enumerate(self.strides))
+        shape = tuple(n // lanes if d == along else n for d, n in enumerate(self.shape))
         address = self.address.divided(lanes) or Address()
-        return replace(self, pointer=pointer, strides=strides, shape=shape, address=address)
+        return MemoryView(pointer, layout, strides, shape, self.dims, self.steps, address)
 
     def _stride(self, dim: int) -> int:
         """The stride of a dimension of the buffer: in a panel, or per element across panels."""

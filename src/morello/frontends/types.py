@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from morello.base.errors import SpecError, quoted
-from morello.ir.dtype import DType
+from morello.ir.dtype import GROUP_BYTES, DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.primitives import MAX_RANK
 from morello.ir.spec import MAX_SIZE, Strides, check_bytes, placement_of
@@ -43,9 +43,27 @@ def make_type(
     layout = layout or row_major(len(shape))
     if strides is not None:
         strides = _checked(shape, layout, strides)
+    if layout.groups > 1:
+        _check_groups(shape, dtype, layout)
     check_bytes(shape, strides, dtype)
     tensor = Type(shape, dtype, layout, strides).tensor
     return Type(shape, dtype, tensor.placement.layout, strides)
+
+
+def _check_groups(shape: tuple[int, ...], dtype: DType, layout: Layout) -> None:
+    """Raise `SpecError` unless a tensor consists of whole panels of groups of the right size."""
+    assert layout.panel is not None
+    if layout.groups * dtype.bytes != GROUP_BYTES:
+        raise SpecError(
+            f"layout {layout} has groups of {layout.groups} {dtype}",
+            f"groups have {GROUP_BYTES} bytes",
+        )
+    for dim, count in (layout.panel, (layout.order[-1], layout.groups)):
+        if shape[dim] % count:
+            raise SpecError(
+                f"layout {layout} has pieces of {count} along dimension {dim} of {shape[dim]}",
+                f"it must be a multiple of {count}",
+            )
 
 
 def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:

@@ -62,6 +62,10 @@ _NICKNAMES = {"float": F32, "fp32": F32, "half": F16, "fp16": F16, "int": I32}
 PACKED = {dtype.name: dtype for dtype in (BF16X2, U8X4, I8X4)}
 
 
+GROUP_BYTES = 4
+"""The bytes of a packed element, as wide as what groups are summed in."""
+
+
 def parse_dtype(name: str) -> DType:
     """The `DType` called `name`; raises `SpecError` naming the known ones."""
     if name in DTYPES:

@@ -10,9 +10,9 @@ from morello.ir.tensor import ANY, Placement
 Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
 NUMBERS = (
     "_count", "_contiguous", "vector", "_fastest", "_alias", "_apart", "_step", "_panel_dim",
-    "_panel", "_neighbours",
+    "_panel", "_neighbours", "_grouped", "_groups",
 )  # fmt: skip
-MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_row_major"
+MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_in_order", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `Facts`."""
 OF_IDEAL = "_contiguous", "vector", "_fastest", "_neighbours", "_fixed", "_free", "_gapless"
 """Those in which ideal placements differ."""
@@ -45,6 +45,8 @@ def facts(placement: Placement) -> Facts:
         placement.step,
         *panel,
         (placement.neighbours - ANY) & ((1 << NEIGHBOUR_BITS) - 1),
+        layout.order[-1] if layout.groups > 1 else -1,
+        layout.groups,
     )
     free = placement.ideal and placement.along == ANY
     marks = (
@@ -53,6 +55,7 @@ def facts(placement: Placement) -> Facts:
         free,
         placement.gapless,
         layout.odd_even,
+        not layout.odd_even and layout.groups == 1,
         layout.row_major,
     )
     return padding + layout.physical, numbers, marks

@@ -4,9 +4,10 @@ A layout is the order of the logical dimensions, slowest first, and optionally o
 *panel*: a dimension cut into pieces of a fixed size whose elements lie innermost.
 It is written as XLA writes it, minor dimension first, panels as tiles:
 `{1,0}` is row-major, `{0,1}` column-major, and `{0,1:T(16,1)}` stores a matrix as
-panels of 16 columns, each panel row by row. An extension of XLA's syntax is `{1,0:E(32)}`,
-the *odd-even* layout: each block of 32 consecutive elements stores those at even positions
-first, then those at odd positions.
+panels of 16 columns, each panel row by row. In `{0,1:T(16,2)}`, such a panel holds two rows
+at a time, and stores their elements of one column next to each other: *groups* of two. An extension
+of XLA's syntax is `{1,0:E(32)}`, the *odd-even* layout: each block of 32 consecutive elements
+stores those at even positions first, then those at odd positions.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ class Layout:
     """Dimensions slowest first, and the panel `(dimension, size)` if there is one.
 
     With `odd_even`, the panels are blocks of the fastest dimension, each of which stores
-    its even elements before its odd ones.
+    its even elements before its odd ones. With `groups`, panels are along another dimension than
+    the last in `order`, and neighbours along that one are next to each other in groups of so many.
+    The tensor consists of whole panels and groups, so all else lies as if there were no groups.
     """
 
     order: tuple[int, ...]
     panel: tuple[int, int] | None = None
     odd_even: bool = False
+    groups: int = 1
 
     @property
     def rank(self) -> int:
@@ -69,7 +73,8 @@ class Layout:
         dim, width = self.panel
         if self.odd_even:
             return f"{{{minor_to_major}:E({width})}}"
-        tile = ",".join(str(width if d == dim else 1) for d in self.order)
+        sizes = {self.order[-1]: self.groups, dim: width}
+        tile = ",".join(str(sizes.get(d, 1)) for d in self.order)
         return f"{{{minor_to_major}:T({tile})}}"
 
 
@@ -129,13 +134,17 @@ def parse_layout(text: str, rank: int) -> Layout:
             raise SpecError(what, f"write it as in {odd_even(2, 32)}")
         return Layout(order, (order[-1], tile[0]), odd_even=True)
     packed = [(d, t) for d, t in zip(order, tile, strict=False) if t != 1]
+    groups = 1
+    if len(tile) == rank and len(packed) == 2 and 0 not in tile and packed[-1][0] == order[-1]:
+        groups = packed.pop()[1]
     if len(tile) == rank and len(packed) > 1:
         sizes = ",".join(str(width) for _, width in packed)
         raise SpecError(
-            f"layout {quoted(text)} packs {len(packed)} dimensions, and at most one can be",
+            f"layout {quoted(text)} packs {len(packed)} dimensions; at most one and the fastest "
+            "can be",
             f"let the tiles be dimensions of the tensor, as in f32[8,8,{sizes}]",
         )
     if len(tile) != rank or len(packed) != 1 or packed[0][1] < 2:
         what = f"layout {quoted(text)} does not tile exactly one dimension"
         raise SpecError(what, f"write it as in {panels(2, 1, 16)}")
-    return Layout(order, packed[0])
+    return Layout(order, packed[0], groups=groups)

@@ -36,6 +36,7 @@ from morello.ir.tensor import (
     squeezed,
     tile_placement,
     unaliased,
+    ungrouped,
 )
 from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 
@@ -71,11 +72,12 @@ class Placements:
         self._tables: dict[Hashable, Lookup] = {}
         self._order = self.table("order")
         (
-            self._count, self._contiguous, self.vector, self._fastest, self._alias,
-            self._apart, self._step, self._panel_dim, self._panel, self._neighbours,
+            self._count, self._contiguous, self.vector, self._fastest, self._alias, self._apart,
+            self._step, self._panel_dim, self._panel, self._neighbours, self._grouped, self._groups,
         ) = map(self.table, NUMBERS)  # fmt: skip
         (
-            self._fixed, self._ideal, self._free, self._gapless, self._odd_even, self._row_major,
+            self._fixed, self._ideal, self._free, self._gapless, self._odd_even, self._in_order,
+            self._row_major,
         ) = map(self.table, MARKS)  # fmt: skip
         self.codes([IDEAL])
 
@@ -163,7 +165,7 @@ class Placements:
         """Whether elements along `dim` have stride 1 (or there is only one)."""
         near = (self._fastest[codes] == dim) & (self._contiguous[codes] > 0)
         near &= (self._panel_dim[codes] != dim) | (shape[dim] <= self._panel[codes])
-        near &= ~self._odd_even[codes]
+        near &= self._in_order[codes]
         result: Bools = near | (shape[dim] == 1) | self._free[codes]
         return result
 
@@ -196,8 +198,8 @@ class Placements:
         return self._may_along(codes, dim, cut)
 
     def in_panels(self, codes: Ints, dim: int, width: int) -> Bools:
-        """Whether there are panels of this width along `dim`, not odd-even."""
-        return self.cut_at(codes, dim, width) & self._may(codes, ~self._odd_even[codes])
+        """Whether there are panels of this width along `dim`, neither odd-even nor in groups."""
+        return self.cut_at(codes, dim, width) & self._may(codes, self._in_order[codes])
 
     def odd_even(self, codes: Ints) -> Bools:
         """Whether there are odd-even blocks, which lie along a dimension."""
@@ -272,9 +274,19 @@ class Placements:
         paneled = self.paneled_along(codes, dim)
         if not any_row(paneled):
             return paneled
-        crossed = (size > self._panel[codes]) | self._odd_even[codes]
+        crossed = (size > self._panel[codes]) | ~self._in_order[codes]
         cut: Bools = crossed & (tile % self._panel[codes] != 0)
         return paneled & cut
+
+    def in_groups(self, codes: Ints, dim: int, lanes: int) -> Bools:
+        """Whether there are groups of so many neighbours along `dim`."""
+        grouped = (self._grouped[codes] == dim) & (self._groups[codes] == lanes)
+        return self._may_along(codes, dim, grouped)
+
+    def cuts_groups(self, codes: Ints, dim: int, tile: Ints) -> Bools:
+        """Whether tiles along `dim` would begin or end inside of groups."""
+        cut = (self._grouped[codes] == dim) & (tile % self._groups[codes] != 0)
+        return self._must(codes, cut)
 
     def in_registers_along(self, codes: Ints, dim: int) -> Bools:
         held: Bools = (self.vector[codes] > 1) & (self._fastest[codes] == dim)
@@ -326,6 +338,10 @@ class Placements:
         return self._worked_out(
             codes, function, lambda p: self.code(relaxed(p) if p.ideal else function(p))
         )
+
+    def ungrouped(self, codes: Ints) -> Ints:
+        """The placements of groups as single elements (see `ir.tensor.ungrouped`)."""
+        return self._worked_out(codes, ungrouped, lambda p: self.code(ungrouped(p)))
 
     def squeezed(self, codes: Ints, kept: tuple[int, ...], *, strided: bool = False) -> Ints:
         """The codes of placements reduced to some dimensions (see `ir.tensor.squeezed`)."""
@@ -391,7 +407,6 @@ class Placements:
         Where a tensor without gaps is `near`, in the nearest cache, so are all its lines, and it
         does not matter where rows of tiles begin.
         """
-        rank = len(shape)
         if all_rows(self._fixed[codes]):
             return codes
         situation = np.zeros(len(codes), np.int16)
@@ -406,7 +421,7 @@ class Placements:
             situation = situation * 3 + relation.astype(np.int16)
         else:
             situation = situation * 3
-        result, kept = self._tile(codes, situation, rank)
+        result, kept = self._tile(codes, situation, len(shape))
         if all_rows(self._ideal[codes]):
             return result
         alias = self._alias[codes]
@@ -445,8 +460,7 @@ class Placements:
             if any_row(unknown):
                 size = 4**rank * 3
                 flat = codes.astype(np.int64) * size + situation
-                for pair in np.unique(flat[unknown]).tolist():
-                    code, which = divmod(pair, size)
+                for code, which in (divmod(p, size) for p in np.unique(flat[unknown]).tolist()):
                     tile, contiguous = self._sample_tile(self.placements[code], which, rank)
                     interned = self.code(tile)  # first, as it may make room
                     tiled.array[code, which] = interned

@@ -73,9 +73,14 @@ class Placement:
 
     @property
     def neighbours(self) -> int:
-        """The only dimension along which neighbours can be, `NONE`, or `ANY` if it is not known."""
+        """The only dimension along which neighbours can be, `NONE`, or `ANY` if it is not known.
+
+        In groups, they are along two.
+        """
         if self.ideal:
             return self.along
+        if self.layout.groups > 1:
+            return ANY
         return self.fastest if self.contiguous else NONE
 
     def __str__(self) -> str:
@@ -117,6 +122,12 @@ def realiased(placement: Placement, aliased: int = 0) -> Placement:
     return placement if fixed else replace(placement, aliased=aliased)
 
 
+def ungrouped(placement: Placement) -> Placement:
+    """The placement of the groups of a tensor as single elements."""
+    layout = placement.layout
+    return placement if layout.groups == 1 else replace(placement, layout=replace(layout, groups=1))
+
+
 def unaliased(placement: Placement) -> Placement:
     """The placement with runs in many sets, which begin as they do in lines."""
     return realiased(placement) if placement.apart else placement
@@ -130,11 +141,11 @@ def canonical(shape: tuple[int, ...], placement: Placement) -> Placement:
     """The canonical placement: the same for all that order the elements of `shape` alike.
 
     A panel at least as wide as its dimension is dropped; dimensions of size 1 become the
-    slowest.
+    slowest. Odd-even blocks and groups are canonical as they are.
     """
-    if placement.ideal or placement.vector or placement.layout.odd_even:
-        return placement
     layout = placement.layout
+    if placement.ideal or placement.vector or layout.odd_even or layout.groups > 1:
+        return placement
     if layout.panel is None and 1 not in shape:
         return placement
     extents = list(layout.extents(shape))
@@ -219,7 +230,7 @@ def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Plac
     panel = layout.panel
     if panel is not None:
         panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
-    left = Layout(order, panel)
+    left = Layout(order, panel, groups=layout.groups)
     contiguous = 0 if strided else min(placement.contiguous, len(left.physical))
     aliased = 0 if placement.vector else placement.aliased
     return Placement(left, contiguous, aliased, placement.vector)

@@ -26,11 +26,11 @@ from morello.targets.target import Condition, Packing, Target
 class Pack(Rewrite):
     """Make each group of neighbours along the contracted dimension one packed element.
 
-    An input whose groups are contiguous already is read in place; any other is copied, to a
-    row-major buffer unless a layout is given. A buffer is at the level of its input, or at a given
-    one if that is nearer. Where the last group is not whole, both are copied, and it is filled up
-    with zeros. If a packing is biased, signed bytes of a are packed as unsigned ones, 128 larger,
-    and sums begin with what makes up for it.
+    An input whose groups are contiguous already, as in panels of groups, is read in place; any
+    other is copied, to a row-major buffer unless a layout is given. A buffer is at the level of its
+    input, or at a given one if that is nearer. Where the last group is not whole, both are copied,
+    and it is filled up with zeros. If a packing is biased, signed bytes of a are packed as unsigned
+    ones, 128 larger, and sums begin with what makes up for it.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
@@ -59,8 +59,10 @@ class Pack(Rewrite):
                 name = batch.operation.operands[operand].name
                 here = batch.levels[operand] <= target.nearest
                 yield Condition(here, f"{name} must be in memory")
-                plain = ~batch.placements.paneled(batch.codes[operand])
-                yield Condition(plain, f"{name} must not lie in panels")
+                readable = ~batch.placements.paneled(batch.codes[operand])
+                if not (packing.biased and operand == 0):
+                    readable |= _in_groups(batch, operand, packing)
+                yield Condition(readable, f"{name} must not lie in panels, but for those of groups")
             if packing.biased:
                 single = len(batch.operation.reduced) == 1
                 yield Condition(everywhere(batch, single), "only one dimension may be summed")
@@ -72,7 +74,7 @@ class Pack(Rewrite):
         packing = _packing(batch, target)
         assert packing is not None
         whole = batch.size(batch.operation.contracted) % packing.packed[0].lanes == 0
-        ready = [_has_contiguous_groups(batch, operand) for operand in (0, 1)]
+        ready = [_has_contiguous_groups(batch, operand, packing) for operand in (0, 1)]
         if packing.biased:
             ready[0] = everywhere(batch, False)
         ways: list[tuple[Bools, tuple[bool, ...], bool]] = [(~whole, (False, False), True)]
@@ -112,11 +114,9 @@ class Pack(Rewrite):
         children, held = [], []
         for operand in (0, 1):
             if in_place[operand]:
-                whole = batch.codes[operand]
-                shape = body.shape(operand)
-                codes[operand] = batch.placements.tile(
-                    shape, shape, whole, packing.packed[operand].bytes
-                )
+                packed, shape = packing.packed[operand], body.shape(operand)
+                whole = batch.placements.ungrouped(batch.codes[operand])
+                codes[operand] = batch.placements.tile(shape, shape, whole, packed.bytes)
                 continue
             tensors[operand] = operands + operand
             packed = packing.packed[operand]
@@ -241,10 +241,20 @@ def _packing(batch: Batch, target: Target) -> Packing | None:
     return next((p for p in target.packs if [*p.inputs] == inputs and p.output is output), None)
 
 
-def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
-    """Whether each group can be read as one element: without gaps, along the fastest dimension."""
+def _has_contiguous_groups(batch: Batch, operand: int, packing: Packing) -> Bools:
+    """Whether each group can be read as one element: in panels of groups, or without gaps along the
+    fastest dimension.
+    """
     position, _ = batch.operation.places[operand, batch.operation.contracted]
-    return batch.placements.gapless_along(batch.codes[operand], position)
+    gapless = batch.placements.gapless_along(batch.codes[operand], position)
+    return gapless | _in_groups(batch, operand, packing)
+
+
+def _in_groups(batch: Batch, operand: int, packing: Packing) -> Bools:
+    """Whether an operand lies in panels of such groups."""
+    position, _ = batch.operation.places[operand, batch.operation.contracted]
+    lanes = packing.packed[operand].lanes
+    return batch.placements.in_groups(batch.codes[operand], position, lanes)
 
 
 def _by_level(held: list[tuple[Ints, Ints]], target: Target) -> dict[int, Ints | int]:

@@ -284,6 +284,9 @@ def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Itera
         size, tile = size * step, tile * step
     cut = placements.cuts_panels(codes, position, size, tile)
     yield Condition(~cut, f"it would cut panels of {name}")
+    if batch.operation.sums_products and batch.operation.contracted in ("", dim):
+        cut = placements.cuts_groups(codes, position, tile)
+        yield Condition(~cut, f"it would cut groups of {name}")
     cut = placements.cuts_registers(codes, position, tile)
     yield Condition(~cut, f"it would cut registers of {name}")
 

@@ -39,7 +39,10 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
 
 
 def _ordered(values: Array, layout: Layout) -> Array:
-    """The values with their dimensions in the order of memory, that of a panel last."""
+    """The values with their dimensions in the order of memory, that of a panel last.
+
+    If there are groups, the dimension within one comes after it.
+    """
     if layout.panel is None:
         return values.transpose(layout.order)
     shape = values.shape
@@ -53,6 +56,10 @@ def _ordered(values: Array, layout: Layout) -> Array:
     cut = whole.reshape(*sizes[:dim], sizes[dim] // width, width, *sizes[dim + 1 :])
     order = [d + (d > dim) for d in layout.order]
     inner = cut.transpose(*order, dim + 1)
+    if layout.groups > 1:
+        *outer, rows, _ = inner.shape
+        inner = inner.reshape(*outer, rows // layout.groups, layout.groups, width)
+        return inner.swapaxes(-1, -2)
     if layout.odd_even:
         inner = np.concatenate([inner[..., 0::2], inner[..., 1::2]], axis=-1)
     return inner

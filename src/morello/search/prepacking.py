@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from morello.base.errors import SpecError
 from morello.ir.axes import axis
@@ -44,9 +45,10 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
 def with_layouts(spec: Spec, target: Target) -> list[Spec]:
     """The Spec with its weights as they are, then with other layouts that may be faster, each once.
 
-    These are column-major, and panels one to four registers wide along the last dimension that
-    is not reduced. Filters of a convolution in groups whose result has channels last are only laid
-    out so, too, or in panels of a group. Raises `SpecError` if the Spec has no weights.
+    These are column-major, and panels one to four registers wide along the last dimension that is
+    not reduced, also of the groups that instructions take along the one that is. Filters of a
+    convolution in groups whose result has channels last are only laid out so, too, or in panels of
+    a group. Raises `SpecError` if the Spec has no weights.
     """
     weights = {
         number: reduced
@@ -62,11 +64,13 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
     if channels := _channels_last(spec, weights, target):
         return [_placed(spec, channels)]
     variants = [spec, _placed(spec, columns)]
-    for count in REGISTERS:
+    lanes = {number: _lanes(spec, number, target) for number in weights}
+    for count, grouped in product(REGISTERS, (False, True)):
         panels = {}
         for number, reduced in weights.items():
             width = count * target.widths(F32)[0]
-            layout = _in_panels(spec, number, reduced, width)
+            groups = lanes[number] if grouped else 1
+            layout = _in_panels(spec, number, reduced, width, groups)
             if layout is not None:
                 panels[number] = layout
         if len(panels) == len(weights):
@@ -112,14 +116,32 @@ def _grouped(operation: Operation, number: int) -> list[Operation]:
     return users if all(user.grouped for user in users) else []
 
 
-def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) -> Layout | None:
-    """A layout in panels of this width, with the reduction inside each panel, if it fits."""
+def _lanes(spec: Spec, number: int, target: Target) -> int:
+    """How many neighbours of a weight instructions take together; 1 if they take single ones."""
+    uses = [part for part in spec.parts if number in part.inputs]
+    lanes = {
+        next((p.packed[1].lanes for p in target.packs if p.inputs == use.dtypes[:2]), 1)
+        for use in uses
+        if use.operation.contracted and not use.operation.windows
+    }
+    return lanes.pop() if len(lanes) == 1 else 1
+
+
+def _in_panels(
+    spec: Spec, number: int, reduced: tuple[str, ...], width: int, groups: int
+) -> Layout | None:
+    """A layout in panels of this width, with the reduction inside each panel, if it fits.
+
+    Within, so many neighbours along the reduction are a group.
+    """
     dims = spec.operation.operands[number].dims
     kept = [i for i, d in enumerate(dims) if d not in reduced]
     if not kept or spec.shape(number)[kept[-1]] % width or not axis(dims[kept[-1]]).plain:
         return None
     summed = [i for i in range(len(dims)) if i not in kept]
-    return Layout((*kept, *summed), (kept[-1], width))
+    if groups > 1 and (len(summed) > 1 or spec.shape(number)[summed[0]] % groups):
+        return None
+    return Layout((*kept, *summed), (kept[-1], width), groups=groups)
 
 
 def _placed(spec: Spec, layouts: dict[int, Layout]) -> Spec:

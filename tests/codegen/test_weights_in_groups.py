@@ -1,0 +1,82 @@
+"""Weights in panels of the groups that instructions take, which are read where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import morello
+from morello.base.errors import RewriteError, SpecError
+from morello.rewrites import Split, Tile, apply
+from morello.runtime.packing import random_inputs
+from morello.search.prepacking import with_layouts
+from morello.targets.catalog import native
+from morello.targets.machines import ZEN4
+from morello.targets.x86 import avx512
+
+TARGET = avx512(ZEN4, frozenset({"avx512_bf16", "avx512_vnni"}))
+
+PRODUCTS = [
+    "bf16[6,64] @ bf16[64,48]{0,1:T(16,2)}",
+    "bf16[33,300] @ bf16[300,64]{0,1:T(32,2)}",
+    "bf16[1,128] @ bf16[128,64]{0,1:T(64,2)}",
+    "bf16[3,8,32] @ bf16[3,32,64]{1,2,0:T(1,16,2)}",
+    "relu(bf16[40,64] @ bf16[64,48]{0,1:T(16,2)} + f32[48])",
+    "cast(bf16[8,32] @ bf16[32,64]{0,1:T(32,2)}, bf16) @ bf16[64,16]{0,1:T(16,2)}",
+    "u8[7,64] @ i8[64,32]{0,1:T(16,4)}",
+    "i8[20,100] @ i8[100,96]{0,1:T(32,4)} -> i32[20,96]",
+]
+
+
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_products_are_those_of_the_plain_weights(text: str) -> None:
+    if native().packs != TARGET.packs:
+        pytest.skip("no instruction for groups here")
+    kernel = morello.compile(text, table="off", gap=0.1)
+    assert kernel.max_error is not None  # compared with NumPy in higher precision
+    if "(" in text.replace(":T(", ""):
+        return
+    inputs = random_inputs(kernel.spec)
+    wide = np.float64 if kernel.spec.dtypes[0].is_float else np.int64
+    a, b = (one.astype(wide) for one in inputs.plain)
+    found = kernel.fast(*inputs.taken).view(kernel.arguments[-1].dtype.np)
+    np.testing.assert_allclose(found.astype(wide), a @ b, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", [text for text in PRODUCTS if text[0] != "i"])
+def test_nothing_is_copied_into_groups(text: str) -> None:
+    impl, _ = morello.implement(text, target=TARGET, table="off", gap=0.1)
+    assert not any(node.spec.operation.name == "Pack" for node in impl.walk())
+
+
+def test_plain_weights_have_layouts_in_groups() -> None:
+    def layouts(text: str) -> list[str]:
+        specs = with_layouts(morello.parse(text), TARGET)
+        return [str(spec.placements[1].layout) for spec in specs]
+
+    assert "{0,1:T(16,2)}" in layouts("bf16[8,64] @ bf16[64,48]")
+    assert "{0,1:T(16,4)}" in layouts("i8[8,64] @ i8[64,48]")
+    assert not any(",2)" in layout for layout in layouts("bf16[8,63] @ bf16[63,48]"))
+    assert not any(",2)" in layout for layout in layouts("f32[8,64] @ f32[64,48]"))
+
+
+def test_no_loop_cuts_groups() -> None:
+    spec = morello.parse("f32[8,48] += bf16[8,64] @ bf16[64,48]{0,1:T(16,2)}")
+    with pytest.raises(RewriteError, match="it would cut panels of b"):
+        apply(Tile("n", 8), spec, TARGET)
+    with pytest.raises(RewriteError, match="it would cut groups of b"):
+        apply(Split("k", 3), spec, TARGET)
+    assert apply(Split("k", 4), spec, TARGET)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("bf16[8,63] @ bf16[63,48]{0,1:T(16,2)}", "pieces of 2 along dimension 0 of 63"),
+        ("bf16[8,64] @ bf16[64,50]{0,1:T(16,2)}", "pieces of 16 along dimension 1 of 50"),
+        ("f32[8,64] @ f32[64,48]{0,1:T(16,2)}", r"groups of 2 f32(.|\n)*groups have 4 bytes"),
+    ],
+)
+def test_what_has_no_whole_groups_says_so(text: str, reason: str) -> None:
+    with pytest.raises(SpecError, match=reason):
+        morello.parse(text)
