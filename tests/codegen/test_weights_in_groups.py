@@ -56,6 +56,8 @@ def test_plain_weights_have_layouts_in_groups() -> None:
 
     assert "{0,1:T(16,2)}" in layouts("bf16[8,64] @ bf16[64,48]")
     assert "{0,1:T(16,4)}" in layouts("i8[8,64] @ i8[64,48]")
+    assert "{1,2,0:T(1,16,2)}" in layouts("grouped_matmul(bf16[48,64], bf16[6,64,96], i32[48])")
+    assert not any(",2)" in layout for layout in layouts("bf16[1,64] @ bf16[64,48]"))
     assert not any(",2)" in layout for layout in layouts("bf16[8,63] @ bf16[63,48]"))
     assert not any(",2)" in layout for layout in layouts("f32[8,64] @ f32[64,48]"))
 
