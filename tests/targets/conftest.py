@@ -16,4 +16,4 @@ def library(request: pytest.FixtureRequest) -> Iterator[Library]:
     build: Build = request.param
     with tempfile.TemporaryDirectory() as directory:
         made = compiled(build.compiler, build.arch, build.width, Path(directory), build.flags)
-        yield Library(made)
+        yield Library(made, build.width)

@@ -123,6 +123,7 @@ RUNS = (
     ("void", "online_run", "const float *x, long n, float *m, float *d"),
     ("void", "softmax_complete_run", "const float *x, float m, float d, float *out, long n"),
     ("void", "scale_run", "float *x, float s, long n"),
+    ("void", "softmax_run", "const float *x, float *out, long n"),
 )
 
 
@@ -141,9 +142,10 @@ def compiled(
 
 
 class Library:
-    """The functions of a build, for arrays and Python's numbers."""
+    """The functions of a build for registers of `width` floats, for arrays and Python's numbers."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, width: int) -> None:
+        self.width = width
         self._library = ctypes.CDLL(str(path))
         self._types = {name: (result, parameters) for result, name, parameters in RUNS}
 

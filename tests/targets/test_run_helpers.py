@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from tests.targets.math_library import NANS, Doubles, Floats, Library
 
+from morello.targets.helpers.runs import ROW
+
 INF = math.inf
 
 GUARD = np.float32(-54321.0)
 LENGTHS = [*range(1, 71), 127, 128, 129, 255, 1000, 1023, 1024, 1025, 2049, 4096, 5003]
+SPECIAL_LENGTHS = [1, 2, 7, 16, 33, 70, 200, 3000]
 
 
 class Fenced:
@@ -196,17 +199,48 @@ def test_softmax(library: Library) -> None:
                 np.testing.assert_allclose(found, true, rtol=4e-6, atol=1e-37)
 
 
+def softmax_of_row(library: Library, x: Floats, first: Fenced, second: Fenced) -> Floats:
+    """A row's softmax in registers, beside fences."""
+    row, out = first.hold(x), second.hold(np.zeros_like(x))
+    library.run("softmax_run", row, out, len(x))
+    assert second.guarded(out)
+    return out
+
+
+def test_softmax_in_registers(library: Library, first: Fenced, second: Fenced) -> None:
+    for n in (n for n in LENGTHS if n <= ROW * library.width):
+        for row in (values(n), values(n) * 30 - 200, np.sort(values(n))):
+            x = row.astype(np.float32)
+            found = softmax_of_row(library, x, first, second)
+            np.testing.assert_allclose(found, numpy_softmax(x), rtol=4e-6, atol=1e-37)
+
+
+def test_softmax_of_special_rows_in_registers(
+    library: Library, first: Fenced, second: Fenced
+) -> None:
+    for n in (n for n in SPECIAL_LENGTHS if n <= ROW * library.width):
+        for x in special_rows(n):
+            true, found = numpy_softmax(x), softmax_of_row(library, x, first, second)
+            np.testing.assert_allclose(found, true, rtol=4e-6, atol=1e-37)
+            assert (found[true == 0] == 0).all()
+
+
+def special_rows(n: int) -> list[Floats]:
+    """Rows of which an element or many are infinite, NaN, or the lowest number."""
+    rows = []
+    for special in (INF, math.nan, -INF, float(np.finfo(np.float32).min)):
+        for places in ([0], [n - 1], [n // 2], range(n), range(n // 2), range(n // 2, n)):
+            x = values(n)
+            x[list(places)] = special
+            rows.append(x)
+    mixed = values(n)
+    mixed[0], mixed[-1] = INF, -INF
+    return [*rows, mixed]
+
+
 def test_softmax_of_special_rows(library: Library) -> None:
-    for n in [1, 2, 7, 16, 33, 70, 200, 3000]:
-        rows = []
-        for special in (INF, math.nan, -INF, float(np.finfo(np.float32).min)):
-            for places in ([0], [n - 1], [n // 2], range(n), range(n // 2), range(n // 2, n)):
-                x = values(n)
-                x[list(places)] = special
-                rows.append(x)
-        mixed = values(n)
-        mixed[0], mixed[-1] = INF, -INF
-        for x in [*rows, mixed]:
+    for n in SPECIAL_LENGTHS:
+        for x in special_rows(n):
             true = numpy_softmax(x)
             for pieces in (1, min(n, 2)):
                 found = online_softmax(library, x, pieces)

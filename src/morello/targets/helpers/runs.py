@@ -20,6 +20,9 @@ from morello.targets.helpers.math import expand, math_helpers
 from morello.targets.helpers.scans import place_runs
 from morello.targets.helpers.vectors import conversion_helpers, scalar
 
+ROW = 4
+"""The most registers of a row that is kept in them."""
+
 
 def run_helpers(width: int) -> dict[str, str]:
     """All loops at one vector width, and the helpers that they call, by name."""
@@ -295,6 +298,35 @@ static inline void softmax_complete_run_$K(const float *x, float m, float d, flo
   if (i < n) store_part_$K(out + i, exp_low_$K(load_part_$K(x + i, n - i) - m) * s, n - i);
 }
 """,
+    # Whoever calls it knows n, so that loops are unrolled, and a row stays in registers. Lanes
+    # beyond its end count as -inf.
+    "softmax_run": """
+static inline void softmax_run_$K(const float *x, float *out, long n) {
+  $F v[$ROW], lowest = fill_$K(-__builtin_inff()), top = lowest, s = {0};
+#pragma GCC unroll $ROW
+  for (int j = 0; j < $ROW; ++j) {
+    const long left = n - j * $W;
+    v[j] = lowest;
+    if (left >= $W) v[j] = load_$K(x + j * $W);
+    else if (left > 0) v[j] = pick_$K(first_$K(left), load_part_$K(x + j * $W, left), lowest);
+    top = larger_$K(v[j], top);
+  }
+  const float m = largest_of_$K(top);
+#pragma GCC unroll $ROW
+  for (int j = 0; j < $ROW; ++j)
+    if (j * $W < n) {
+      v[j] = exp_low_$K(v[j] - m);
+      s += v[j];
+    }
+  const float scale = 1.0f / sum_of_$K(s);
+#pragma GCC unroll $ROW
+  for (int j = 0; j < $ROW; ++j) {
+    const long left = n - j * $W;
+    if (left >= $W) store_$K(out + j * $W, v[j] * scale);
+    else if (left > 0) store_part_$K(out + j * $W, v[j] * scale, left);
+  }
+}
+""".replace("$ROW", str(ROW)),
     "scale_run": """
 static inline void scale_run_$K(float *x, float s, long n) {
   long i = 0;

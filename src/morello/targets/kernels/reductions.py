@@ -10,6 +10,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
+from morello.targets.helpers.runs import ROW
 from morello.targets.kernels.conditions import every_second, flat, scan, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
@@ -51,6 +52,7 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
         )  # fmt: skip
 
     return (
+        _softmax_of_row(width),
         run(
             "sum_run", "SumAccum", 2, "{out} += sum_run_KIND(&{x}, {length});", 0.6,
             lambda x, out: out + x.sum(), "reductions",
@@ -104,6 +106,31 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
             "merge_run_KIND(&{max_parts}, &{denominator_parts}, {length}, &{max}, &{denominator});",
             9.0, _merge,
         ),
+    )  # fmt: skip
+
+
+def _softmax_of_row(width: int) -> LeafKernel:
+    """Softmax of a contiguous row that registers hold, in the nearest cache."""
+    kind = kind_of(F32, width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        yield Condition(s.size(scan(s)) <= ROW * width, f"a row has at most {ROW * width} elements")
+        yield flat(s, 0)
+        yield flat(s, 1)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = START + 6.0 * -(-s.size(scan(s)) // width)
+        return cycles
+
+    def semantics(x: Any) -> Any:
+        powers = np.exp(x - x.max())
+        return powers / powers.sum()
+
+    return LeafKernel(
+        f"softmax_run_{kind}", "Softmax", (F32, F32), (None, None),
+        f"softmax_run_{kind}(&{{x}}, &{{out}}, {{length}});", semantics,
+        applies, cost, registers=ROW + 4, group="exponentials",
     )  # fmt: skip
 
 
