@@ -88,6 +88,11 @@ def test_functions_are_recognized(name: str, dtype: np.dtype) -> None:
         assert names(after(form(x), 1e-5 if dtype == F32 else 0.01)) == ["exp", name]
 
 
+def test_a_power_in_quarters_is_a_product_of_roots() -> None:
+    power = f("power", f("exp", given(4, 8, dtype=F32)), 0.75)
+    assert names(after(power, 1e-5)) == ["exp", "sqrt", "sqrt", "multiply"]
+
+
 @pytest.mark.parametrize(
     ("form", "expected"),
     [

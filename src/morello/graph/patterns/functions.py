@@ -52,7 +52,7 @@ def square(node: Node) -> Node | None:
 
 
 def power(node: Node) -> Node | None:
-    """power(x, c) -> square, sqrt, rsqrt or reciprocal of x, or square(x) * x."""
+    """power(x, c) -> square, sqrt, rsqrt or reciprocal of x, or a product of such."""
     if not (is_map(node, "power") and is_float(node.dtype)):
         return None
     x, exponent = node.inputs
@@ -60,7 +60,12 @@ def power(node: Node) -> Node | None:
     names = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
     if known in names:
         return in_shape(mapped(names[known], x), node.shape)
-    return in_shape(mapped("multiply", mapped("square", x), x), node.shape) if known == 3 else None
+    if known == 3:
+        return in_shape(mapped("multiply", mapped("square", x), x), node.shape)
+    if known == 0.75:  # of local response normalization
+        root = mapped("sqrt", x)
+        return in_shape(mapped("multiply", root, mapped("sqrt", root)), node.shape)
+    return None
 
 
 def reciprocal(node: Node) -> Node | None:
