@@ -308,6 +308,12 @@ def test_what_onnx_runtime_adds_is_known(nodes: str) -> None:
     agrees(model)
 
 
+@pytest.mark.parametrize("size", [1, 5, 15])
+def test_local_responses_are_sums_of_neighbouring_channels(size: int) -> None:
+    node = f"LRN <size = {size}, alpha = 0.3, beta = 0.75, bias = 2.0> (x)"
+    agrees(parsed(f"agraph (float[2,7,3,4] x) => (float[2,7,3,4] y) {{ y = {node} }}"))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize(("bits", "zeros"), [(4, ""), (4, "z"), (4, "f"), (8, ""), (8, "z")])
 def test_weights_in_fewer_bits_are_those_of_onnx_runtime(bits: int, zeros: str, dtype: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from math import prod
 
 import numpy as np
@@ -325,15 +325,16 @@ def local_response(call: OnnxCall) -> Node:
     x, size = call[0], int(call.attribute("size"))
     if x.type.rank < 2 or 0 in x.shape or size < 1:
         raise LeftError(f"it is of {size} channels of {x.type}")
-    rows = reshaped(function("square", x), (x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
-    before, after = ((size - 1) // 2, 0), (size // 2, 0)
-    pooling = Pooling("mean", (size, 1), (1, 1), before, after, (1, 1), counts_padding=True)
-    means = reshaped(op(pooling, rows), x.shape)
+    before, after, *others = (size - 1) // 2, size // 2, *[0] * (x.type.rank - 2)
+    wide = op(Pad((0, before, *others), (0, after, *others)), x, number(0, x))
+    beside = [between(wide, {1: (k, k + x.shape[1], 1)}) for k in range(size)]
+    total = reduce(partial(function, "add"), (function("square", each) for each in beside))
+    means = function("multiply", total, number(1 / size, x))
     alpha = number(call.attribute("alpha", 1e-4), x)
     beta = number(call.attribute("beta", 0.75), x)
     bias = number(call.attribute("bias", 1.0), x)
     scale = function("add", function("multiply", means, alpha), bias)
-    return function("divide", x, function("power", scale, beta))
+    return function("divide", beside[before], function("power", scale, beta))
 
 
 def _ceil(
