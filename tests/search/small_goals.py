@@ -18,6 +18,7 @@ from tests.goals import (
     tensor,
 )
 from tests.search.brute import Brute, small_target
+from tests.support import with_capacities
 
 from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
@@ -49,6 +50,7 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.ir.spec import Spec, goal
+from morello.space.rules import SMALL
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Target
 from morello.targets.x86 import BF16_PACKING, BYTE_PACKINGS
@@ -245,7 +247,17 @@ def _on_all_cores() -> dict[str, tuple[Spec, Target]]:
 GOALS = _products() | _copies() | _maps() | _reductions() | _compositions() | _on_all_cores()
 
 
+def brute(name: str, capacities: Sequence[int] = ()) -> Brute:
+    """All programs of a goal, once for all tests that compare with them.
+
+    With other capacities of the caches, loops over small operands may be others.
+    """
+    *caches, _ = capacities or GOALS[name][1].limits
+    return _brute(name, tuple([int(capacity * SMALL) for capacity in caches]))
+
+
 @cache
-def brute(name: str) -> Brute:
-    """All programs of a goal, once for all tests that compare with them."""
-    return Brute(*GOALS[name])
+def _brute(name: str, small: tuple[int, ...]) -> Brute:
+    spec, target = GOALS[name]
+    caches = [int(lines / SMALL) for lines in small]
+    return Brute(spec, with_capacities(target, (*caches, target.limits[-1])))

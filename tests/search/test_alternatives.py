@@ -52,7 +52,7 @@ each = pytest.mark.parametrize(("name", "capacities"), some(CASES, 6), ids=str)
 @cache
 def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
     """The cost of the cheapest program of every structure."""
-    return brute(name).structures(capacities)
+    return brute(name, capacities).structures(capacities)
 
 
 @cache

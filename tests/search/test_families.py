@@ -98,10 +98,12 @@ def optima(name: str) -> dict[Amounts, float]:
     """
     found: dict[float, Amounts] = {}
     for capacities in product((0, 1, 2, 3, 4, 64), (0, 2, 3, 4, 5, 8)):
-        cost = round(brute(name).cheapest(capacities), 6)
+        cost = round(brute(name, capacities).cheapest(capacities), 6)
         if cost == inf or cost not in found:
             found[cost] = capacities
-    return {capacities: brute(name).cheapest(capacities) for capacities in found.values()}
+    return {
+        capacities: brute(name, capacities).cheapest(capacities) for capacities in found.values()
+    }
 
 
 @cache
@@ -157,7 +159,7 @@ def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
     for capacities in extremes(name):
         bound = session_of(name, capacities)._space.bound()
         families: dict[object, list[tuple[Spec, float]]] = defaultdict(list)
-        for one, cost in brute(name).optima(capacities).items():
+        for one, cost in brute(name, capacities).optima(capacities).items():
             families[one.operation, one.dtypes, one.parallel, one == goal].append((one, cost))
         exact = 0
         for known in families.values():
@@ -172,11 +174,11 @@ def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
 
 def test_the_graph_holds_every_spec_within_reach_and_no_other(name: str) -> None:
     capacities = an_extreme(name)
-    within = brute(name).optima(capacities)
+    within = brute(name, capacities).optima(capacities)
     graph = whole_graph(name, capacities)
     found = {graph.spec(node) for node in range(graph.node_count)}
     assert len(found) == graph.node_count
-    assert set(within) <= found <= set(brute(name).specs)
+    assert set(within) <= found <= set(brute(name, capacities).specs)
 
 
 def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
@@ -184,7 +186,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
     capacities = an_extreme(name)
     tight = with_capacities(target, capacities)
     answer = solve_graph(whole_graph(name, capacities))
-    assert answer.cost == pytest.approx(brute(name).cheapest(capacities))
+    assert answer.cost == pytest.approx(brute(name, capacities).cheapest(capacities))
     limits = answer.graph.space.limits
     peak = limits.unpack(int(answer.boxes.peak[answer.boxes.head[0]]))
     for impl in (
@@ -195,7 +197,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
         assert impl.cost == pytest.approx(answer.cost)
         assert impl.peak == peak
     assert all(held <= capacity for held, capacity in zip(peak, capacities, strict=True))
-    assert brute(name).cheapest(peak) == pytest.approx(answer.cost)
+    assert brute(name, capacities).cheapest(peak) == pytest.approx(answer.cost)
 
 
 @pytest.mark.parametrize(

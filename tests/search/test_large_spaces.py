@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.search.brute import Brute, small_target
+from tests.support import forget_traces
 
 from morello.frontends.text import parse
 from morello.ir.operation import Operation
@@ -99,3 +100,19 @@ def test_orders_that_differ_are_not_reconciled_for_nothing(expression: str) -> N
     """The bound knows that a buffer which suits one operand does not suit the other."""
     space = PrunedSpace([(parse(expression),)], AVX512)
     assert space.lower_bound() > 0.8 * search(parse(expression), AVX512).cost
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["f32[16,16] @ f32[16,16]", "i16[12,7] @ i16[7,18]", "bf16[16,32] @ bf16[32,20]"],
+)
+def test_small_operands_are_brought_near_before_loops(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = parse(expression)
+    found = search(goal, AVX512)
+    monkeypatch.setattr("morello.space.rules.SMALL", 0.0)
+    forget_traces(monkeypatch)
+    other = search(goal, AVX512)
+    assert found.cost == pytest.approx(other.cost)
+    assert found.statistics.bounded < other.statistics.bounded / 2

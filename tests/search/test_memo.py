@@ -242,9 +242,9 @@ def test_grown_nodes_have_what_they_dropped() -> None:
 # ---- what a table claims is true
 
 
-def costs(name: str, spec: Spec, limits: Amounts) -> list[float]:
+def costs(name: str, spec: Spec, limits: Amounts, capacities: Amounts = ENOUGH) -> list[float]:
     """The costs of the programs that begin with each of a Spec's rewrites, by trying them all."""
-    one = brute(name)
+    one = brute(name, capacities)
     ways = one._ways_of(one._number(spec))
     return sorted(cost for way in ways if (cost := one._through(way, limits)) < inf)
 
@@ -265,13 +265,13 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
         for name in names:
             spec, target = small(name, capacities)
             memo = SpaceMemo(table, target, TilingTraits.of(target, spec))
-            brute(name).cheapest(ENOUGH)  # which reaches all Specs
-            for spec in [*brute(name).specs]:
+            brute(name, capacities).cheapest(ENOUGH)  # which reaches all Specs
+            for spec in [*brute(name, capacities).specs]:
                 for peak, limit, listed in memo.decisions(Batch.of([spec], Placements())):
                     low, high = memo.limits.unpack(peak), memo.limits.unpack(limit)
                     assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))
                     for limits in corners(low, high):
-                        truth = costs(name, spec, limits)
+                        truth = costs(name, spec, limits, capacities)
                         found = [cost for _, cost in listed]
                         assert found == pytest.approx(truth[: len(found)], rel=1e-9), spec
                     assert listed

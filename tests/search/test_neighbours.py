@@ -117,5 +117,5 @@ def test_bounds_of_convolutions_never_exceed_the_truth(
     monkeypatch.setattr(pruned_space, "keeps_neighbours", lambda goals: True)
     pruned = PrunedSpace([(goal,)], target)
     bound = pruned.bound()
-    for spec, cost in brute(name).optima(target.limits).items():
+    for spec, cost in brute(name, target.limits).optima(target.limits).items():
         assert float(bound(pruned.space.batch_of(spec))[0]) <= cost * (1 + 1e-9), spec

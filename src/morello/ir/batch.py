@@ -102,6 +102,13 @@ class Batch:
             self._lines[operand] = count * per_run
         return self._lines[operand]
 
+    @cached_property
+    def least_lines(self) -> Any:
+        """The number of cache lines that all operands fill if they have no gaps."""
+        volumes = [prod_columns(self.shape(operand)) for operand in range(len(self.dtypes))]
+        pairs = zip(volumes, self.dtypes, strict=True)
+        return sum(-(-volume * dtype.bytes // LINE_BYTES) for volume, dtype in pairs)
+
     def uses(self, operand: int) -> Ints:
         """How many sums of products each element of an input is in, or terms of an output's."""
         operation = self.operation

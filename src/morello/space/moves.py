@@ -30,9 +30,9 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
     groups: list[Rules] = []
-    usable = usable_kernels(kind, target)
-    if usable and all(index in kernel.anywhere for kernel in usable):
+    if stays(kind, index, target):
         return groups
+    usable = usable_kernels(kind, target)
     dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
     others = [d for d in sorted(dtypes, key=str) if d is not dtype]
     casts = (None, *others)
@@ -64,6 +64,12 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         closing = kernels_of(kind, target) if operation.grouped else usable
         groups += _register_moves(kind, index, target, closing)
     return groups
+
+
+def stays(kind: Kind, index: int, target: Target) -> bool:
+    """Whether all kernels take an operand from where it is."""
+    usable = usable_kernels(kind, target)
+    return bool(usable) and all(index in kernel.anywhere for kernel in usable)
 
 
 def _converted_in_cache(operation: Operation, dtype: DType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -15,13 +15,23 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, prod_columns
 from morello.ir.primitives import PIXELS
 from morello.ir.spec import MAX_SIZE
-from morello.rewrites import Crop, GroupRows, Join, MoveAll, Serial, SizedTile, cropped
+from morello.rewrites import (
+    Crop,
+    Divide,
+    GroupRows,
+    Join,
+    MoveAll,
+    Serial,
+    SizedOverlap,
+    SizedTile,
+    cropped,
+)
 from morello.rewrites.move import SCHEDULED
 from morello.space.guards import Guard, Rules, always
-from morello.space.kernels import groups_share, kernel_rules, sums_by_two
+from morello.space.kernels import groups_share, kernel_rules, sums_by_two, usable_kernels
 from morello.space.kind import Kind
 from morello.space.loops import has_tile, loop_rules, one_by_one, register_rules
-from morello.space.moves import copies_out_of_blocks, move_rules
+from morello.space.moves import copies_out_of_blocks, move_rules, stays
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
@@ -30,6 +40,10 @@ from morello.targets.target import Target
 LARGE_MATRIX = 1024
 """The least elements of each matrix in a batch of products that are looped over one by one, before
 any other loop: of smaller ones, several may share cache lines."""
+
+SMALL, TINY = 0.25, 0.125
+"""The shares of a cache up to which all operands are brought there before loops over equal parts,
+and before all loops. Few operands of compositions with products are, so these may be tiled."""
 
 BLOCKS = 1, 2, 4, 8, 16, 32, 64
 """The most rows of one matrix that may be multiplied at once: a program for each is tried."""
@@ -109,6 +123,13 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
             loops = one_by_one(dim, MAX_SIZE, loops, large)
         else:
             loops = [replace(group, guard=_unless(large, group.guard)) for group in loops]
+    if not operation.copies and not (operation.components and operation.sums_products):
+        levels = _levels_of_loops(kind, target)
+        for number, group in enumerate(loops):
+            (loop,) = group.rewrites
+            assert isinstance(loop, Divide | SizedTile | SizedOverlap)
+            small = partial(_small_and_far, levels, target, loop)
+            loops[number] = replace(group, guard=_unless(small, group.guard))
     if operation.contracted and (operation.output, dim) in operation.places:
         held = partial(_holds_long_sums, target.registers)
         loops = [replace(group, guard=_unless(held, group.guard)) for group in loops]
@@ -129,6 +150,41 @@ def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
         matrix = [single, *(batch.size(dim) for dim in sorted(dims.difference(batches)))]
         large = large & (prod_columns(matrix) >= LARGE_MATRIX)
     return large
+
+
+def _levels_of_loops(kind: Kind, target: Target) -> range:
+    """The caches that small operands are brought into before loops.
+
+    Not the nearest, if kernels take all operands from the one beyond it; and none, if some operands
+    are not brought to any.
+    """
+    if any(stays(kind, index, target) for index in range(len(kind.dtypes))):
+        return range(0)
+    streamed = any(len(k.streams) == len(k.held) for k in usable_kernels(kind, target))
+    return range(1, target.nearest + (not streamed))
+
+
+def _small_and_far(
+    levels: range, target: Target, loop: Divide | SizedTile | SizedOverlap, batch: Batch
+) -> Bools:
+    """Where all operands together fill little of a cache, and some are farther.
+
+    Loops would bring the same lines there, or some of them several times. But parts that are not
+    alike, and single columns of the output, may be copied to other layouts than the whole: where
+    operands are not tiny, these loops come first.
+    """
+    operation, size = batch.operation, batch.size(loop.dim)
+    tile = size // loop.factor if isinstance(loop, Divide) else loop.tile(batch)
+    alike: Bools = size % np.maximum(tile, 1) == 0
+    if operation.operands[operation.output].dims[-1:] == (loop.dim,):
+        alike = alike & (tile > 1)
+    farthest, lines = reduce(np.minimum, batch.levels), batch.least_lines
+    small: Bools = np.zeros(len(batch), np.bool_)
+    for level in levels:
+        capacity = target.levels[level].capacity
+        most = np.where(alike, int(capacity * SMALL), int(capacity * TINY))
+        small = small | (farthest < level) & (lines <= most)
+    return small
 
 
 def _holds_long_sums(registers: int, batch: Batch) -> Bools:
