@@ -16,6 +16,7 @@ import pytest
 import morello
 from morello import several
 from morello.base import sharing
+from morello.base.choices import STREAMED, WEIGHTS
 from morello.base.errors import CompileAllError, MorelloError, SearchError, SpecError
 from morello.base.status import Status, listening
 from morello.base.workers import Worker
@@ -23,11 +24,11 @@ from morello.frontends.text import parse
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, goal
 from morello.memo import Table
-from morello.options import STREAMED, requested
+from morello.options import requested
 from morello.request import Request, answering, together
 from morello.request.alike import kind
 from morello.request.answering import find
-from morello.request.request import WEIGHTS, Answer
+from morello.request.request import Answer
 from morello.request.together import answer_together
 from morello.search.session import Session
 from morello.targets.catalog import find_target

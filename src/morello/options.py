@@ -9,26 +9,19 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from morello.base.choices import RANKINGS, STREAMED, WEIGHTS
 from morello.base.errors import BuildError, SearchError, SpecError, TableError, TargetError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request import Ranking, Request
 from morello.request.goal import goal_and_target, spec_of
-from morello.request.request import WEIGHTS
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.status_line import shown
 from morello.tables import opened
 from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
-
-STREAMED = "streamed"
-"""The option for constant weights that other data evict from all caches between calls, as those of
-a model that has more of them than the last cache holds."""
-
-RANKINGS = ("cost", "learned")
-"""The orders of programs: by the affine cost model, or by a learned performance model."""
 
 
 class Options(TypedDict, total=False):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from morello.base.choices import RANKINGS, STREAMED, WEIGHTS
 from morello.base.errors import GraphError, MorelloError, quoted
 
 _NEGATED = r"-+(\(|[a-z]+\d+\[|\w+\()"
@@ -131,10 +132,13 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
+def add_weights(parser: argparse.ArgumentParser, *more: str) -> None:
+    """Where weights may lie; `more` ways are those that not all commands have."""
+    streamed = f"; {STREAMED}: and other data evict them from all caches between calls"
     parser.add_argument(
-        "--weights", choices=["plain", "constant"], default="plain",
-        help="constant: second factors and filters may be prepacked for the kernel (plain)",
+        "--weights", choices=[*WEIGHTS, *more], default="plain",
+        help="constant: second factors and filters may be prepacked for the kernel"
+        f"{streamed if STREAMED in more else ''} (plain)",
     )  # fmt: skip
 
 
@@ -191,7 +195,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_limits(parser)
     add_table(parser)
-    add_weights(parser)
+    add_weights(parser, STREAMED)
     add_budget(parser, seconds=20.0, gap=0.0)
     parser.add_argument(
         "--measure", type=whole, default=1, metavar="K",
@@ -202,7 +206,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         help="take the K-th cheapest program, of those of different structures (1)",
     )  # fmt: skip
     parser.add_argument(
-        "--rank", choices=["cost", "learned"], default="cost",
+        "--rank", choices=RANKINGS, default="cost",
         help="what orders programs: their cost, or a model learned from measured ones (cost)",
     )  # fmt: skip
     add_compiler(parser)

@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor, inf, log2
 
+from morello.base.choices import STREAMED
 from morello.base.errors import CompileAllError
 from morello.graph.operators import Constant
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.schedule import StoredCall
-from morello.options import STREAMED, Options
+from morello.options import Options
 from morello.questions import question
 from morello.recall import recall_all
 from morello.request.constants import without_constants

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, SupportsIndex
 
+from morello.base.choices import WEIGHTS
 from morello.base.errors import BuildError, SearchError, SpecError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -17,9 +18,6 @@ from morello.targets.target import Target
 
 if TYPE_CHECKING:
     from morello.search.session import Session
-
-WEIGHTS = ("plain", "constant")
-"""The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""
 
 MOST_MEASURED = 64
 """The most programs of one goal that may be built and timed."""
