@@ -71,6 +71,9 @@ def test_what_streams_from_memory_has_costs_of_its_own() -> None:
     evicted = with_streaming_costs(target, small, evicted=True)
     assert coefficients(evicted) == after
     assert with_streaming_costs(target, busy, evicted=True) == target
+    many = replace(target, streaming={}, tunings=(target, replace(target, streaming={})))
+    assert with_streaming_costs(many, busy, evicted=True) is many
+    assert with_streaming_costs(many, small, evicted=True).tunings == (evicted, many.tunings[1])
 
 
 @pytest.mark.parametrize(

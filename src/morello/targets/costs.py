@@ -76,8 +76,11 @@ def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -
     """The target with its `streaming` costs, if the goal takes as long as memory does.
 
     Its operands exceed the last cache, or are `evicted` from it between calls, and it does little
-    with each element.
+    with each element. A target of many machines has them for those of its machines that have some.
     """
+    if target.tunings:
+        tunings = tuple(with_streaming_costs(t, goal, evicted=evicted) for t in target.tunings)
+        return target if tunings == target.tunings else replace(target, tunings=tunings)
     if not target.streaming or not (evicted or exceeds_last_cache(goal.bytes, target)):
         return target
     elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
