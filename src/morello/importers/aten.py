@@ -40,14 +40,15 @@ from morello.importers.aten_numbers import gives_number, number_type, takes_numb
 from morello.importers.aten_recurrent import RECURRENT
 from morello.importers.aten_resizing import RESIZING
 from morello.importers.aten_trace import (
+    Lying,
     TorchCall,
     TorchChain,
     chain,
     changed_by,
     draws_nothing,
     is_complex,
-    is_dense,
     layout_of,
+    lying,
     memory_of,
     read_of,
     storages,
@@ -79,8 +80,7 @@ class ImportedAten:
     `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
     constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign
     operation by its name why it is one. `memory` tells apart where the inputs and constants lie,
-    and `lies` where each result lies in torch: in memory of its own, or in that of others; `dense`
-    are those that lie there row by row, without gaps.
+    and `lies` where each result lies in torch: in memory of its own, or in that of others.
     """
 
     graph: Graph
@@ -89,8 +89,7 @@ class ImportedAten:
     tensors: Mapping[Node, torch.Tensor]
     left: Mapping[str, str]
     memory: Mapping[Node, int]
-    lies: tuple[int, ...]
-    dense: tuple[bool, ...]
+    lies: tuple[Lying | None, ...]
 
 
 def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
@@ -144,8 +143,7 @@ class _Importer:
         self._names: list[str] = []
         self._left: dict[str, str] = {}
         self._memory: dict[Node, int] = {}
-        self._lies: tuple[int, ...] = ()
-        self._dense: tuple[bool, ...] = ()
+        self._lies: tuple[Lying | None, ...] = ()
         self._effects: dict[fx.Node, Node] = {}
         self._last_draw: tuple[Node, ...] = ()
         self._originals: dict[Node, Node] = {}
@@ -165,9 +163,8 @@ class _Importer:
         outputs = tuple(each for each in results if isinstance(each, Node))
         graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
         return ImportedAten(
-            graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies,
-            self._dense,
-        )  # fmt: skip
+            graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies
+        )
 
     def _value(self, node: fx.Node) -> Any:
         """What a node of the trace is: a node of the graph, several, or nothing."""
@@ -463,8 +460,7 @@ class _Importer:
         """The program's results, which may not be nested."""
         given = node.args[0]
         every = given if isinstance(given, Sequence) else (given,)
-        self._lies = tuple(memory_of(each) if isinstance(each, fx.Node) else 0 for each in every)
-        self._dense = tuple(isinstance(each, fx.Node) and is_dense(each) for each in every)
+        self._lies = tuple(lying(each) if isinstance(each, fx.Node) else None for each in every)
         results = []
         for each in every:
             value = self._values[each] if isinstance(each, fx.Node) else each

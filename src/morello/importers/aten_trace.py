@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -121,10 +122,50 @@ def layout_of(node: fx.Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(tensor.shape), tuple(tensor.stride())
 
 
-def is_dense(node: fx.Node) -> bool:
-    """Whether a traced value is a tensor whose elements lie row by row, without gaps."""
+@dataclass(frozen=True)
+class Lying:
+    """Where a tensor lies in torch: in which memory, from which of its elements on, and how."""
+
+    memory: int
+    first: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def order(self) -> tuple[int, ...] | None:
+        """The dimensions, outermost first, if the elements lie so without gaps; else None."""
+        wide = [d for d, n in enumerate(self.shape) if n > 1]
+        wide.sort(key=self.strides.__getitem__)
+        step = 1
+        for d in wide:
+            if self.strides[d] != step:
+                return None
+            step *= self.shape[d]
+        outermost = reversed(wide)
+        return tuple(next(outermost) if n > 1 else d for d, n in enumerate(self.shape))
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether the elements lie row by row, without gaps."""
+        return self.order == (*range(len(self.shape)),)
+
+    def holds(self, other: Lying) -> bool:
+        """Whether it has all elements from the first to the last one of another tensor."""
+        steps = zip(other.shape, other.strides, strict=True)
+        last = other.first + sum((n - 1) * step for n, step in steps)
+        same = (self.memory, self.dtype) == (other.memory, other.dtype)
+        inside = self.first <= other.first and last < self.first + prod(self.shape)
+        return same and inside and self.order is not None
+
+
+def lying(node: fx.Node) -> Lying | None:
+    """Where a traced value lies; None if it is no tensor."""
     value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.is_contiguous()
+    if not isinstance(value, torch.Tensor):
+        return None
+    first, (shape, strides) = int(value.storage_offset()), layout_of(node)
+    return Lying(memory_of(node), first, value.dtype, shape, strides)
 
 
 def storages(node: fx.Node) -> set[int]:

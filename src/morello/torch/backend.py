@@ -23,6 +23,7 @@ from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
+from morello.torch.laying import laid
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -345,10 +346,11 @@ class _Graph:
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
         asked: GraphOptions = {"threads": most_threads(), **self._options}
-        graph = compile_graph(aten.graph, TORCH, **asked)
-        if note := note_of(graph):
+        graph, results = laid(aten)
+        compiled = compile_graph(graph, TORCH, **asked)
+        if note := note_of(compiled):
             raise GraphError(note)
-        program = TorchProgram(aten, graph)
+        program = TorchProgram(aten, results, compiled)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
         return _Compiled(program, inputs, numbers, written_inputs, tuple(weights))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,9 +14,10 @@ from morello.graph.operators import Constant, Foreign
 from morello.graph.views import VIEWS, shown
 from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
-from morello.importers.aten_trace import TorchChain, memory_of
+from morello.importers.aten_trace import Lying, TorchChain, memory_of
 from morello.models import CompiledGraph, Segment
 from morello.models.reporting import ProgramReport, report_later
+from morello.torch.laying import Laid, Permuted, Within
 from morello.torch.threads import torch_threads
 from morello.torch.values import computing
 
@@ -29,7 +31,9 @@ class TorchProgram:
     Raises `GraphError` if the order of the steps is not that of what changes the inputs.
     """
 
-    def __init__(self, imported: ImportedAten, compiled: CompiledGraph) -> None:
+    def __init__(
+        self, imported: ImportedAten, results: Sequence[Laid], compiled: CompiledGraph
+    ) -> None:
         self._imported, self._compiled = imported, compiled
         self._numbers: dict[Node, int] = {}
         self._constants: dict[int, torch.Tensor] = {}
@@ -50,18 +54,22 @@ class TorchProgram:
         outputs = iter(compiled.graph.outputs)
         memory = dict(imported.memory)
         self._results = [
-            self._result(next(outputs) if isinstance(each, Node) else each, lies, dense, memory)
-            for each, lies, dense in zip(
-                imported.results, imported.lies, imported.dense, strict=True
-            )
+            self._result(each, next(outputs), lies, memory)
+            if isinstance(each, Node | Permuted)
+            else _always(each)
+            for each, lies in zip(results, imported.lies, strict=True)
         ]
+        self._within = [(n, each) for n, each in enumerate(results) if isinstance(each, Within)]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for these inputs."""
         values = [*inputs, *self._first[len(inputs) :]]
         for step in self._steps:
             step(values)
-        return tuple(result(values) for result in self._results)
+        results = [result(values) for result in self._results]
+        for number, within in self._within:
+            results[number] = within.of(results[within.number])
+        return tuple(results)
 
     def report_later(self) -> Callable[[], ProgramReport]:
         """A function that makes the report of this program, and holds no reference to it."""
@@ -70,28 +78,37 @@ class TorchProgram:
         return report_later(self._compiled, inputs, lambda operator: left[operator.name])
 
     def _result(
-        self, result: Any, lies: int, dense: bool, memory: dict[Node, int]
-    ) -> Callable[[Values], Any]:
-        """A function that picks a result from the values of a call.
+        self, laid: Node | Permuted, output: Node, lies: Lying | None, memory: dict[Node, int]
+    ) -> Callable[[Values], torch.Tensor]:
+        """A function that picks a result from the values of a call, given its output of the graph.
 
-        `memory` has the storages of tensors that the caller holds, by node; `lies` is the result's
-        storage in torch, where it may be `dense`. The caller may change a result, so a constant is
-        copied, and so is one that would lie in another storage in torch. It may view it in another
-        shape, so what is dense there is so here.
+        `memory` has the storages of tensors that the caller holds, by node. The caller may change a
+        result, so a constant is copied, and so is one that would lie in another storage in torch.
+        It may view it in another shape, so what is without gaps there is so here.
         """
-        if not isinstance(result, Node):
-            return lambda values: result
-        number, base = self._numbers[result], shown(result)
+        own = lies.memory if lies is not None else 0
+        dense = isinstance(laid, Permuted) or (lies is not None and lies.in_rows)
+        number, base = self._numbers[output], shown(output)
         known = isinstance(base.operator, Constant) and base not in self._imported.tensors
         key = base.operator.key if isinstance(base.operator, Foreign) else None
         if isinstance(key, TorchChain) and key.changed is not None:
             memory[base] = memory_of(key.changed)
-        if known or memory.setdefault(base, lies) != lies:
+        steps: list[Callable[[torch.Tensor], torch.Tensor]] = []
+        if known or memory.setdefault(base, own) != own:
             form = torch.contiguous_format if dense else torch.preserve_format
-            return lambda values: values[number].clone(memory_format=form)
-        if dense and isinstance(result.operator, VIEWS):
-            return lambda values: values[number].contiguous()
-        return lambda values: values[number]
+            steps.append(partial(torch.clone, memory_format=form))
+        elif dense and isinstance(output.operator, (Foreign, *VIEWS)):
+            steps.append(torch.Tensor.contiguous)
+        if isinstance(laid, Permuted):
+            steps.append(laid.of)
+
+        def result(values: Values) -> torch.Tensor:
+            tensor: torch.Tensor = values[number]
+            for step in steps:
+                tensor = step(tensor)
+            return tensor
+
+        return result
 
     def _number(self, node: Node) -> int:
         return self._numbers.setdefault(node, len(self._numbers))
@@ -153,6 +170,10 @@ class TorchProgram:
             segment.run([tensor.data_ptr() for tensor in tensors], threads)
 
         return step
+
+
+def _always(value: Any) -> Callable[[Values], Any]:
+    return lambda _: value
 
 
 def _check_order(compiled: CompiledGraph) -> None:

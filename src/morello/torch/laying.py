@@ -1,0 +1,82 @@
+"""Results that lie in memory as those of torch do: at the same strides, and in the same memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from morello.graph.graph import Graph, Node, apply
+from morello.graph.operators import Foreign, Input, Transpose
+from morello.graph.views import shown
+from morello.importers.aten import ImportedAten
+from morello.importers.aten_trace import Lying, TorchChain
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """A result whose dimensions lie in another order; the node has them in that order."""
+
+    node: Node
+    places: tuple[int, ...]
+    """Where each dimension of the result is among those of the node."""
+
+    def of(self, stored: torch.Tensor) -> torch.Tensor:
+        return stored.permute(self.places)
+
+
+@dataclass(frozen=True)
+class Within:
+    """A result that lies in another one, so many elements after its first one."""
+
+    number: int
+    offset: int
+    lies: Lying
+
+    def of(self, whole: torch.Tensor) -> torch.Tensor:
+        first = whole.storage_offset() + self.offset
+        return whole.as_strided(self.lies.shape, self.lies.strides, first)
+
+
+Laid = Node | Permuted | Within | bool | int | float | None
+"""A result, as `laid` has it."""
+
+
+def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
+    """The graph of what is in the memory of the results, and what the results are of it.
+
+    Inputs and constants, and views of these, are results as they are.
+    """
+    results: list[Laid] = [*imported.results]
+    new = {
+        number: (result, lies)
+        for number, (result, lies) in enumerate(zip(imported.results, imported.lies, strict=True))
+        if isinstance(result, Node) and lies is not None and _is_new(result, imported)
+    }
+    wholes: dict[int, Lying] = {}
+    for number, (result, lies) in sorted(new.items(), key=lambda each: -each[1][0].type.size):
+        whole = next((n for n, other in wholes.items() if other.holds(lies)), None)
+        if whole is None:
+            wholes[number] = lies
+            results[number] = _permuted(result, lies)
+        else:
+            results[number] = Within(whole, lies.first - wholes[whole].first, lies)
+    nodes = [each.node if isinstance(each, Permuted) else each for each in results]
+    outputs = [each for each in nodes if isinstance(each, Node)]
+    count = sum(isinstance(each, Node) for each in imported.results)
+    graph = imported.graph
+    return Graph(graph.inputs, (*outputs, *graph.outputs[count:])), tuple(results)
+
+
+def _permuted(result: Node, lies: Lying) -> Node | Permuted:
+    order = lies.order
+    if order is None or lies.in_rows:
+        return result
+    return Permuted(apply(Transpose(order), result), tuple(map(order.index, range(len(order)))))
+
+
+def _is_new(result: Node, imported: ImportedAten) -> bool:
+    """Whether a result lies in no memory that there was before."""
+    base = shown(result)
+    chained = isinstance(base.operator, Foreign) and isinstance(base.operator.key, TorchChain)
+    return not chained and not isinstance(base.operator, Input) and base not in imported.tensors
