@@ -24,6 +24,7 @@ from morello.importers.ranges import in_32_bits
 BOOL, INT32, INT64 = np.dtype(bool), np.dtype(np.int32), np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
 FLOATS = frozenset(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
+NARROW = FLOATS - {np.dtype(np.float64)}
 INTEGERS = frozenset(
     map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32))
 )

@@ -12,7 +12,7 @@ from morello.graph.graph import Array, Node, TensorType
 from morello.graph.operators import PrimitiveOperator, Reduce, Transpose
 from morello.importers.onnx.call import (
     FLOAT32,
-    FLOATS,
+    NARROW,
     LeftError,
     OnnxCall,
     cast,
@@ -138,13 +138,13 @@ def matmul_n_bits(call: OnnxCall) -> Node:
     )
     if call.get(4) is not None and (call.static(4) != np.arange(size) // group).any():
         raise LeftError("its groups are not of neighbours")
-    if x.dtype not in _SCALES or scales.dtype not in _SCALES:
+    if x.dtype not in NARROW or scales.dtype not in NARROW:
         raise LeftError(f"it is of {x.type}, with scales of {scales.dtype}")
     if bits not in (4, 8) or not is_grouped(size, group) or size > LONGEST:
         raise LeftError(f"it has {bits} bits, and groups of {group} of {size} numbers")
     groups, rows = size // group, weights.reshape(columns, -1)
     if bits == 4:
-        laid = packed(_nibbles(rows, size).astype(np.int8) - ZERO)
+        laid = packed(nibbles(rows, size).astype(np.int8) - ZERO)
     else:
         laid = (rows ^ 128).view(np.int8)
     count = prod(x.shape[:-1])
@@ -155,7 +155,7 @@ def matmul_n_bits(call: OnnxCall) -> Node:
     scales = scales.reshape(columns, groups)
     result = op(product_of_groups, flat, constant(laid), constant(scales))
     if call.get(3) is not None:
-        zeros = _zero_points(call.static(3), columns, groups, bits)
+        zeros = zero_points(call.static(3), columns, groups, bits)
         offsets = scales.astype(np.float32) * (2.0 ** (bits - 1) - zeros)
         if offsets.any():
             sums = op(Reduce("sum", (2,)), reshaped(flat, (count, groups, group)))
@@ -165,17 +165,14 @@ def matmul_n_bits(call: OnnxCall) -> Node:
     return result if bias is None else function("add", result, bias)
 
 
-_SCALES = FLOATS - {np.dtype(np.float64)}
-
-
-def _nibbles(rows: Array, size: int) -> Array:
+def nibbles(rows: Array, size: int) -> Array:
     """The first `size` numbers of each row, of bytes with two neighbours each."""
     return np.stack([rows & 15, rows >> 4], -1).reshape(len(rows), -1)[:, :size]
 
 
-def _zero_points(zeros: Array, columns: int, groups: int, bits: int) -> Array:
+def zero_points(zeros: Array, columns: int, groups: int, bits: int) -> Array:
     """Those of each group, which are floats, or integers packed as the weights are."""
     if zeros.dtype.kind != "u":
         return zeros.reshape(columns, groups).astype(np.float32)
     rows = zeros.reshape(columns, -1)
-    return (_nibbles(rows, groups) if bits == 4 else rows).astype(np.float32)
+    return (nibbles(rows, groups) if bits == 4 else rows).astype(np.float32)
