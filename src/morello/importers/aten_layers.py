@@ -14,6 +14,7 @@ from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import several, with_batch
 from morello.importers.contractions import cross_product
+from morello.importers.folding import FoldedAxis, folded
 from morello.importers.gaps import transposed_convolution
 from morello.importers.normalizing import norm_of_groups
 from morello.importers.taking import taken_along
@@ -97,32 +98,19 @@ def unfolded(call: AtenCall) -> Node:
     return call.reshape(call.join(2, *pixels), call.type.shape)
 
 
-def folded(call: AtenCall) -> Node:
-    """Sums of columns, which are windows of images, where they overlap: the reverse of `unfolded`.
-
-    A table has for each pixel the elements that are added there, or one that is 0.
-    """
-    x, taps = call.x, several(call["kernel_size"], 2)
-    given = zip(call["output_size"], taps, several(call["dilation"], 2),
-                several(call["padding"], 2), several(call["stride"], 2), strict=True)  # fmt: skip
-    axes = []
-    for n, k, dilation, edge, stride in given:
-        starts = np.arange((n + 2 * edge - dilation * (k - 1) - 1) // stride + 1) * stride - edge
-        axes.append((n, np.arange(k)[:, None] * dilation + starts))
-    (height, rows), (width, columns) = axes
-    pixel = rows[:, None, :, None] * width + columns[None, :, None, :]
-    inside = ((rows >= 0) & (rows < height))[:, None, :, None]
-    inside = inside & ((columns >= 0) & (columns < width))[None, :, None, :]
-    read = np.flatnonzero(inside)
-    read = read[np.argsort(pixel.ravel()[read], kind="stable")]
-    pixels, counts = np.unique(pixel.ravel()[read], return_counts=True)
-    table = np.full((counts.max(), height * width), pixel.size)
-    turn = np.arange(read.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    table[turn, np.repeat(pixels, counts)] = read
-    flat = call.reshape(x, (x.type.size // pixel.size, pixel.size))
-    flat = call.apply(Pad((0, 0), (0, 1)), flat, call.build.number(0, x.dtype))
-    taken = call.apply(Gather(1), flat, call.build.constant(table))
-    return call.reshape(call.reduce("sum", taken, (1,)), call.type.shape)
+def images_of_columns(call: AtenCall) -> Node:
+    """col2im: the reverse of `unfolded`."""
+    axes = [
+        FoldedAxis(n, k, dilation, edge, edge, stride)
+        for n, k, dilation, edge, stride in zip(
+            call["output_size"],
+            *(several(call[name], 2) for name in ("kernel_size", "dilation", "padding", "stride")),
+            strict=True,
+        )
+    ]
+    count = math.prod(each.places.size for each in axes)
+    columns = call.reshape(call.x, (call.x.type.size // count, count))
+    return call.reshape(folded(columns, axes), call.type.shape)
 
 
 def bags(call: AtenCall) -> tuple[Node, ...]:
@@ -188,7 +176,7 @@ def _linear(call: AtenCall, x: Node, name: str) -> Node:
 LAYERS: dict[str, Handler] = {
     **{f"conv_transpose{d}d": with_batch(transposed, d) for d in (1, 2, 3)},
     **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
-    "col2im": folded,
+    "col2im": images_of_columns,
     **dict.fromkeys(("cross", "linalg_cross"), crossed),
     **dict.fromkeys(("embedding_bag", "_embedding_bag"), bags),
     "gather": gathered,

@@ -22,6 +22,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
+from morello.importers.folding import FoldedAxis, folded
 from morello.importers.normalizing import norm_of_groups
 from morello.importers.onnx.call import (
     FLOAT32,
@@ -313,6 +314,39 @@ def _pooled(call: OnnxCall) -> Node:
         after = wider
     kind = "max" if call.type == "MaxPool" else "mean"
     return op(Pooling(kind, window, strides, before, after, dilations, counts), x)
+
+
+@translates("GlobalLpPool", "LpPool")
+def lp_pool(call: OnnxCall) -> Node:
+    """The p-th root of the sum of a window's p-th powers."""
+    call.floating()
+    x, p = call[0], call.attribute("p", 2)
+    if call.version < 2 or p < 1:
+        raise LeftError(f"it is of the power {p}")
+    powers = function("power", function("abs", x), number(p, x))
+    if call.type == "GlobalLpPool":
+        sums = op(Reduce("sum", tuple(range(2, x.type.rank)), True), powers)
+    else:
+        count = prod(map(int, call.attribute("kernel_shape")))
+        mean = replace(call, type="AveragePool", inputs=(powers,),
+                       attributes={**call.attributes, "count_include_pad": 1})  # fmt: skip
+        sums = function("multiply", _pooled(mean), number(count, x))
+    return function("power", sums, number(1 / p, x))
+
+
+@translates("Col2Im")
+def col_to_image(call: OnnxCall) -> Node:
+    call.floating()
+    x, sizes, taps = call[0], call.integers(1), call.integers(2)
+    rank = len(sizes)
+    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
+    before, after = padding(call, sizes, taps, strides, dilations)
+    windows = [*map(FoldedAxis, sizes, taps, dilations, before, after, strides)]
+    if x.type.rank != 3 or not all(x.shape):
+        raise LeftError(f"it is of {x.type}")
+    count = prod(each.places.size for each in windows)
+    columns = reshaped(x, (x.type.size // count, count))
+    return reshaped(folded(columns, windows), (x.shape[0], x.shape[1] // prod(taps), *sizes))
 
 
 @translates("LRN")
