@@ -305,6 +305,16 @@ def test_bags_of_one_size_are_reductions(mode: str) -> None:
     compared(lambda x: layer(x.argsort(-1)), random(3, 8))
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_begin_at_offsets_that_are_given(mode: str) -> None:
+    """One of them is empty, and a row of padding counts in none."""
+    layer, plain = (nn.EmbeddingBag(9, 4, mode=mode, padding_idx=each) for each in (3, None))
+    numbers, starts = torch.tensor([1, 3, 5, 3, 2, 8, 0]), torch.tensor([0, 2, 2, 5])
+    compared(lambda i, o: (layer(i, o), plain(i, o)), numbers, starts)
+    if mode == "sum":
+        compared(lambda i, o, w: plain(i, o, w), numbers, starts, random(7))
+
+
 def test_several_known_indices_are_one() -> None:
     def program(x: Any) -> Any:
         rows, columns = torch.arange(4)[:, None], torch.arange(8)[None]

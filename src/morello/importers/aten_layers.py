@@ -17,7 +17,8 @@ from morello.importers.contractions import cross_product
 from morello.importers.folding import FoldedAxis, folded
 from morello.importers.gaps import transposed_convolution
 from morello.importers.normalizing import norm_of_groups
-from morello.importers.taking import taken_along
+from morello.importers.scattering import combined_rows
+from morello.importers.taking import NUMBERS, iota, taken_along
 
 
 def transposed(call: AtenCall) -> Node:
@@ -114,21 +115,37 @@ def images_of_columns(call: AtenCall) -> Node:
 
 
 def bags(call: AtenCall) -> tuple[Node, ...]:
-    """embedding_bag of bags of one size: sums, means or maxima of rows."""
-    weight, numbers, offsets = call["weight"], call["indices"], call["offsets"]
-    count = call.type.shape[0]
-    starts = np.arange(count) * (numbers.type.size // max(count, 1))
+    """embedding_bag: sums, means or maxima of the rows of each bag, which begins at its offset."""
+    numbers, offsets, weights = call["indices"], call["offsets"], call["per_sample_weights"]
+    padding, kind = call["padding_idx"], ("sum", "mean", "max")[call["mode"]]
+    if call.used != {0}:
+        raise call.refuse("with other results")
+    count, size = call.type.shape[0], numbers.type.size
+    numbers = call.reshape(numbers, (size,))
+    rows = call.apply(Gather(0), call["weight"], numbers)
+    if weights is not None:
+        rows = call.map("multiply", rows, call.reshape(weights, (size, 1)))
+    starts = np.arange(count) * (size // max(count, 1))
     known = isinstance(offsets.operator, Constant)
-    if not known or not np.array_equal(offsets.operator.array[:count], starts):
-        raise call.refuse("of bags of several sizes")
-    if (
-        call.used != {0}
-        or call["per_sample_weights"] is not None
-        or call["padding_idx"] not in (None, -1)
-    ):
-        raise call.refuse("with weights, padding, or other results,")
-    rows = call.apply(Gather(0), weight, call.reshape(numbers, (count, numbers.type.size // count)))
-    return (call.reduce(("sum", "mean", "max")[call["mode"]], rows, (1,)),)
+    even = known and np.array_equal(offsets.operator.array[:count], starts)
+    if even and size % count == 0 and padding in (None, -1):
+        whole = call.reshape(rows, (count, size // count, rows.shape[1]))
+        return (call.reduce(kind, whole, (1,)),)
+    if kind == "max":
+        raise call.refuse("of the largest in bags of several sizes")
+    begin = call.reshape(part(call, offsets, 0, 0, count), (1, count))
+    begun = call.map("greater_equal", iota(size, 0, 2), call.build.cast(begin, NUMBERS))
+    last = call.reduce("sum", call.build.cast(begun, NUMBERS), (1,))
+    bag = call.map("subtract", last, 1)
+    if padding not in (None, -1):
+        is_none = call.map("equal", call.build.cast(numbers, NUMBERS), padding)
+        bag = call.apply(Where(), is_none, call.build.number(-1, NUMBERS), bag)
+    sums = combined_rows("sum", call.full(0, (count, rows.shape[1])), bag, rows, 0)
+    if kind == "mean":
+        ones, zeros = (call.full(value, (n, 1)) for value, n in ((1, size), (0, count)))
+        lengths = combined_rows("sum", zeros, bag, ones, 0)
+        sums = call.map("divide", sums, call.map("maximum", lengths, 1))
+    return (sums,)
 
 
 def gathered(call: AtenCall) -> Node:
