@@ -20,7 +20,6 @@ from morello.graph.operators import (
     ArgReduce,
     Broadcast,
     Concat,
-    Constant,
     Cumulate,
     Map,
     Reduce,
@@ -47,8 +46,9 @@ from morello.importers.integers import (
     remainder,
     right_shift,
 )
-from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
+from morello.importers.numpy_movement import MOVEMENTS, diagonal_of, known_index
 from morello.importers.numpy_nan import OF_KNOWN
+from morello.importers.numpy_norms import NORMS
 from morello.importers.numpy_operands import (
     Axes,
     Operand,
@@ -252,7 +252,7 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
         if index.shape != x.shape:
             raise GraphError("a condition is for each element.")
         return apply(Where(), index, reshaped(given, ()), x)
-    known = tuple(_known_index(each) for each in (index if isinstance(index, tuple) else (index,)))
+    known = tuple(known_index(each) for each in (index if isinstance(index, tuple) else (index,)))
     places = np.arange(x.type.size).reshape(x.shape)[known]
     if len(np.unique(places)) < places.size:
         raise GraphError("an element is assigned twice.")
@@ -261,15 +261,6 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
     build = GraphBuilder()
     part = build.apply(Broadcast(places.shape), given) if given.shape != places.shape else given
     return after_writing(build, x, np.asarray(places), part)
-
-
-def _known_index(index: Any) -> Any:
-    """An index that is no array, or a constant one."""
-    if not isinstance(index, Node):
-        return index
-    if not isinstance(index.operator, Constant):
-        raise GraphError("elements at places that are not known are left.")
-    return index.operator.array
 
 
 def _isnan(x: Node, /) -> Node:
@@ -453,16 +444,6 @@ def _cumsum(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
     return sums(a) if small is None else as_node(small, a.dtype)
 
 
-def _norm(x: Node, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Node:
-    axes = sorted_axes(axis, x.type.rank)
-    if x.dtype.kind != "f" or not (ord is None or (ord in (1, 2, np.inf) and len(axes) == 1)):
-        raise GraphError("only norms of vectors are known.")
-    if ord in (1, np.inf):
-        kind = "sum" if ord == 1 else "max"
-        return _reduced(kind, apply(Map("abs"), x), axes, keepdims)
-    return apply(Map("sqrt"), _reduced("sum", apply(Map("square"), x), axes, keepdims))
-
-
 # ---- products
 
 
@@ -528,6 +509,7 @@ def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 
 TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **MOVEMENTS,
+    **NORMS,
     **SIGNALS,
     **OF_KNOWN,
     **STATISTICS,
@@ -552,7 +534,6 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.isfinite: _isfinite,
     np.isinf: _isinf,
     np.isnan: _isnan,
-    np.linalg.norm: _norm,
     np.matmul: _matmul,
     np.max: _reduction("max"),
     np.maximum.reduce: _of_ufunc("max"),

@@ -284,22 +284,41 @@ def _windows(x: Node, window_shape: Any, axis: Any = None) -> Node:
 
 
 def _indexed(x: Node, index: Any) -> Node:
-    """`x[index]`, for integers, slices, None and Ellipsis, and one array of constant integers."""
+    """`x[index]`, for integers, slices, None, Ellipsis, and arrays of constants.
+
+    One array of integers, beside slices, takes slices of `x`; others take elements.
+    """
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(item, bool) for item in items):
         raise GraphError("truth values as an index are unknown.")
+    items = tuple(_numbers(item) if isinstance(item, list) else item for item in items)
+    gathered = [item for item in items if isinstance(item, Node)]
+    numbered = any(isinstance(item, int | np.integer) for item in items)
+    if len(gathered) > 1 or (numbered and gathered) or any(e.dtype == bool for e in gathered):
+        return _at_constants(x, items)
     used = sum(not (item is None or isinstance(item, EllipsisType)) for item in items)
     rest = (slice(None),) * (x.type.rank - used)
     if not any(isinstance(item, EllipsisType) for item in items):
         items = (*items, ...)
     place = next(n for n, item in enumerate(items) if isinstance(item, EllipsisType))
-    items = (*items[:place], *rest, *items[place + 1 :])
-    items = tuple(_numbers(item) if isinstance(item, list) else item for item in items)
-    gathered = [item for item in items if isinstance(item, Node)]
-    numbered = any(isinstance(item, int | np.integer) for item in items)
-    if len(gathered) > 1 or (numbered and gathered):
-        raise GraphError("one array of indices is known, beside slices.")
-    return _selected(x, items)
+    return _selected(x, (*items[:place], *rest, *items[place + 1 :]))
+
+
+def _at_constants(x: Node, items: Sequence[Any]) -> Node:
+    """`x[items]`, where all arrays among the items are constants: the elements that they choose."""
+    places = np.arange(x.type.size).reshape(x.shape)[tuple(map(known_index, items))]
+    if not places.size:
+        raise GraphError("slices have elements.")
+    return apply(Gather(0), reshaped(x, (x.type.size,)), constant(places, NUMBERS))
+
+
+def known_index(index: Any) -> Any:
+    """An index that is no array, or a constant one."""
+    if not isinstance(index, Node):
+        return index
+    if not isinstance(index.operator, Constant):
+        raise GraphError("elements at places that are not known are left.")
+    return index.operator.array
 
 
 def _selected(x: Node, items: Sequence[Any]) -> Node:
