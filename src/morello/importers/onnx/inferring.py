@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+import onnx.inliner
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
 from onnx.reference import ReferenceEvaluator
 
@@ -65,19 +66,7 @@ def inferred(
 
     Those of operators that ONNX does not know are inferred by ONNX Runtime, if it is there.
     """
-    infos, shown = [], []
-    for name, node in inputs.items():
-        assert node is not None
-        if node.dtype == object or node.dtype.kind in "US":
-            code = TensorProto.STRING
-        else:
-            code = helper.np_dtype_to_tensor_dtype(node.dtype)
-        infos.append(helper.make_tensor_value_info(name, code, node.shape))
-        if isinstance(node.operator, Constant) and node.type.size <= _SHOWN:
-            shown.append(
-                from_array(np.ascontiguousarray(node.operator.array).reshape(node.shape), name)
-            )
-    alone = _alone(proto, infos, shown, model)
+    alone = _typed(proto, inputs, model)
     if domain_of(proto):
         return _named(proto, _by_runtime(alone))
     try:
@@ -119,6 +108,38 @@ def known(
     if not all(isinstance(each, np.ndarray) and each.dtype in KNOWN for each in results):
         return []
     return [constant(by_name[name]) if name else None for name in proto.output]  # type: ignore[misc]
+
+
+def expansion(
+    proto: NodeProto, inputs: Mapping[str, Node | None], model: ModelProto
+) -> GraphProto | None:
+    """The graph of the operators by which ONNX defines that of a node, if it does."""
+    alone = _typed(proto, inputs, model)
+    try:
+        alone = onnx.shape_inference.infer_shapes(alone, data_prop=True)
+        inlined = onnx.inliner.inline_selected_functions(
+            alone, [("", proto.op_type)], inline_schema_functions=True
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return None
+    again = any(node.op_type == proto.op_type for node in inlined.graph.node)
+    return None if again else inlined.graph
+
+
+def _typed(proto: NodeProto, inputs: Mapping[str, Node | None], model: ModelProto) -> ModelProto:
+    """A model of one node, given what it reads; small constants are constants there."""
+    infos, shown = [], []
+    for name, node in inputs.items():
+        assert node is not None
+        if node.dtype == object or node.dtype.kind in "US":
+            code = TensorProto.STRING
+        else:
+            code = helper.np_dtype_to_tensor_dtype(node.dtype)
+        infos.append(helper.make_tensor_value_info(name, code, node.shape))
+        if isinstance(node.operator, Constant) and node.type.size <= _SHOWN:
+            array = np.ascontiguousarray(node.operator.array).reshape(node.shape)
+            shown.append(from_array(array, name))
+    return _alone(proto, infos, shown, model)
 
 
 def _alone(

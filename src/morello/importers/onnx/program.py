@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import onnx
+import onnx.inliner
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from morello.base.errors import GraphError, quoted
@@ -49,7 +50,7 @@ from morello.importers.onnx.call import (
     domain_of,
 )
 from morello.importers.onnx.files import inner_graphs, names_in
-from morello.importers.onnx.inferring import inferred, known, stated, type_of
+from morello.importers.onnx.inferring import expansion, inferred, known, stated, type_of
 from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner_graph
 
 MOST_INLINED = 20_000
@@ -202,16 +203,17 @@ class _Importing:
                 what = "what it reads has a shape that is only known when it runs"
                 self._leave(proto, name, what)
                 return
-            results = self._translated(proto)
+            results: Sequence[Node | None] | None = self._translated(proto)
         except LeftError as error:
             reason = str(error)
-            foreign = self._foreign(proto, outer)
-            if foreign is None:
+            results = self._foreign(proto, outer)
+            if _is_left(results):
+                results = self._expanded(proto) or results
+            if results is None:
                 self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
                 return
-            if any(node and isinstance(node.operator, Foreign) for node in foreign):
+            if _is_left(results):
                 self.left.append((name, reason))
-            results = foreign
         except GraphError as error:
             raise GraphError(f"{name}: {error}") from None
         except _MALFORMED as error:
@@ -242,7 +244,9 @@ class _Importing:
         attributes = attributes_of(proto)
         call = OnnxCall(proto.op_type, version, attributes, inputs, len(proto.output), used)
         if translation is None:
-            results: Results = LOOPS[proto.op_type](call, self._steps(proto))
+            results: Results = LOOPS[proto.op_type](
+                call, self._whole(inner_graph(attributes["body"]))
+            )
         else:
             results = translation(call)
         results = [results] if isinstance(results, Node) else results
@@ -275,18 +279,35 @@ class _Importing:
                 if self.values[name] is None:
                     self.rest.append(helper.make_node("Identity", [result], [name]))
 
-    def _steps(self, proto: NodeProto) -> Run:
-        """A function of a step of a loop, all of which operators have to do."""
-        body, inside = inner_graph(attributes_of(proto)["body"]), copy(self)
+    def _expanded(self, proto: NodeProto) -> Sequence[Node | None] | None:
+        """The results of a node by the operators that define its own, if all of them are computed.
+
+        ONNX defines some operators so, as losses.
+        """
+        named = {each: self.values[each] for each in proto.input if each}
+        graph = None if domain_of(proto) else expansion(proto, named, self.model)
+        if graph is None:
+            return None
+        try:
+            inner = inner_graph(graph)
+            given = [node for name in inner.inputs if (node := named[name])]
+            results = iter(self._whole(inner)(given))
+        except (LeftError, GraphError):
+            return None
+        return [next(results) if name else None for name in proto.output]
+
+    def _whole(self, inner: InnerGraph) -> Run:
+        """A function that computes an inner graph, all of which operators have to do."""
+        inside = copy(self)
         inside.values, inside.rest, inside.left = dict(self.values), [], []
 
         def step(given: Sequence[Node]) -> Sequence[Node]:
-            results = [inside.values[name] for name in inside._run(body, given, {})]
+            results = [inside.values[name] for name in inside._run(inner, given, {})]
             known = [node for node in results if node is not None]
             if inside.rest or inside.left or len(known) < len(results):
-                raise LeftError("no operators do all of its steps")
+                raise LeftError("no operators do all of its graph")
             if self.inlined.nodes > MOST_INLINED:
-                raise LeftError(f"its steps are more than {MOST_INLINED} nodes")
+                raise LeftError(f"its graphs are more than {MOST_INLINED} nodes")
             return known
 
         return step
@@ -356,3 +377,8 @@ class _Importing:
         values = {name: node for name, node in self.values.items() if node is not None}
         rest, left = tuple(self.rest), tuple(self.left)
         return OnnxProgram(self.model, graph, inputs, outputs, carried, rest, values, left)
+
+
+def _is_left(results: Sequence[Node | None] | None) -> bool:
+    """Whether ONNX Runtime is to compute results, as it is if they are not known."""
+    return results is None or any(node and isinstance(node.operator, Foreign) for node in results)
