@@ -52,6 +52,7 @@ from morello.importers.onnx.call import (
 from morello.importers.onnx.files import inner_graphs, names_in
 from morello.importers.onnx.inferring import expansion, inferred, known, stated, type_of
 from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner_graph
+from morello.importers.onnx.sequences import SEQUENCES, Held, SequenceCall
 
 MOST_INLINED = 20_000
 """The most nodes of branches and of steps of loops that become part of a model."""
@@ -138,6 +139,9 @@ class _Importing:
     rest: list[NodeProto] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
     inlined: _Inlined = field(default_factory=_Inlined)
+    sequences: dict[str, Held] = field(default_factory=dict)
+    makers: dict[str, NodeProto] = field(default_factory=dict)
+    """The nodes that make sequences, as far as they are not of the rest."""
 
     def __post_init__(self) -> None:
         graph = self.model.graph
@@ -195,6 +199,8 @@ class _Importing:
             if each not in self.values:
                 raise GraphError(f"{name} reads {quoted(each)}, which no node before it computes.")
         try:
+            if self._is_of_sequences(proto):
+                return
             branch = self._branch(proto)
             if branch is not None:
                 self._take(proto, branch)
@@ -224,7 +230,37 @@ class _Importing:
             if output:
                 self.values[output] = node
 
+    def _is_of_sequences(self, proto: NodeProto) -> bool:
+        """Whether a node makes or reads sequences, all of which are known: it then is, too."""
+        translation = SEQUENCES.get(proto.op_type)
+        of_tensors = proto.op_type == "Identity" and proto.input[0] not in self.sequences
+        if translation is None or domain_of(proto) or of_tensors:
+            return False
+        given = {name: self.sequences.get(name, self.values[name]) for name in proto.input if name}
+        if None in given.values():
+            return False
+        try:
+            call = SequenceCall(attributes_of(proto), tuple(map(given.get, proto.input)))
+            result = translation(call)
+        except LeftError:
+            return False
+        (name,) = proto.output
+        self.values[name] = result if isinstance(result, Node) else None
+        if not isinstance(result, Node):
+            self.sequences[name], self.makers[name] = result, proto
+        return True
+
+    def _make(self, name: str) -> None:
+        """Let ONNX Runtime make a sequence, if the value is one, for what it does with it."""
+        maker = self.makers.pop(name, None)
+        if maker is not None:
+            for each in maker.input:
+                self._make(each)
+            self.rest.append(maker)
+
     def _leave(self, proto: NodeProto, name: str, reason: str) -> None:
+        for each in (*proto.input, *captured(inner_graphs([proto]))):
+            self._make(each)
         self.rest.append(proto)
         self.left.append((name, reason))
         self.values.update(dict.fromkeys(filter(None, proto.output)))
@@ -276,8 +312,9 @@ class _Importing:
         for name, result in zip(proto.output, results, strict=True):
             if name not in ("", result):
                 self.values[name] = self.values[result]
-                if self.values[name] is None:
-                    self.rest.append(helper.make_node("Identity", [result], [name]))
+                same = helper.make_node("Identity", [result], [name])
+                if self.values[name] is None and not self._is_of_sequences(same):
+                    self.rest.append(same)
 
     def _expanded(self, proto: NodeProto) -> Sequence[Node | None] | None:
         """The results of a node by the operators that define its own, if all of them are computed.
@@ -300,6 +337,7 @@ class _Importing:
         """A function that computes an inner graph, all of which operators have to do."""
         inside = copy(self)
         inside.values, inside.rest, inside.left = dict(self.values), [], []
+        inside.sequences, inside.makers = dict(self.sequences), dict(self.makers)
 
         def step(given: Sequence[Node]) -> Sequence[Node]:
             results = [inside.values[name] for name in inside._run(inner, given, {})]
@@ -359,6 +397,8 @@ class _Importing:
 
     def finish(self) -> OnnxProgram:
         """The program of all nodes."""
+        for info in self.model.graph.output:
+            self._make(info.name)
         needed = [i for p in self.rest for i in (*p.input, *captured(inner_graphs([p]))) if i]
         wanted = [info.name for info in self.model.graph.output]
         if missing := [name for name in wanted if name not in self.values]:
