@@ -259,7 +259,9 @@ MOVEMENT: dict[str, Handler] = {
     **dict.fromkeys(("broadcast_to", "expand", "expand_as"), expanded),
     **dict.fromkeys(("transpose", "swapaxes", "swapdims", "t", "mT"), swapped),
     **dict.fromkeys(("cat", "concat", "concatenate"), concatenated),
-    **dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), split),
+    **dict.fromkeys(
+        ("chunk", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_split"), split
+    ),
     **dict.fromkeys(("constant_pad_nd", "pad"), padded),
     **{f"{kind}_pad{d}d": mirrored for kind in ("reflection", "replication") for d in (1, 2, 3)},
     **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from morello.graph.operators import (
     Pooling,
     RmsNorm,
     Softmax,
+    Where,
 )
 from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
@@ -307,6 +309,15 @@ def softmax(call: AtenCall) -> Node:
     return call.apply(Softmax(call.axis()), call.cast(call.x))
 
 
+def safe_softmax(call: AtenCall) -> Node:
+    """The same, but 0 where all elements are -inf."""
+    x, dtype = call.cast(call.x), call.type.dtype
+    highest = call.reduce("max", x, call.axes(), True)
+    hidden = call.map("less", highest, -float(np.finfo(np.float32).max))
+    zero = call.build.number(0, dtype)
+    return call.apply(Where(), hidden, zero, softmax(call))
+
+
 def log_softmax(call: AtenCall) -> Node:
     x, axes = call.cast(call.x), (call.axis(),)
     centred = call.map("subtract", x, call.reduce("max", x, axes, keepdims=True))
@@ -389,6 +400,17 @@ def attention(call: AtenCall) -> Node:
     return attended(call.build, q, k, v, mask, scale)
 
 
+def first_of(handler: Callable[[AtenCall], Node]) -> Handler:
+    """The handler of an operation with more results, as those are that torch.autocast casts."""
+
+    def handle(call: AtenCall) -> tuple[Node, ...]:
+        if call.used != {0}:
+            raise call.refuse("with other results")
+        return (handler(call),)
+
+    return handle
+
+
 _SIMPLE_NORMS = {1: "sum", math.inf: "max", -math.inf: "min"}
 """The reductions of absolute values that norms of an order are."""
 
@@ -455,5 +477,8 @@ NETWORKS: dict[str, Handler] = {
     "logcumsumexp": cumulative_log_sum,
     "linear": _of_one_dtype(linear),
     "rms_norm": rms_norm,
+    "_safe_softmax": safe_softmax,
+    "native_batch_norm": first_of(batch_norm),
+    "_scaled_dot_product_flash_attention_for_cpu": first_of(attention),
     "scaled_dot_product_attention": attention,
 }  # fmt: skip

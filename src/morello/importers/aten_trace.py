@@ -217,12 +217,15 @@ def draws_nothing(node: fx.Node) -> bool:
     return given.get("train", given.get("training")) is False or given.get("dropout_p") == 0
 
 
+_NORMS = {"aten::batch_norm", "aten::instance_norm", "aten::native_batch_norm"}
+
+
 def _changes_statistics(node: fx.Node) -> bool:
     """Whether a batch or instance norm updates its running statistics in place.
 
     The operators' schemas do not mark these arguments as mutated.
     """
-    if node.target._schema.name not in ("aten::batch_norm", "aten::instance_norm"):
+    if node.target._schema.name not in _NORMS:
         return False
     given = _arguments(node)
     learns = given.get("training") or given.get("use_input_stats")

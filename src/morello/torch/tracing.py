@@ -53,6 +53,11 @@ _TABLE = {
 }
 
 
+_RECURRENT = {
+    getattr(torch.ops.aten, name).input for name in ("gru", "lstm", "rnn_relu", "rnn_tanh")
+}
+
+
 def _batch_norm(*given: Any) -> Any:
     """In training, in operations that say that they change the statistics."""
     x, weight, bias, mean, variance, training, momentum, epsilon, *_ = given
@@ -82,7 +87,7 @@ def traced(
     Its placeholders are the tensors among the arguments, in order, and then the numbers among them
     that are free, whose values are not known. Composed operations, such as attention, stay whole:
     what is traced is before torch's dispatcher takes them apart; after it if the graph uses
-    torch.vmap. Nothing is computed: the tensors have no elements.
+    torch.vmap, or casts by torch.autocast. Nothing is computed: the tensors have no elements.
     """
     nodes = module.graph.nodes if isinstance(module, fx.GraphModule) else ()
     items = any(node.target == "item" for node in nodes)
@@ -113,7 +118,9 @@ def traced(
             symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
-        if any(map(_is_batched, trace.graph.nodes)):
+        casts = torch.is_autocast_enabled("cpu") or any(map(_enters_autocast, trace.graph.nodes))
+        recurrent = any(map(_is_recurrent, trace.graph.nodes))
+        if (casts and not recurrent) or any(map(_is_batched, trace.graph.nodes)):
             trace = make_fx(run, _TABLE)(*fresh)
     return trace
 
@@ -122,3 +129,13 @@ def _is_batched(node: fx.Node) -> bool:
     """Whether a result is one of many that torch.vmap computes at once; it has no strides."""
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(value)
+
+
+def _enters_autocast(node: fx.Node) -> bool:
+    """Whether operations after a node are of other dtypes than they are called with."""
+    return node.target is torch.amp.autocast_mode._enter_autocast and bool(node.args[2])
+
+
+def _is_recurrent(node: fx.Node) -> bool:
+    """Whether torch does an operation by another one, with other roundings, once it is cast."""
+    return node.target in _RECURRENT
