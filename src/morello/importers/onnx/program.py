@@ -209,17 +209,18 @@ class _Importing:
                 what = "what it reads has a shape that is only known when it runs"
                 self._leave(proto, name, what)
                 return
-            results: Sequence[Node | None] | None = self._translated(proto)
+            results = self._translated(proto)
         except LeftError as error:
             reason = str(error)
-            results = self._foreign(proto, outer)
-            if _is_left(results):
-                results = self._expanded(proto) or results
-            if results is None:
+            found = self._foreign(proto, outer)
+            if _is_left(found):
+                found = self._expanded(proto) or found
+            if found is None:
                 self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
                 return
-            if _is_left(results):
+            if _is_left(found):
                 self.left.append((name, reason))
+            results = found
         except GraphError as error:
             raise GraphError(f"{name}: {error}") from None
         except _MALFORMED as error:
@@ -316,7 +317,7 @@ class _Importing:
                 if self.values[name] is None and not self._is_of_sequences(same):
                     self.rest.append(same)
 
-    def _expanded(self, proto: NodeProto) -> Sequence[Node | None] | None:
+    def _expanded(self, proto: NodeProto) -> list[Node | None] | None:
         """The results of a node by the operators that define its own, if all of them are computed.
 
         ONNX defines some operators so, as losses.
