@@ -56,6 +56,7 @@ _TABLE = {
 _RECURRENT = {
     getattr(torch.ops.aten, name).input for name in ("gru", "lstm", "rnn_relu", "rnn_tanh")
 }
+"""Operations that torch does by others, with other roundings, once torch.autocast has cast them."""
 
 
 def _batch_norm(*given: Any) -> Any:
@@ -137,5 +138,5 @@ def _enters_autocast(node: fx.Node) -> bool:
 
 
 def _is_recurrent(node: fx.Node) -> bool:
-    """Whether torch does an operation by another one, with other roundings, once it is cast."""
+    """Whether an operation is a recurrent layer."""
     return node.target in _RECURRENT
