@@ -212,15 +212,15 @@ class _Importing:
             results = self._translated(proto)
         except LeftError as error:
             reason = str(error)
-            found = self._foreign(proto, outer)
-            if _is_left(found):
-                found = self._expanded(proto) or found
-            if found is None:
+            computed = self._foreign(proto, outer)
+            if _is_left(computed):
+                computed = self._expanded(proto) or computed
+            if computed is None:
                 self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
                 return
-            if _is_left(found):
+            if _is_left(computed):
                 self.left.append((name, reason))
-            results = found
+            results = computed
         except GraphError as error:
             raise GraphError(f"{name}: {error}") from None
         except _MALFORMED as error:
