@@ -24,7 +24,7 @@ class Entry:
 
     @property
     def ours(self) -> bool:
-        """Whether it is Morello's."""
+        """Whether the entry is Morello's."""
         return self.peer == OURS
 
 

@@ -95,7 +95,7 @@ class Instruction:
 
     @property
     def loads(self) -> bool:
-        """Whether it reads from memory."""
+        """Whether the instruction reads from memory."""
         only_stores = self.stores and self.name.startswith(("mov", "v"))
         return bool(self.memory) and not only_stores and self.kind != "prefetches"
 

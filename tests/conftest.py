@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _few_peaks() -> Iterator[None]:
-    """What this machine can do at most is measured in a fraction of the time."""
+    """The machine's peaks are measured in a fraction of the usual time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("morello.measure.peaks.READ_KIB", (16, 4096))
         yield
@@ -106,10 +106,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 # ---- costs
 
 MOST_CPU_S = 60.0
-"""What a test may take, its commands included: several times what any does on a slow machine."""
+"""The limit of a test, its commands included: several times that of any on a slow machine."""
 
 CPU_S = "CPU seconds"
-"""What is reported of a test: the CPU time that it took, its commands included."""
+"""The property of a test's report that has its CPU time, its commands included."""
 
 
 def cpu_seconds() -> float:

@@ -1,4 +1,4 @@
-"""What several tests need: elements in memory by a model of their own, C compilers, hosts."""
+"""Helpers of several tests: an independent model of memory, searches, C compilers, hosts."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
 
 @cache
 def optimum(spec: Spec, target: Target) -> SearchResult:
-    """What the search finds that is not ended before, once for all tests of a process."""
+    """The result of a complete search, cached for all tests of a process."""
     return search(spec, target)
 
 
 def searched(
     spec: Spec, target: Target, *, everything: bool = False, table: Table | None = None
 ) -> SearchResult | None:
-    """What the search finds; None if nothing fits, without the reason, which takes far longer."""
+    """The result of a search; None if nothing fits, without the reason, which takes far longer."""
     return solved(Session(spec, target, table), everything=everything)
 
 
@@ -183,7 +183,7 @@ def guarded(buffer: Floats, margin: int = 64) -> tuple[Floats, Floats]:
 
 
 def reference(spec: Spec, *inputs: Floats) -> npt.NDArray[np.float64]:
-    """What a matmul Spec computes, in double precision."""
+    """The result of a matmul Spec, in double precision."""
     assert spec.operation.reduced
     a, b = (array.astype(np.float64) for array in inputs)
     result: npt.NDArray[np.float64] = a @ b

@@ -1,4 +1,4 @@
-"""What is chosen for smooth sizes on Zen 4 and Zen 5, where the choices were measured."""
+"""Programs chosen for smooth sizes on Zen 4 and Zen 5, where they were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/coverage.md names is there, and each row of its lists of Specs and rewrites runs.
+"""All that docs/coverage.md names exists, and each row of its lists of Specs and rewrites runs.
 
 Such a row's test makes a small goal in which it occurs, by search or by hand, generates C for
 this machine, runs it, and compares with NumPy in float64.
@@ -85,12 +85,12 @@ def rows() -> list[list[str]]:
 
 
 def quoted(cell: str) -> list[str]:
-    """What stands in backticks."""
+    """The inline code of a cell."""
     return re.findall(r"`([^`]+)`", cell)
 
 
 def defined(path: Path) -> set[str]:
-    """What a file defines at its top: functions, classes and what is in them, constants."""
+    """Names that a file defines: functions, constants, classes and their members."""
     tree = ast.parse(path.read_text())
     names = set(_names(tree.body))
     for node in tree.body:

@@ -21,7 +21,7 @@ def reported(
     topics: str,
     table: str | None = None,
 ) -> str:
-    """What a compilation reports on stderr; standard output stays empty."""
+    """The report of a compilation on stderr; standard output stays empty."""
     monkeypatch.setenv(debug.VARIABLE, topics)
     morello.compile(PRODUCT, table=table)
     streams = capsys.readouterr()

@@ -34,7 +34,7 @@ LARGER = "f32[8,16] @ f32[16,32]"
 
 @pytest.fixture
 def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
-    """Instead of a clock: the more a program costs, the faster it is. What was measured."""
+    """Replaces the clock: programs that cost more are faster. Returns the programs measured."""
     asked: list[list[Impl]] = []
 
     def build_and_time(impls: Iterable[Impl], _: Compiler) -> list[TimedImpl]:

@@ -1,4 +1,4 @@
-"""What users call tensors: kept from the text to the call, and no part of what is computed."""
+"""Names of tensors: kept from the text to the call, and no part of a Spec's identity."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_softmax_of_a_tensor_with_itself() -> None:
 
 
 def test_an_array_in_two_roles_keeps_its_layout() -> None:
-    """What is a weight in one role only cannot be laid out for that one."""
+    """An array that is a weight in one role and an input in another is not packed."""
     with pytest.raises(SpecError, match="no weights"):
         morello.compile("x = f32[4,4]; x @ transpose(x)", weights="constant")
     kernel = morello.compile(RESIDUAL, weights="constant")

@@ -67,7 +67,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What comes of it by one worker, without a pause."""
+    """The table that one worker makes without a pause."""
     path = tmp_path_factory.mktemp("wanted") / "t.db"
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as workers:
         patch.setattr(module, "WEIGHT", 30.0)

@@ -229,7 +229,7 @@ def test_output_of_a_command_that_cannot_be_written() -> None:
 
 
 def test_nothing_is_said_to_a_closed_output(tmp_path: Path) -> None:
-    """What prints nothing does not need it; no file takes its place either."""
+    """A command that prints nothing runs without standard output; no file takes its number."""
     path = tmp_path / "x.c"
     command = f'"$0" -m morello synth "{FILLED}" -o "$1" --db "$2" >&- 2>&-'
     arguments = [sys.executable, str(path), str(tmp_path / "t.db")]
@@ -335,7 +335,7 @@ def worker_processes(command: Command) -> list[int]:
 
 
 def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
-    """What becomes of a command that is interrupted so long after it has begun to work."""
+    """The exit status and errors of a command that is interrupted `after` seconds of work."""
     code = (
         f"{LIKE_A_TERMINAL}import sys; from morello.__main__ import run; print(flush=True); "
         "sys.exit(run())"

@@ -1,4 +1,4 @@
-"""What was searched for before is not searched for again, as long as the answer holds."""
+"""A search is not repeated as long as its remembered answer holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said while it takes long: the status that is told, and the line that shows it."""
+"""Progress of long commands: the status that is reported, and the line that shows it."""
 
 import io
 import sys

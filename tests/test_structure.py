@@ -386,7 +386,7 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
 
 
 def test_no_file_names_the_host_of_a_package_index() -> None:
-    """Whoever sets it up says where packages are from."""
+    """The configuration of each machine says where its packages are from."""
     assert INDEX.search("--index-url https" + "://packages.example/simple")
     found = {path: INDEX.findall(text) for path, text in texts()}
     assert {path: hosts for path, hosts in found.items() if hosts} == {}
@@ -400,7 +400,7 @@ def test_no_file_has_both_sides_of_a_merge() -> None:
 
 @cache
 def texts() -> list[tuple[str, str]]:
-    """What is searched, by the names of files."""
+    """The names and texts of files that are searched for forbidden words."""
     return [
         (relative(path), path.read_text(errors="ignore"))
         for path in _files(ROOT)
@@ -409,7 +409,7 @@ def texts() -> list[tuple[str, str]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Those of a folder, and of the folders in it that are not skipped."""
+    """The files of a folder, and of the folders in it that are not skipped."""
     for path in folder.iterdir():
         if _is_skipped(path.name):
             continue

@@ -1,4 +1,4 @@
-"""What the command does with tables: its output for people and machines, and for misuse."""
+"""Commands that read and write tables: output for people, output as JSON, and misuse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def run(capsys: Capture, *arguments: str | Path) -> str:
-    """What a command prints."""
+    """The output of a command."""
     assert main([str(one) for one in arguments]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""

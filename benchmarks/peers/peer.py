@@ -40,7 +40,7 @@ class Candidate:
     result: Callable[[], Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
     narrows: bool = True
-    """Whether it may be faster on one thread than on all, as small work is in many libraries."""
+    """Whether work may be faster on one thread than on all, as small work is in many libraries."""
 
 
 class Peer(Protocol):

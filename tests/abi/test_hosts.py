@@ -27,7 +27,7 @@ LAYER = "f32[4,8] @ f32[8,6]{0,1}"
 GAPS = "relu(bf16[6,32]S(40,1))"
 
 TENSOR, DLTENSOR = 70, 7
-"""What a value of TVM FFI is: an object that has a DLTensor, or the address of one."""
+"""Kinds of TVM FFI's values: an object that has a DLTensor, and the address of one."""
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def described(array: Array) -> DLTensor:
 
 
 def call_tvm(function: Any, *arrays: Array, kind: int = DLTENSOR) -> int:
-    """What a function of TVM FFI returns for these arrays, given as this kind of value."""
+    """The status of a TVM FFI function that is called with arrays as this kind of value."""
     tensors = [described(array) for array in arrays]
     held = [Object(1, TENSOR, None, t) if kind == TENSOR else t for t in tensors]
     values = (Value * len(held))(*(Value(kind, 0, ctypes.addressof(each)) for each in held))

@@ -88,7 +88,7 @@ def _gelu(x: Array) -> Array:
 
 
 def values(text: str, seed: int = 0) -> tuple[Bounded, list[Array]]:
-    """What the reference makes of a text, and of which arrays."""
+    """The reference's result for a text, and the random arrays that it was computed from."""
     graph, random = read(text).graph, np.random.default_rng(seed)
     arrays = {
         n: random.standard_normal(n.type.shape).astype(DTYPES[n.type.dtype])
@@ -122,7 +122,7 @@ def test_integers_wrap_around_in_their_dtype() -> None:
 
 
 def special(text: str, *arrays: Any) -> Bounded:
-    """What the reference makes of a text and these numbers."""
+    """The reference's result for a text and these arrays."""
     graph = read(text).graph
     with np.errstate(all="ignore"):
         given = {

@@ -1,4 +1,4 @@
-"""What is timed: programs, found and compiled; and the command, from one end to the other."""
+"""The programs that calibration times are found and compiled; the command runs from end to end."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_calls_take_turns_with_arrays(tmp_path: Path) -> None:
 
 
 def test_operands_lie_where_goals_say() -> None:
-    """Those in memory take turns with copies, which are more than fits into L2."""
+    """Operands in memory are used in turn with copies that together exceed L2."""
     target = uncalibrated()
     goals = [ProbeGoal("relu(f32[32,64])", level) for level in (MEMORY, L2, L1)]
     programs = find_programs(goals, target, 0.0, lambda done: None)

@@ -216,7 +216,7 @@ def fills(random: Random) -> Spec:
 
 
 def _functions(names: Iterable[str], dtype: DType) -> list[str]:
-    """Those of these functions that a dtype has, in order."""
+    """The functions among these that a dtype has, sorted."""
     return sorted({*names} - ONLY_INTEGERS if dtype.is_float else {*names} & INTEGER_FUNCTIONS)
 
 

@@ -125,7 +125,7 @@ def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
 
 
 def assembly_of(impl: Impl, directory: Path) -> str:
-    """What the compiler makes of a program for its target."""
+    """The assembly of a program that is compiled for its target."""
     source, result = directory / "kernel.c", directory / "kernel.s"
     source.write_text(generate(impl).text)
     compiler = find_compiler()

@@ -41,8 +41,8 @@ def read_back(spec: Spec) -> bool:
 
 
 UNSAYABLE = ("Broadcast(f32[1]", "neg(u", "unsquared", "padding=")
-"""What goals that are not made from text have: single numbers spread, products of a tensor and
-itself, negative numbers of none, and windows of nothing but padding."""
+"""Parts of expressions that the language cannot say: a single number broadcast, a product of a
+tensor and itself, negated unsigned numbers, and windows of nothing but padding."""
 
 
 def test_goals_of_every_kind_read_back() -> None:

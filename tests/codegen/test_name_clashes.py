@@ -47,7 +47,7 @@ FOUND = (
     ("workspace", "item"), ("region0", "run_parallel"), ("linux", "linux_"), ("a_L1_0", "a_parts0"),
     ("__x", "in_x"), ("_", "__"), ("kernel0", "kernel0_range"), ("out", "t0"), ("new", "class"),
 )  # fmt: skip
-"""What two inputs of one program may be called."""
+"""Pairs of names that the inputs of one program may have."""
 REFUSED = {"float", "parallel_t", "restrict", "run_parallel"}
 TAKEN = {"a", "item", "kernel0_set_parallel", "region0", "workspace"}
 """Names in generated code that functions may not have, and others that they may."""

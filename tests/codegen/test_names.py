@@ -1,4 +1,4 @@
-"""What the function of a kernel may be called: nothing but an identifier gets into the C."""
+"""Names of kernels' functions: only identifiers get into the C."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_only_identifiers_get_through(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a", "out", "K", "kernel_2", "item", "workspace", "f32", "x__y"])
 def test_other_names_compile(name: str, tmp_path: Path) -> None:
-    """Those of operands and variables among them."""
+    """Names of operands and variables are among them."""
     source = generate(program(), name)
     compile_c(source.text, AVX2, tmp_path)
     (tmp_path / "it.h").write_text(source.header)

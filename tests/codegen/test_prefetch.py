@@ -41,7 +41,7 @@ LOOP = re.compile(r"^( *)for \(long (\w+) = (\w+); \w+ < (.+); (?:\+\+\w+|\w+ \+
 
 
 def value(expression: str, variables: dict[str, int]) -> int:
-    """What a C expression of non-negative numbers comes to."""
+    """The value of a C expression of non-negative numbers."""
     return int(eval(expression.replace("/", "//"), {}, variables))
 
 

@@ -30,7 +30,7 @@ FIGURES = {
     "rate": r"\b\d+\.\d\b",
     "machine": r"^\S.*\bcosts of .*$",
 }
-"""What stands in outputs that depends on the machine, by kind; all else is the same anywhere."""
+"""Patterns of outputs that depend on the machine, by kind; all else is the same anywhere."""
 _FIGURE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in FIGURES.items()), re.M)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,7 +53,7 @@ class Command:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """What stands between fences of a language."""
+    """The code blocks of a language."""
     return [text for found, text in _BLOCK.findall(page.read_text()) if found == language]
 
 
@@ -74,7 +74,7 @@ def python(page: Path) -> list[tuple[str, str]]:
 
 
 def code(page: Path) -> list[str]:
-    """What stands between backticks, outside of blocks; what tables escape is not."""
+    """The inline code of a page, without the escapes of tables."""
     text = _BLOCK.sub("", page.read_text())
     return [one.replace("\\|", "|") for one in _CODE.findall(text)]
 

@@ -41,7 +41,7 @@ PRINTS = {
     "threads": r"1 threads: [\d.]+ ms.*\n2 threads: [\d.]+ ms",
     "tuning": r" 1 programs measured, (.*\n)*.*[\d.]+ times as fast as the first choice",
 }
-"""What each example prints, besides its largest error."""
+"""The output of each example, besides its largest error."""
 WITHOUT_ERROR = {"explain", "onnx_quantized", "pytorch_generate", "table"}
 """These compute nothing, or compare otherwise."""
 FOR_OTHERS = {"encoder_layer"}
@@ -62,7 +62,7 @@ def soon(seconds: float, *, gap: float) -> Budget:
 
 
 def output_here(path: Path, capfd: pytest.CaptureFixture[str]) -> str:
-    """What a program prints in this process; it must succeed, and print no warnings."""
+    """The output of a program in this process, which must succeed without warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         runpy.run_path(str(path), run_name="__main__")
@@ -72,7 +72,7 @@ def output_here(path: Path, capfd: pytest.CaptureFixture[str]) -> str:
 
 
 def output(path: Path) -> str:
-    """What a program prints; it must succeed, and print no warnings."""
+    """The output of a program, which must succeed without warnings."""
     command = [sys.executable, str(path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -50,7 +50,7 @@ SHORTER = {
     "model": {"EXTRA": "--samples 4 --seconds 0.001"},
     "bench": {"EXTRA": "--seconds 0.05"},
 }  # fmt: skip
-"""What takes long is run with less of it, by commands: words for other words, and more of them."""
+"""Options that make slow commands quick, by command: words for other words, and words to add."""
 
 QUICK = (
     "relu(f32[256,1024] @ f32[1024,4096] + f32[4096])",
@@ -74,7 +74,7 @@ def alike() -> bool:
 
 
 def run(words: list[str]) -> str:
-    """What a command prints."""
+    """The output of a command."""
     output = StringIO()
     with redirect_stdout(output):
         assert main(words) == 0

@@ -24,7 +24,7 @@ from morello.onnx.provider import _sessions  # noqa: E402
 
 
 def options(**settings: str) -> Any:
-    """Those of a session with kernels, in which the dimension `n` is 4."""
+    """The options of a session with kernels, in which the dimension `n` is 4."""
     asked = runtime.SessionOptions()
     asked.add_provider_for_devices(register(), {"gap": "1"} | settings)
     asked.add_free_dimension_override_by_name("n", 4)
@@ -136,7 +136,7 @@ def test_unknown_shapes_and_wrong_options_are_refused(capfd: pytest.CaptureFixtu
 
 
 def refusal(capfd: pytest.CaptureFixture[str], **settings: str) -> str:
-    """What is said of a session with these options; some versions create it without kernels."""
+    """The error of a session with these options; some versions create it without kernels."""
     try:
         runtime.InferenceSession(layer().SerializeToString(), options(**settings))
     except Exception as error:

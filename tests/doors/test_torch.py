@@ -178,7 +178,7 @@ def test_changes_of_weights_are_seen() -> None:
 
 
 def test_changes_without_a_version_are_seen() -> None:
-    """Those of an optimizer in one kernel, and of the statistics of a norm in training."""
+    """Changes by a fused optimizer, and of a norm's statistics in training, count no versions."""
     model, x = perceptron(), torch.randn(4, 32)
     model.both[1] = nn.BatchNorm1d(32)
     fast = compiled(model.eval())
@@ -285,7 +285,7 @@ def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
 
 
 def test_a_cache_is_changed_in_place() -> None:
-    """What a graph writes to its inputs is written by torch, before kernels read it."""
+    """Torch writes a graph's updates of its inputs before kernels read them."""
 
     def step(cache: Any, row: Any, place: Any) -> Any:
         cache.index_copy_(0, place, torch.relu(row))

@@ -1,4 +1,4 @@
-"""What functions compute, against NumPy formulas."""
+"""The results of functions, against formulas in NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no text, no tensor, or far too much of one: a sentence each, and a short one."""
+"""Each malformed or oversized expression raises an error of one short sentence."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 
 REFUSED = ("two roles", "not something to", "and the result")
-"""What is said of products used in ways that one loop nest does not serve, and of too many."""
+"""Parts of the errors for products that one loop nest cannot compute, and for too many."""
 
 
 def read(goal: Goal) -> Spec:

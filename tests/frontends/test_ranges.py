@@ -17,7 +17,7 @@ MATMUL = "f32[m,k] @ f32[k,n]"
 
 
 def sizes(text: str) -> Sequence[int]:
-    """What a range means."""
+    """The sizes in a range."""
     return list(family("f32[m]", [f"m={text}"]).sizes["m"])
 
 

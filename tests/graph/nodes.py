@@ -43,7 +43,7 @@ def wide(x: Node, *shape: int) -> Node:
 
 
 def after(output: Node, tolerance: float = 1e-5) -> Node:
-    """What an output becomes; its values must stay."""
+    """The output of the rewritten graph; its values must be those of the original."""
     inputs = tuple(n for n in Graph((), (output,)).nodes if isinstance(n.operator, Input))
     graph = Graph(inputs, (output,))
     result = simplified(graph)

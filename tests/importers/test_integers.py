@@ -74,7 +74,7 @@ def shifted(x: int, y: int, bits: int) -> int:
 
 
 def expected(a: Array, b: Array) -> dict[str, Array]:
-    """What each function of two integers is to compute."""
+    """The right result of each function of two integers."""
     bits = a.dtype.itemsize * 8
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     logical = by_python(lambda x, y: shifted(x, y, bits), a.astype(unsigned), b.astype(unsigned))

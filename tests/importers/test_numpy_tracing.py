@@ -252,7 +252,7 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
 
 
 def values(function: Function, *arrays: Array) -> tuple[Any, Any]:
-    """What the graph of a function computes, and the function itself, in float64."""
+    """The results of a function's graph, and of the function itself, in float64."""
     traced = trace(function, arrays, {})
     check(traced.graph)
     outputs = evaluate(traced.graph, [x.transpose(memory_order(x)) for x in arrays])

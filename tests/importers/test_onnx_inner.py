@@ -177,7 +177,7 @@ def test_loops_of_which_something_is_left_stay_loops() -> None:
 
 
 def test_long_loops_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of many steps, and those whose steps have too many nodes in all."""
+    """Loops of many steps, or with too many nodes in all steps together, are left."""
     assert left(import_model(parsed(LOOP.replace("{4}", "{129}")))) == ["Loop", "Loop"]
     monkeypatch.setattr(importing, "MOST_INLINED", 10)
     assert left(import_model(parsed(LOOP))) == ["Loop", "Loop"]

@@ -47,7 +47,7 @@ def results(
     domain: str | None = None,
     **attributes: Any,
 ) -> Any:
-    """What the graph of a node, and ONNX Runtime, make of inputs: all but the first are constants.
+    """The results of a node's graph and of ONNX Runtime; inputs but the first are constants.
 
     Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
     """

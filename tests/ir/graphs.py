@@ -136,7 +136,7 @@ def convolutions(draw: st.DrawFn, x: Tensor) -> Tensor:
 
 
 def value_of(result: Tensor, inputs: dict[Tensor, Array]) -> Array:
-    """What a graph computes, primitive by primitive. New inputs get random values."""
+    """The result of a graph, primitive by primitive. New inputs get random values."""
     known: dict[Tensor, Array] = {}
 
     def visit(one: Tensor) -> Array:

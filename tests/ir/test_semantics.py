@@ -1,4 +1,4 @@
-"""What operations compute, against formulas written out for each."""
+"""The results of operations, against formulas written out for each."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def every(expressions: tuple[str, ...] = EXPRESSIONS) -> Iterator[Impl]:
 
 
 def addresses(loop: ProgramLoop, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """What is accessed, in order: (array, first byte, bytes) of each element."""
+    """The accesses of a loop in order: (array, first byte, bytes) of each element."""
     for n in range(loop.times):
         now = {**at, loop.name: n}
         for site in loop.sites:

@@ -32,7 +32,7 @@ def examples(groups: list[ProgramGroup]) -> list[Examples]:
 
 
 def parameters(reduced: GraphNetwork, group: ProgramGroup) -> dict[str, Any]:
-    """Those of a network that says something else of every program."""
+    """The parameters of a network whose predictions differ for every program."""
     found = reduced.initial(group.nodes.shape[1], group.configs.shape[1], seed=1)
     return {name: value * (10 if "out" in name else 1) for name, value in found.items()}
 

@@ -1,4 +1,4 @@
-"""What nests share among programs changes nothing: each is that of its statements, one by one."""
+"""Nests that share code among programs equal those made from each program's statements alone."""
 
 from __future__ import annotations
 

@@ -60,8 +60,14 @@ def worker() -> Worker:
     return Worker()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _end_of_worker() -> Iterator[None]:
+    yield
+    worker().end()
+
+
 def tuned(order: Order, batches: int) -> Tuning:
-    """What is known after so many batches."""
+    """The state of tuning after so many batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "TOGETHER", FEW)
         patch.setattr(tuning, "Worker", lambda: nullcontext(worker()))
@@ -325,7 +331,7 @@ def _own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def faster(learned: Tuning) -> Tuning:
-    """What was found, as if another program than the first choice were twice as fast."""
+    """A tuning in which another program than the first choice is twice as fast."""
     first, other = learned.trials[:2]
     return replace(learned, trials=(first, replace(other, ratio=0.5)), gap=0.1)
 

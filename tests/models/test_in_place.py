@@ -26,7 +26,7 @@ def product(x: Node, columns: int, seed: int = 0) -> Node:
 
 
 def calls(graph: Graph) -> tuple[StoredCall, ...]:
-    """What runs, all in one segment."""
+    """The calls of a graph that is one segment."""
     (stage,) = schedule(by_rule(graph))
     assert isinstance(stage, Stage)
     return in_place(stage).calls
@@ -46,7 +46,7 @@ def dense_block(x: Node) -> Graph:
 
 
 def test_joined_results_share_one_array() -> None:
-    """Those of one row lie one after the other; those of several are apart."""
+    """Results of one row are contiguous; rows of larger ones have gaps between them."""
     for x in (given(1, 24), given(3, 24)):
         graph = dense_block(x)
         assert not copies(graph)

@@ -19,7 +19,7 @@ def graph_of(output: Node) -> Graph:
 
 
 def power(x: Node) -> Node:
-    """What no kernel computes."""
+    """A node that no kernel computes."""
     return apply(Map("power"), x, x)
 
 

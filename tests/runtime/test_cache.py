@@ -188,7 +188,7 @@ def test_what_others_plant_does_not_run(compiler: Compiler, cache: Path, tmp_pat
 
 
 def damaged(content: bytes) -> dict[str, bytes]:
-    """What a crash, a full disk or a failing one can make of an object."""
+    """An object as a crash, a full disk or a failing disk may leave it."""
     middle = len(content) // 2
     return {
         "empty": b"",

@@ -218,7 +218,7 @@ def kernel(path: Path) -> Kernel:
 
 @pytest.fixture(autouse=True)
 def no_hang() -> Iterator[None]:
-    """What hangs must not hang all tests."""
+    """A test that hangs is ended, so that the others run."""
     signal.alarm(120)
     yield
     signal.alarm(0)

@@ -165,7 +165,7 @@ def test_compositions_in_single_precision_pass(spec: Spec) -> None:
 
 
 CANCELLING = {"gelu", "gelu_tanh", "log", "sigmoid", "silu"}
-"""What NumPy computes these as, in single precision, is not what kernels do."""
+"""NumPy's formulas of these lose more digits in single precision than kernels do."""
 
 
 @pytest.mark.parametrize("name", sorted({*UNARY} - CANCELLING - ONLY_INTEGERS))

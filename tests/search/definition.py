@@ -404,7 +404,7 @@ def kernels(task: Task, nearest: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Operands:
-    """Those of a task, as kernels of registers of one width ask about them."""
+    """The operands of a task, and conditions on them of kernels of one register width."""
 
     task: Task
     nearest: int

@@ -26,7 +26,7 @@ GOAL = "relu(f32[6,8] + f32[8])"
 
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
-    """What is traced, with a file of its own for what was traced before."""
+    """The kinds of Specs that are traced, as a list that grows; traces are saved in a new file."""
     kinds: list[object] = []
     begin = traces._Tracing.__init__
 

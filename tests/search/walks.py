@@ -69,7 +69,7 @@ class Stop:
                     yield from self.applied(rewrite, batch)
 
     def tried(self) -> Iterator[tuple[Rewrite, Edges]]:
-        """Those of the other rewrites that apply, and their edges."""
+        """The other rewrites that apply, and their edges."""
         for rewrite in self.whims:
             with suppress(RewriteError):
                 yield from list(self.applied(rewrite, self.batch))

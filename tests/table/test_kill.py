@@ -161,7 +161,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_a_table_made_by_several_at_once(tmp_path: Path) -> None:
-    """Whoever comes first makes it; the others use it."""
+    """The first thread makes the table; the others use it."""
     for attempt in range(15):
         path, barrier = tmp_path / f"{attempt}.db", threading.Barrier(4)
 

@@ -75,7 +75,7 @@ TURNED = [("k", "m"), ("j", "n"), ("n", "g"), ("n", "m")]
 BY_TWO = "_by_two_"
 LONG = (100, 300, 1000, 2100)
 CONSTANTS = {True: 1.25, False: 3.0}
-"""What functions with a constant have, of floats and of integers."""
+"""The constants of functions that have one, of floats (True) and of integers."""
 
 
 # ---- the operations that a kernel is for
@@ -537,7 +537,7 @@ def _random_cases(
     random: np.random.Generator,
     batches: Batches,
 ) -> list[Case]:
-    """Those of the kernel among random Specs, which kernels of operands alike have in common."""
+    """Cases of a kernel from random Specs; kernels with like operands share the Specs."""
     own: list[Case] = []
     for operation in operations(kernel):
         batch, chosen = drawn(operation, kernel, target, placements, random, batches)

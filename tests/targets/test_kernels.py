@@ -48,7 +48,7 @@ VANISHING = ("Gelu", "GeluTanh", "Silu")
 """Functions that are 0 times infinity at -infinity, where the code gives their limit, 0."""
 
 FLUSHED = 2.0**-118
-"""What is below may become 0 on the way there."""
+"""Intermediate results below this may be flushed to 0."""
 
 
 def known_targets() -> list[Target]:
@@ -84,7 +84,7 @@ def alike() -> dict[tuple[str, str], list[LeafKernel]]:
 
 @cache
 def different_targets() -> list[Target]:
-    """Those that run here, each with the kernels whose code none before it has."""
+    """The targets that run here, each with the kernels whose code none before it has."""
     return [
         replace(one, kernels=tuple(k for k in one.kernels if (one.name, k.name) in alike()))
         for one in known_targets()
@@ -152,7 +152,7 @@ def build(target: Target, directory: Path) -> Suite:
 
 
 def storage(dtype: DType) -> np.dtype[Any]:
-    """What NumPy keeps elements as; groups are kept as bits."""
+    """NumPy's dtype for arrays of this dtype; packed groups are kept as their bits."""
     return np.dtype(np.uint32) if dtype.numpy is None else dtype.np
 
 

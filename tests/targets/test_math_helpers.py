@@ -144,7 +144,7 @@ class Exact:
 
 @functools.cache
 def exact(name: str) -> Exact:
-    """What a function is compared with."""
+    """The samples of a function, and its exact values there."""
     x, smallest = samples(), FLUSHED.get(name, SMALLEST)
     if name == "exp_low":
         x = x[~(x > 88)]

@@ -61,7 +61,7 @@ EXPRESSIONS = (
     "broadcast(f32[5,9], axis=1, size=3)",
     "one_prefix(f32[5,9])",
 )
-"""What the saved programs do not compute, or not of such sizes."""
+"""Expressions whose functions, or sizes, no saved program has."""
 
 OPTIMIZED = ("-std=gnu11", "-O3", "-ffp-contract=fast", "-fno-math-errno")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi")
@@ -178,7 +178,7 @@ def test_programs_use_neon(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def emulator() -> list[str]:
-    """What runs a program for AArch64: nothing is needed on one."""
+    """The command that runs a program for AArch64: an emulator, or nothing on such a CPU."""
     if platform.machine() == "aarch64" and platform.system() == "Linux":
         return []
     found = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")

@@ -60,9 +60,9 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("target", some(MACHINES, 4), ids=lambda target: target.name)
 def test_no_helper_calls_a_library(target: Target, command: str, tmp_path: Path) -> None:
-    """Those that no target with fewer instructions has, and what they use.
+    """Tests the helpers that no target with fewer instructions has, and the helpers these call.
 
-    What needs no library there needs none here, unless its C is another where there is more.
+    The others were tested with those targets, unless their C differs with more instructions.
     """
     fewer = LEVELS[: LEVELS.index(target)] if target in LEVELS else ()
     lesser = fewer if target in PLAIN else PLAIN

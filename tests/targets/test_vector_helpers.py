@@ -439,7 +439,7 @@ def words(text: str) -> set[str]:
 
 
 def test_neon_compiles_for_aarch64(tmp_path: Path) -> None:
-    """Those of the target are built in test_self_contained; here are the others."""
+    """The target's helpers are built in test_self_contained, and here the others."""
     helpers = merged("neon", NONE)
     assert "_mm" not in "\n".join(helpers.values())
     others = [name for name, text in helpers.items() if NEON.helpers.get(name) != text]

@@ -48,7 +48,7 @@ class Rewritten(NamedTuple):
         )  # fmt: skip
 
     def within(self, left: Ints) -> Rewritten:
-        """Those that hold no more of any level than is left, which is given by rewrite."""
+        """The rewrites that allocate at most `left` of each level; a row of it for each rewrite."""
         return self.of(np.flatnonzero((self.held <= left).all(axis=1)))
 
 
@@ -114,7 +114,7 @@ class ProofGraph:
             self._derive(kind, self._waiting(nodes(kind)))
 
     def _waiting(self, nodes: Ints) -> Ints:
-        """Those of some Specs whose rewrites are not derived."""
+        """The nodes among these whose rewrites are not derived yet."""
         self._derived = np.pad(self._derived, (0, self.specs.count - len(self._derived)))
         return nodes[~self._derived[nodes]]
 

@@ -45,7 +45,7 @@ class MergedLoop:
 
     @property
     def accumulates_in_registers(self) -> bool:
-        """Whether it is a reduction loop whose accumulators are in registers."""
+        """Whether the loop is of a reduction, and its accumulators are in registers."""
         operation = self.spec.operation
         return self.dim in operation.reduced and any(
             operand.written and isinstance(view, RegisterView)

@@ -62,7 +62,7 @@ class MemoryView:
 
     @property
     def in_panels(self) -> bool:
-        """Whether its buffer holds one panel after the other, not rows."""
+        """Whether the buffer holds one panel after the other, not rows."""
         return self.layout.panel is not None
 
     def cut(self, dim: int, size: int, start: int, variable: str | None, stride: int) -> MemoryView:

@@ -46,7 +46,7 @@ class Limits:
 
     @cached_property
     def packing(self) -> LimitPacking:
-        """How they are packed, for the engine."""
+        """The packing of limits, as the engine takes it."""
         return LimitPacking(self.guard, self.field)
 
     @cached_property

@@ -110,7 +110,7 @@ class Tables:
         self.shapes = np.array(shapes, np.int64)
 
     def are(self, arrays: Sequence[npt.NDArray[Any]]) -> bool:
-        """Whether they are the same arrays."""
+        """Whether the tables are these arrays, by identity."""
         return len(arrays) == len(self.arrays) and all(map(is_, arrays, self.arrays))
 
 

@@ -67,17 +67,17 @@ class Operator(ABC):
     """
 
     heavy: ClassVar[bool] = False
-    """Whether it is the root of a fusion group, such as a product, a reduction or a norm: the
-    elementwise operators that follow are fused into it as an epilogue.
+    """Whether the operator is the root of a fusion group, such as a product, a reduction or a norm:
+    the elementwise operators that follow are fused into it as an epilogue.
     """
     is_product: ClassVar[bool] = False
-    """Whether it reuses elements of its inputs, so that a producer that is fused into its loops
-    would compute them again for each use.
+    """Whether the operator reuses elements of its inputs, so that a producer that is fused into its
+    loops would compute them again for each use.
     """
     elementwise: ClassVar[bool] = False
-    """Whether it maps elements to elements, so that it can be the epilogue of another kernel."""
+    """Whether the operator maps elements to elements, and so can be another kernel's epilogue."""
     keeps_units: ClassVar[bool] = False
-    """Whether its inputs must have their dimensions of size 1, as images have."""
+    """Whether the inputs must keep their dimensions of size 1, as images must."""
 
     @abstractmethod
     def result(self, *inputs: TensorType) -> TensorType:

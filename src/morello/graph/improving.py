@@ -18,7 +18,7 @@ Wanted = Sequence[tuple[GraphPartition, Sequence[Group]]]
 """Groups of partitions, in the order in which they are to be priced."""
 
 Pricing = Callable[[Wanted], Mapping[Group, float]]
-"""What groups cost, in cycles: infinitely much if no kernel computes them.
+"""The costs of groups in cycles, infinite where no kernel computes one.
 
 Those for which there is no time are left out.
 """

@@ -193,7 +193,7 @@ class _Neighbourhood:
         return self._costs[number] if whole else self._estimate(own)
 
     def _estimate(self, members: Sequence[Node]) -> float:
-        """What a group costs if its kernel reads and writes each array once."""
+        """The cost of a group whose kernel reads and writes each array once."""
         return self._traffic(members) + sum(self._work[node] for node in members)
 
     def _traffic(self, members: Sequence[Node]) -> float:
@@ -202,7 +202,7 @@ class _Neighbourhood:
 
     @cached_property
     def _work(self) -> Mapping[Node, float]:
-        """What each node costs besides transfers, in equal parts for the heavy ones of a group."""
+        """The cost of each node besides transfers, in equal parts for a group's heavy ones."""
         work: dict[Node, float] = defaultdict(float)
         for members, cost in zip(self.members, self._costs, strict=True):
             rest = max(0.0, cost - self._traffic(members))

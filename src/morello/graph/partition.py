@@ -94,7 +94,7 @@ class _Draft:
 
     @cached_property
     def heavy(self) -> bool:
-        """Whether it combines elements, so that it is more than elementwise."""
+        """Whether the group combines elements, so that it is more than elementwise."""
         return any(node.operator.heavy for node in self.nodes)
 
     @property

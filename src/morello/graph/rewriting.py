@@ -34,7 +34,7 @@ def rewritten(graph: Graph, rules: Mapping[type[Operator], Sequence[Rule]]) -> G
 
 
 class _Rewriting:
-    """What each node has become so far."""
+    """The replacements of nodes so far."""
 
     def __init__(self, rules: Mapping[type[Operator], Sequence[Rule]]) -> None:
         self._rules = rules
@@ -87,7 +87,7 @@ class _Rewriting:
 
 
 def _identity(node: Node) -> Hashable:
-    """What is equal for nodes that compute the same."""
+    """A key that is equal for nodes that compute the same."""
     if isinstance(node.operator, Constant):
         array = node.operator.array
         if array.size > _COMPARED:

@@ -28,7 +28,7 @@ class Entry:
 
     @property
     def style(self) -> str:
-        """How it is coloured: as a "loop", a "move", a "kernel" or a "hole"."""
+        """The style in which the entry is printed: "loop", "move", "kernel" or "hole"."""
         return "hole" if self.impl.rewrite is None else self.impl.rewrite.style
 
 

@@ -137,7 +137,7 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
 
 
 def _is_primitive(op: Operation) -> bool:
-    """Whether it is a primitive's operation, with its operands' dimensions in any order."""
+    """Whether an operation is a primitive's, with its operands' dimensions in any order."""
     if op.primitive is None:
         return False
     variants = op.primitive.variants(op)
@@ -155,7 +155,7 @@ def _signature(op: Operation) -> tuple[Any, ...]:
 
 
 def _is_composition(op: Operation) -> bool:
-    """Whether it is what `compose` gives for its components, and these fit together."""
+    """Whether `compose` gives this operation for its components, and these fit together."""
     inputs = op.operands[:-1]
     for number, component in enumerate(op.components):
         part = component.operation

@@ -64,7 +64,7 @@ HANDLERS: dict[str, Handler] = {
     **CHOOSING, **ELEMENTWISE, **FUSED, **GROUPED, **LAYERS, **MOVEMENT, **NETWORKS, **RECURRENT,
     **RESIZING, **WRITING,
 }  # fmt: skip
-"""What makes nodes of each operation, by its name without its overload."""
+"""The translation of each operation, by its name without its overload."""
 
 _WITHOUT_RESULT = {
     "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_exit_autocast",
@@ -167,7 +167,7 @@ class _Importer:
         )
 
     def _value(self, node: fx.Node) -> Any:
-        """What a node of the trace is: a node of the graph, several, or nothing."""
+        """The value of a node of the trace: a node of the graph, several, or nothing."""
         if node.op == "placeholder":
             if node.name in self._constants:
                 constant = self._constant(self._constants[node.name])
@@ -448,7 +448,7 @@ class _Importer:
         return [other for storage in storages(node) for other in self._storages[storage]]
 
     def _outer(self, node: fx.Node) -> list[fx.Node]:
-        """Those among them that are inputs or constants."""
+        """The nodes among the `_shared` ones that are inputs or constants."""
         return [other for other in self._shared(node) if other.op != "call_function"]
 
     def _rebind(self, shared: Sequence[fx.Node], before: Node, result: Node) -> None:

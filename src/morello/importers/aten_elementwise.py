@@ -385,7 +385,7 @@ def filled(call: AtenCall) -> Node:
 
 
 def copy(call: AtenCall) -> Node:
-    """What copy_ writes: its second argument."""
+    """The value that copy_ writes: its second argument."""
     return call.broadcast(call.cast(call["src"]), call.type.shape)
 
 

@@ -60,7 +60,7 @@ def takes_numbers(node: fx.Node, numbers: Container[fx.Node]) -> bool:
 
 
 def _nodes(value: Any) -> list[fx.Node]:
-    """Those in an argument, which may be a list."""
+    """The nodes in an argument, which may be a list."""
     nodes: list[fx.Node] = []
     fx.node.map_arg(value, nodes.append)
     return nodes

@@ -1,4 +1,4 @@
-"""What NumPy's functions compute, in operators of graphs.
+"""Translations of NumPy's functions into operators of graphs.
 
 A *translation* has the parameters of its function, as far as it knows them; for arrays it gets
 nodes. It raises `GraphError` for a call that no operators compute: NumPy then does.
@@ -110,7 +110,7 @@ _OF_FLOATS: dict[str, Callable[..., Node]] = {
     "fmod": float_remainder,
     "remainder": floor_float_remainder,
 }
-"""Those that are functions of floats as well."""
+"""The functions of integers that are functions of floats as well."""
 
 LARGEST_POWER = 16
 """The largest exponent for which a power is a product."""

@@ -45,7 +45,7 @@ class ReturnedArray:
 
 @dataclass(frozen=True)
 class TracedFunction:
-    """What a function does: a graph, and what it returns, with a `ReturnedArray` for each array."""
+    """A function as a graph, and its return value with a `ReturnedArray` for each array."""
 
     graph: Graph
     returned: Any
@@ -121,7 +121,7 @@ def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def _has_names(tree: Any) -> bool:
-    """Whether it is a named tuple, as NumPy returns from some functions, such as slogdet."""
+    """Whether a tree is a named tuple, as some functions of NumPy return, such as slogdet."""
     return isinstance(tree, tuple) and hasattr(tree, "_fields")
 
 
@@ -131,7 +131,7 @@ def _like(tree: Any, items: list[Any]) -> Any:
 
 
 def leaves(tree: Any) -> list[Any]:
-    """What is in lists, tuples and dictionaries, in each other, in the order of `mapped`."""
+    """The leaves of nested lists, tuples and dictionaries, in the order of `mapped`."""
     every: list[Any] = []
     mapped(every.append, tree)
     return every
@@ -193,7 +193,7 @@ class Recorder:
     def record(
         self, function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
-        """What a call of NumPy returns, with an object that stands for each array."""
+        """The result of a call of NumPy, with a `Stand` in place of each array."""
         self.check()
         stands: list[Stand] = []
 
@@ -274,7 +274,7 @@ def protected(value: Any) -> Any:
 
 
 class Stand(np.lib.mixins.NDArrayOperatorsMixin):
-    """What stands for an array while a function is traced.
+    """A placeholder of an array while a function is traced.
 
     The `family` are all that may have elements in common with it, which is None for the inputs and
     their views: others see their elements. Which ones they have in common, the memory of their

@@ -43,7 +43,7 @@ SECONDS = 60.0
 """How long reading an artifact may take."""
 
 _MAGIC = b"ML\xefR"
-"""What artifacts begin with."""
+"""The first bytes of artifacts."""
 
 NOTHING: Mapping[Any, Node] = {}
 
@@ -90,7 +90,7 @@ def _as_text(artifact: bytes) -> bytes:
 
 
 def _read(reader: Callable[[Any], Any]) -> Any:
-    """What a reader makes in a new context; its errors are raised as `GraphError`."""
+    """The result of a reader in a new context; its errors are raised as `GraphError`."""
     try:
         return reader(make_ir_context())
     except (ir.MLIRError, UnicodeDecodeError, ValueError) as error:

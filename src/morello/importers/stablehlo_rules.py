@@ -1,4 +1,4 @@
-"""What the operations of StableHLO are as operators of graphs.
+"""Rules that translate operations of StableHLO into operators of graphs.
 
 A rule takes an operation and its operands, and returns its results, or None if no operators have
 them. A rule may be wrong about the type of a result: whoever applies it compares that.

@@ -1,4 +1,4 @@
-"""What StableHLO's reductions, windows and convolutions are as operators of graphs."""
+"""Rules that translate StableHLO's reductions, windows and convolutions."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _node(tensor: Tensor, sources: list[Node]) -> Node:
 
 
 def _moved(operation: Operation, source: Node, result: TensorType) -> Node:
-    """What a move does: its result's dimensions are those of its operand, in another order."""
+    """The result of a move: its dimensions are those of its operand, in another order."""
     read, written = operation.operands
     node = _transposed(source, [read.dims.index(d) for d in written.dims])
     return node if result.dtype == node.dtype else apply(Cast(result.dtype), node)

@@ -33,13 +33,13 @@ class Axis:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a single dimension, of stride 1 and without padding or unread elements."""
+        """Whether the axis is one dimension of stride 1 without padding or unread elements."""
         single = len(self.terms) == 1 and self.terms[0][1] == 1
         return single and not (self.before or self.after)
 
     @property
     def padded(self) -> bool:
-        """Whether it has padding."""
+        """Whether the axis has padding."""
         return self.before > 0 or self.after > 0
 
     @property

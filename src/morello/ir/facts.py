@@ -15,7 +15,7 @@ NUMBERS = (
 MARKS = "_fixed", "_ideal", "_free", "_gapless", "_odd_even", "_in_order", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `Facts`."""
 OF_IDEAL = "_contiguous", "vector", "_fastest", "_neighbours", "_fixed", "_free", "_gapless"
-"""Those in which ideal placements differ."""
+"""The attributes in which ideal placements differ."""
 
 NEIGHBOUR_BITS = 4
 """The bits of a number of the dimension of neighbours."""

@@ -44,9 +44,9 @@ class Primitive:
     idle: tuple[str, ...] = ()
     """The dimensions that add none: each is another one, counted in larger units."""
     is_product: bool = False
-    """Whether it sums products, and so reads its inputs many times: their layouts matter."""
+    """Whether the primitive sums products, and so reads its inputs many times: layouts matter."""
     in_bytes: bool = False
-    """Whether it quantizes its inputs to bytes, and sums products of these."""
+    """Whether the primitive quantizes its inputs to bytes, and sums products of these."""
     contracts: str = ""
     """The dimension along which kernels multiply and add, one step after the other, if any."""
     lowers_to: Primitive | None = None
@@ -56,21 +56,21 @@ class Primitive:
     ungrouped: Primitive | None = None
     """The primitive that it is for a single group, along the dimension g, if it has groups."""
     pools: bool = False
-    """Whether it reduces windows of an image, whose sizes no input tells.
+    """Whether the primitive reduces windows of an image, whose sizes no input tells.
 
     It is evaluated on views of the image with an axis for each dimension of the windows.
     """
     sized: bool = False
-    """Whether no input tells the sizes of its output.
+    """Whether no input tells the sizes of the output.
 
     It is evaluated on an array of zeros with these sizes, and then its inputs.
     """
     copies: bool = False
-    """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
+    """Whether the primitive only moves data, or fills a tensor with a constant."""
     rearranges: bool = False
-    """Whether its output has the elements of its input, at other places."""
+    """Whether the output has the elements of the input, at other places."""
     selects: bool = False
-    """Whether each element of its output is one of several elements of its input."""
+    """Whether each element of the output is one of several elements of the input."""
     indices: tuple[int, ...] = ()
     """The operands that number the elements of others: these may be integers of 64 bits."""
     chosen: str = ""
@@ -78,7 +78,7 @@ class Primitive:
     counts: DType | None = None
     """The dtype of its output, if that counts elements and has not the first input's dtype."""
     keeps_integers: bool = True
-    """Whether its outputs are integers whenever its inputs, and its constant, are."""
+    """Whether the outputs are integers whenever the inputs, and the constant, are."""
     filled: Callable[[DType], float] | None = None
     """The constant, of a dtype, that it fills its output with, if any."""
     start: str = ""
@@ -176,22 +176,22 @@ class Operation:
 
     @cached_property
     def copies(self) -> bool:
-        """Whether it is a primitive that only moves data or fills a tensor with a constant."""
+        """Whether the operation is a primitive that only moves data, or fills a tensor."""
         return self.primitive is not None and self.primitive.copies
 
     @cached_property
     def fills(self) -> bool:
-        """Whether it is a primitive that fills a tensor with a constant."""
+        """Whether the operation is a primitive that fills a tensor with a constant."""
         return self.primitive is not None and self.primitive.filled is not None
 
     @cached_property
     def is_product(self) -> bool:
-        """Whether it is a primitive that sums products."""
+        """Whether the operation is a primitive that sums products."""
         return self.primitive is not None and self.primitive.is_product
 
     @cached_property
     def sums_products(self) -> bool:
-        """Whether it is, or has as a component, a sum of products, whose operands may be packed."""
+        """Whether the operation or a component sums products, so that operands may be packed."""
         return self.is_product or any(c.operation.is_product for c in self.components)
 
     @cached_property
@@ -211,7 +211,7 @@ class Operation:
 
     @cached_property
     def grouped(self) -> bool:
-        """Whether it is a primitive for several groups of channels."""
+        """Whether the operation is a primitive for several groups of channels."""
         return self.primitive is not None and self.primitive.ungrouped is not None
 
     def extents(self, operand: int, sizes: Sequence[Any]) -> tuple[Any, ...]:

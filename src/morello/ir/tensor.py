@@ -270,5 +270,5 @@ class TensorSpec:
 
     @property
     def plain(self) -> bool:
-        """Whether its placement is the canonical one of a gapless row-major tensor of its shape."""
+        """Whether the placement is canonical: gapless, and row-major."""
         return self.placement == canonical(self.shape, gapless(row_major(len(self.shape))))

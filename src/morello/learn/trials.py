@@ -54,7 +54,7 @@ class Trials:
 
     @classmethod
     def of(cls, goal: Spec, target: Target, compiler: Compiler, folder: Path) -> Trials:
-        """Those of this machine."""
+        """The trials of a goal on this machine."""
         about = about_here(goal, target, compiler) | {"family": FAMILY}
         return cls(folder / name_of(goal.expression, json.dumps(about)), about, target)
 

@@ -169,7 +169,7 @@ class Cuts:
         return Fusion(words, ends, near.cost, False, best)
 
     def outside(self, node: Node) -> str:
-        """Who else needs a result that kernels store: the framework, or the caller."""
+        """The other reader of a result that kernels store: the framework, the caller, or ""."""
         if node in self._read_outside:
             return self.framework
         return "the caller" if node in self._results else ""

@@ -110,7 +110,7 @@ class Relocation:
 
     @classmethod
     def of(cls, copy: StoredCall) -> Relocation | None:
-        """What makes a copy needless; None if it does not copy a whole node, or to far apart."""
+        """The relocation that makes a copy needless; None for parts of nodes and short runs."""
         (view,) = copy.inputs
         dimensions = zip(view.shape, view.strides, copy.output.strides, strict=True)
         runs: list[Run] = []

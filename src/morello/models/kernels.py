@@ -56,7 +56,7 @@ class Kernels:
         """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
         self._again: set[_Wanted] = set()
-        """What was searched for longer."""
+        """The kernels that were searched for again, for longer."""
         self._operations = 0
         """The arithmetic operations of all calls that were asked for."""
         self._asked: dict[Kernel, tuple[Spec, Options]] = {}
@@ -76,7 +76,7 @@ class Kernels:
         return sum(each.statistics.seconds for each in kernels if each.statistics)
 
     def __contains__(self, call: StoredCall) -> bool:
-        """Whether it was compiled, or cannot be."""
+        """Whether a call was compiled, or cannot be."""
         return self._wanted(call) in self._known
 
     def __getitem__(self, call: StoredCall) -> Kernel | None:
@@ -84,7 +84,7 @@ class Kernels:
         return self._known[self._wanted(call)]
 
     def different(self, calls: Iterable[StoredCall]) -> list[StoredCall]:
-        """Those of the calls that were not compiled, one for each kernel."""
+        """The calls that were not compiled, one for each kernel."""
         missing = {self._wanted(call): call for call in calls if call not in self}
         return [*missing.values()]
 
@@ -154,7 +154,7 @@ class Kernels:
         return {self._wanted(call): seconds(call) for call in calls}
 
     def _promising(self, calls: Sequence[StoredCall]) -> list[_Wanted]:
-        """Those that may cost less by a `MUCH` of all calls, and were not searched for again."""
+        """Kernels that may save a share `MUCH` of all calls, and were not searched for again."""
         excess: dict[_Wanted, float] = defaultdict(float)
         for call in calls:
             wanted, kernel = self._wanted(call), self[call]

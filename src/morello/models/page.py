@@ -113,7 +113,7 @@ def _command(kernel: Kernel) -> str:
 
 
 def _style(operation: Operation) -> str:
-    """How it is coloured: products as kernels are, and what moves and maps elements as loops."""
+    """The style of a kernel: products as kernels are coloured, moves and maps as loops are."""
     parts = [component.operation for component in operation.components] or [operation]
     return "kernel" if any(part.is_product for part in parts) else "loop"
 

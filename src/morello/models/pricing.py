@@ -1,4 +1,4 @@
-"""What groups cost, found by compiling them, so that a partition can be made cheaper."""
+"""Costs of groups, found by compiling them, so that a partition can be made cheaper."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def cheaper(
 
 
 class _Pricing:
-    """What groups cost, as long as there is time to compile them.
+    """The costs of groups, as long as there is time to compile them.
 
     No search gets less than its budget for want of time: a later process, which asks for the chosen
     kernels with that budget, would search again.

@@ -1,4 +1,4 @@
-"""What becomes of a program: its kernels, with times and bounds, and what is left, with reasons."""
+"""Reports of compiled programs: kernels with times and bounds, and nodes left, with reasons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_WORTH = "a kernel would save less than its call takes"
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What became of a program for arguments of certain types.
+    """A report of a program that was compiled for arguments of certain types.
 
     The kernels are those that take most time first. `left` has what the `framework` computes
     between them, each with the reason. If it computes everything, `note` says why. `by_rule` is

@@ -65,7 +65,7 @@ def calls_of(steps: Iterable[Stage | Node]) -> list[StoredCall]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What stores a node: kernels, or the framework if there are none; and what it needs stored."""
+    """The kernels that store a node, none if the framework does; and the nodes it needs stored."""
 
     node: Node
     calls: tuple[StoredCall, ...]
@@ -119,7 +119,7 @@ def _stage(part: Sequence[_Task], later: set[Node], constants: set[Node]) -> Sta
 
 
 class _Tasks:
-    """What has to be stored for the outputs of a graph, and how."""
+    """The nodes that have to be stored for the outputs of a graph, and how."""
 
     def __init__(self, partition: GraphPartition) -> None:
         self._graph: Graph = partition.graph

@@ -80,7 +80,7 @@ class Segment:
     kernels: tuple[Kernel, ...]
     """In the order in which they run; one may run several times."""
     calls: tuple[PlacedCall, ...]
-    """Those of the stage that it was made of."""
+    """The calls of the stage that the segment was made of."""
     places: tuple[tuple[Place, ...], ...]
     """Where the arguments of each of them lie."""
     arena: Arena
@@ -144,7 +144,7 @@ class Segment:
 
     @property
     def entry(self) -> SegmentAddress:
-        """What C calls it by, on its own threads; valid as long as this object lives."""
+        """The address for calls from C on its own threads; valid as long as this object lives."""
         runner = self._runner
         functions = (runner.segment_run, runner.segment_memory, runner.segment_free)
         return SegmentAddress(

@@ -68,7 +68,7 @@ def runtime() -> ModuleType:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """What ONNX Runtime raises in the body, as `MorelloError`."""
+    """Raises the exceptions of ONNX Runtime in the body as `MorelloError`."""
     try:
         yield
     except MorelloError:

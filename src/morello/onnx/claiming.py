@@ -93,7 +93,7 @@ class _Claiming:
         self._claims: dict[tuple[int, ...], Claim] = {}
 
     def claims(self) -> tuple[Claim, ...]:
-        """What can be claimed: all parts are made again as long as one of them is refused."""
+        """The claims of a graph: all parts are made again as long as one of them is refused."""
         while True:
             before = len(self._left), len(self._cuts)
             parts = [*self._parts()]
@@ -105,7 +105,7 @@ class _Claiming:
                 return tuple(claims)
 
     def _attempt(self, make: Callable[[_Given], _Made], given: _Given) -> _Made | None:
-        """What is made, or None; the nodes that it cannot have are then left."""
+        """The result of `make`; None if it refuses nodes, which are left from then on."""
         try:
             return make(given)
         except _PartError as error:

@@ -30,7 +30,7 @@ MOST_INSIDE = 2**26
 
 @dataclass(frozen=True)
 class Conversion:
-    """What was made of a model: its files, and what is left to ONNX Runtime.
+    """A model that was converted: its files, and the nodes that are left to ONNX Runtime.
 
     `library` is None if no part of the model became a kernel. `left` has by kind of operator how
     many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are.

@@ -56,7 +56,7 @@ _OF_BITS = {
     "bitwise_and": "BitwiseAnd", "bitwise_not": "BitwiseNot", "bitwise_or": "BitwiseOr",
     "bitwise_xor": "BitwiseXor",
 }  # fmt: skip
-"""Those that are one since version 18."""
+"""The functions of integers' bits that are one operator since version 18."""
 
 
 class NodeWriter:

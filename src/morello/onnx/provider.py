@@ -78,7 +78,7 @@ class _Session:
 
     @property
     def over(self) -> bool:
-        """Whether it was created, and released."""
+        """Whether the session was created, and released since."""
         return self.created and not any(group.users for group, _ in self.groups.values())
 
 

@@ -79,7 +79,7 @@ class RuntimeApi:
             raise MorelloError(f"ONNX Runtime says: {(text or b'').decode(errors='replace')}")
 
     def get(self, number: int, kind: Any, *arguments: Any) -> Any:
-        """What a function returns through its last argument, of this type of ctypes."""
+        """The value of this ctypes type that a function returns through its last argument."""
         result = kind()
         self.call(number, *arguments, byref(result))
         return result.value
@@ -201,7 +201,7 @@ class RuntimeGraph:
     versions: tuple[OperatorSetIdProto, ...]
     path: str
     inner: bool
-    """Whether it is within a node of another graph."""
+    """Whether the graph is within a node of another graph."""
 
     @property
     def unknown_shapes(self) -> str:

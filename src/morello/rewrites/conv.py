@@ -332,7 +332,7 @@ def unpadded(conv: Operation) -> Operation:
 
 
 def is_padded(operation: Operation) -> bool:
-    """Whether it is a primitive that slides windows over an image with padding."""
+    """Whether the operation is a primitive that slides windows over a padded image."""
     primitive = operation.primitive is not None
     return primitive and any(axis.padded for axis in operation.axes[0])
 

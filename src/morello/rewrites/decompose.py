@@ -124,7 +124,7 @@ SCHEMES = {
 
 
 def decomposes(scheme: str, operation: Operation) -> bool:
-    """Whether this scheme of `SCHEMES` is for the operation."""
+    """Whether a scheme of `SCHEMES` decomposes the operation."""
     return operation.primitive is SCHEMES[scheme].of and not operation.accumulates
 
 

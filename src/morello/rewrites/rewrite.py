@@ -67,7 +67,7 @@ class Rank(IntEnum):
     """
 
     PARALLEL = 0
-    """Whether it is still to be run on all cores."""
+    """Whether the Spec is still to be distributed over cores."""
     OPERATION = 1
     """How many decompositions the operation may still go through."""
     SINGLE = 2
@@ -132,7 +132,7 @@ class Rewrite(ABC):
 
     @property
     def silent(self) -> bool:
-        """Whether it only says where operands are, so that no code is generated for it."""
+        """Whether the rewrite only says where operands are, so that no code is generated for it."""
         return False
 
     # ---- as data and as text
@@ -222,7 +222,7 @@ class _Interned(threading.local):
 
     @property
     def placements(self) -> Placements:
-        """Those that are known, as long as they are few: each new one takes longer."""
+        """The known placements, emptied once they are many: each new one takes longer."""
         if len(self._known.placements) > MOST_INTERNED:
             self._known = Placements()
         return self._known

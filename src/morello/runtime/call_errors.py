@@ -57,7 +57,7 @@ def check_unmasked(label: str, value: object, remedy: str = "") -> None:
 
 
 def _labels(arguments: tuple[Argument, ...]) -> list[str]:
-    """What messages call the arguments."""
+    """The arguments as messages name them."""
     several = sum(argument.output for argument in arguments) > 1
     return [
         f"argument {a.name}" if not a.output else f"{a.name} of out" if several else "out"

@@ -73,7 +73,7 @@ def from_dlpack(value: Any) -> Array | None:
 
 
 def _capsule(value: Any) -> object:
-    """What an object exports, as writable as it is: NumPy takes older versions as read-only."""
+    """The DLPack capsule of an object, of version 1 if it can: NumPy takes older as read-only."""
     try:
         return value.__dlpack__(max_version=(1, 0))
     except TypeError:

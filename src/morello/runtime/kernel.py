@@ -259,7 +259,7 @@ def _validate(arguments: tuple[Argument, ...]) -> None:
 
 
 def allocator(output: Argument) -> Callable[[], Array]:
-    """What makes a new array for an output: the fastest way that there is.
+    """A function that makes a new array for an output, in the fastest way.
 
     It raises `CallError` for an output that is updated, which must be given.
     """

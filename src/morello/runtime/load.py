@@ -100,7 +100,7 @@ def make_function(
 
 
 class _Otherwise:
-    """What a kernel's function calls for arrays that it does not take: `self(*args, **keywords)`.
+    """A kernel's function calls this for arrays that it does not take: `self(*args, **keywords)`.
 
     Arrays of other libraries are exchanged by DLPack; else it raises the `CallError` that says what
     is wrong.

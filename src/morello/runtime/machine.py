@@ -1,4 +1,4 @@
-"""Whether this machine can run a kernel: its instructions and its memory."""
+"""Checks that this machine has the instructions and the memory for a kernel."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def cpu_quota(root: Path = Path("/")) -> float:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """Those of the cgroups of this process that may limit CPU time, and of all around them."""
+    """The folders of the cgroups that may limit CPU time: this process's, and their parents."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux

@@ -170,7 +170,7 @@ class SearchGraph:
 
     @cached_property
     def _rewrites(self) -> dict[int, Rewrite]:
-        """Those made concrete so far, by edge: programs share most of theirs."""
+        """The concrete rewrites so far, by edge: programs share most of theirs."""
         return {}
 
     def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:

@@ -103,8 +103,8 @@ _reports: deque[GraphReport] = deque(maxlen=_KEPT)
 
 
 def report() -> TorchReport:
-    """What became of the graphs that torch.compile gave to the backend: their kernels, and
-    what was left to torch and why.
+    """A report of the graphs that torch.compile gave to the backend: their kernels, and the
+    nodes that were left to torch, with reasons.
     """
     return TorchReport(tuple(_reports))
 

@@ -66,7 +66,7 @@ def _no_gradient(context: Any, *_: Any) -> Any:
 
 
 def _taking(argument: Argument, dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What lays a tensor as an argument lies, if it does not lie so; it checks its type."""
+    """A function that checks a tensor's type, and copies it if its strides are others."""
     strides = tuple(step // argument.dtype.bytes for step in argument.strides)
 
     def take(tensor: torch.Tensor) -> torch.Tensor:

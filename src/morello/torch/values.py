@@ -1,4 +1,4 @@
-"""What the operators of graphs compute, by torch: for the nodes that no kernel computes."""
+"""The operators of graphs in torch, for the nodes that no kernel computes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _REDUCTIONS = {"max": torch.amax, "mean": torch.mean, "min": torch.amin, "sum": 
 
 
 def computing(node: Node) -> Callable[..., torch.Tensor]:
-    """What computes a node of the tensors of its inputs."""
+    """A function that computes a node from the tensors of its inputs."""
     operator, shape = node.operator, node.shape
     match operator:
         case Reshape():

@@ -94,7 +94,7 @@ _OF_TWO = {name: BINARY[name] for name in BINARY if name != "quotient"}
 """The functions of two numbers in the language, where `divide` is that of integers, too."""
 
 NUMPY: dict[str, Callable[..., Any]] = {**UNARY, **_OF_TWO, **_MORE, **COMPARISONS}
-"""What each function of a `Map` computes, on NumPy arrays."""
+"""Each function of a `Map`, on NumPy arrays."""
 
 
 def broadcast_shape(*inputs: TensorType) -> tuple[int, ...]:

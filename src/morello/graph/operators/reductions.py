@@ -22,7 +22,7 @@ from morello.ir.rounding import narrow
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "max": np.max, "mean": np.mean, "min": np.min, "prod": np.prod, "sum": np.sum,
 }  # fmt: skip
-"""What a `Reduce` computes, in NumPy."""
+"""NumPy's function of each `Reduce`."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class _Scores:
     causal: tuple[int, int] | None = None
 
     def dimensions(self, side: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """Those of an input that are batch and free, and the contracted one."""
+        """The batch dimensions of an input, its free ones, and the contracted one."""
         dot = self.product.operator
         assert isinstance(dot, Dot)
         batch = tuple(pair[side] for pair in dot.batch)

@@ -1,4 +1,4 @@
-"""What is known before any input is, and operators that change nothing."""
+"""Rules that evaluate operators of constants, and drop operators that change nothing."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def without_shared_reshape(node: Node) -> Node | None:
 
 
 def _before_reshape(c: Node, old: tuple[int, ...], new: tuple[int, ...]) -> Node | None:
-    """What is broadcast to a shape `old` as c is to `new`, a reshape of it; None if unknown."""
+    """A node that broadcasts to the shape `old` as c does to its reshape `new`; None if unknown."""
     if c.shape == () or (c.type.rank == 1 and old and old[-1] == new[-1]):
         return c
     if not isinstance(c.operator, Constant):

@@ -1,4 +1,4 @@
-"""What the rules ask about nodes: constants, compared with a tolerance, and polynomials."""
+"""Predicates and views of nodes for the rules: constants, casts, polynomials."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def on_replaced(node: Node, after: Mapping[Node, Node]) -> Node:
 
 
 def before_casts(node: Node) -> Node:
-    """What a node is a cast of, from a floating-point dtype to another, or the node itself."""
+    """The node before the casts between floating-point dtypes that end in this node, if any."""
     while isinstance(node.operator, Cast) and is_float(node.dtype):
         (source,) = node.inputs
         if not is_float(source.dtype):
@@ -202,4 +202,4 @@ POLYNOMIALS: dict[str, Callable[..., Polynomial | None]] = {
     "square": lambda a: _product(a, a),
     "subtract": lambda a, b: _sum(a, b, -1.0),
 }
-"""What the functions of which polynomials consist do with coefficients."""
+"""The functions of polynomials, on coefficients by power."""

@@ -98,7 +98,7 @@ def _normed(node: Node, shifted: Node, factors: list[Node]) -> Node | None:
 
 
 def _vector(node: Node, x: Node, axis: int) -> Node | None:
-    """What is broadcast to x as a vector along an axis; None if it is not only along that."""
+    """The node as a vector along an axis of x; None if it varies along others."""
     shape = (1,) * (x.type.rank - node.type.rank) + node.shape
     along = tuple(n if d == axis else 1 for d, n in enumerate(x.shape))
     return reshaped(node, (x.shape[axis],)) if shape == along else None

@@ -69,7 +69,7 @@ def narrow(node: Node) -> Node | None:
 
 
 def _narrowed(node: Node) -> Node:
-    """What a node is an exact cast of, or the node itself."""
+    """The source of an exact cast, or the node itself."""
     if isinstance(node.operator, Cast) and keeps_values(node.inputs[0].dtype, node.dtype):
         return node.inputs[0]
     return node

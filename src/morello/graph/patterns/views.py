@@ -199,7 +199,7 @@ def smaller_inputs(node: Node) -> Node | None:
 
 
 def _smaller(node: Node) -> Node:
-    """What a node is a broadcast of, or the node itself."""
+    """The source of a broadcast, or the node itself."""
     if isinstance(node.operator, Broadcast) or _adds_leading(node):
         return node.inputs[0]
     if isinstance(node.operator, Constant) and node.shape:

@@ -171,7 +171,7 @@ def nibbles(rows: Array, size: int) -> Array:
 
 
 def zero_points(zeros: Array, columns: int, groups: int, bits: int) -> Array:
-    """Those of each group, which are floats, or integers packed as the weights are."""
+    """The zero points of each group, which are floats, or integers packed as the weights are."""
     if zeros.dtype.kind != "u":
         return zeros.reshape(columns, groups).astype(np.float32)
     rows = zeros.reshape(columns, -1)

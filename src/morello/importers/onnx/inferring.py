@@ -26,7 +26,7 @@ _RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUni
 """The operators of some inputs that draw random numbers."""
 
 _CHOOSING = {"Compress", "NonZero", "Unique"}
-"""Those whose results have an unknown size, of no more elements or places than the input."""
+"""The operators whose results have an unknown size, of at most the input's elements or places."""
 
 _SILENT = 4
 """The level of ONNX Runtime's messages at which it logs none but that it crashes."""

@@ -58,7 +58,7 @@ MOST_INLINED = 20_000
 """The most nodes of branches and of steps of loops that become part of a model."""
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
-"""What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
+"""The exceptions of translations of malformed nodes that ONNX's checker accepts."""
 
 
 def node_name(proto: NodeProto) -> str:

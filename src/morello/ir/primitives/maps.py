@@ -250,7 +250,7 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
 def _text_divide_vec_scalar(
     operation: Operation, arguments: Sequence[Text], result: Result
 ) -> Text:
-    """What the output is divided by."""
+    """The text of the denominator, aligned with the output."""
     denominator, out = (operand.dims for operand in operation.operands)
     return _aligned_text(arguments[0], denominator, out)
 

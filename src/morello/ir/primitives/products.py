@@ -148,9 +148,9 @@ def _matmuls(like: Operation) -> Iterator[Operation]:
 
 
 def is_in_order(product: Operation) -> bool:
-    """Whether its operands are those of NumPy's matmul: a[..., m, k], b[..., k, n], c[..., m, n].
+    """Whether the operands are those of NumPy's matmul: a[..., m, k], b[..., k, n], c[..., m, n].
 
-    What NumPy broadcasts may be missing, but no dimension may be of size 1 for that.
+    Dimensions that NumPy broadcasts may be missing, but not be there with size 1.
     """
     a, b, c = (operand.dims for operand in product.operands)
     plain = contraction(*matmul_labels((2,) * len(a), (2,) * len(b)))

@@ -16,7 +16,7 @@ BLOCK = 32
 """The numbers of a row that are packed together; a group consists of whole blocks."""
 
 ZERO = 8
-"""What stands for zero in 4 bits."""
+"""The number of 4 bits that stands for zero."""
 
 LONGEST = 32768
 """The most numbers of a row."""

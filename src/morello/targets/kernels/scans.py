@@ -18,11 +18,11 @@ from morello.targets.target import Column, Condition, LeafKernel
 EACH, LINE = 3.0, 2.0
 """The cycles of an element, as each waits for the one before, and of each cache line."""
 START, REGISTER = 60.0, 2.0
-"""Those of a search by registers, which ends within a single block, and of each register."""
+"""The cycles to end a search by registers within a single block, and of each register of it."""
 SUMMED = 5.0
-"""Those of each register of a run of sums, which waits for the one before."""
+"""The cycles of each register of a run of sums, which waits for the one before."""
 ADDED, COMPARED = 1.5, 2.5
-"""Those of each register of sums of rows, and of places in columns."""
+"""The cycles of each register of sums of rows, and of places in columns."""
 
 
 def scans(width: int, masks: bool) -> tuple[LeafKernel, ...]:
