@@ -61,7 +61,7 @@ MACHINES = 20
 
 def smallest(target: Target, l2_kib: int) -> Target:
     """The target with the smallest caches of any machine that it is for."""
-    l1, l2 = Cache(1, "data", 32 << 10, 8, 64, 1), Cache(2, "unified", l2_kib << 10, 4, 64, 1)
+    l1, l2 = Cache(1, "data", 32 << 10, 8, 64), Cache(2, "unified", l2_kib << 10, 4, 64)
     return replace(sized(target, l1, l2), name="native")
 
 

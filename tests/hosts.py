@@ -14,9 +14,9 @@ def _amd(
 ) -> HostCPU:  # fmt: skip
     """A CPU with two cores; caches are given as KiB and ways, and L3 is the same for all."""
     caches = (
-        Cache(1, "data", l1[0] << 10, l1[1], 64, 1),
-        Cache(2, "unified", l2[0] << 10, l2[1], 64, 1),
-        Cache(3, "unified", 32 << 20, 16, 64, 16),
+        Cache(1, "data", l1[0] << 10, l1[1], 64),
+        Cache(2, "unified", l2[0] << 10, l2[1], 64),
+        Cache(3, "unified", 32 << 20, 16, 64),
     )
     return HostCPU(
         "x86_64", "AuthenticAMD", name, frozenset(features), caches, 2, family, number
@@ -27,9 +27,9 @@ SAPPHIRE_RAPIDS = HostCPU(
     "x86_64", "GenuineIntel", "Sapphire Rapids",
     frozenset((*AVX512.features, *_PRODUCTS, "avx512_vbmi2", "amx_tile", *TILES)),
     (
-        Cache(1, "data", 48 << 10, 12, 64, 1),
-        Cache(2, "unified", 2048 << 10, 16, 64, 1),
-        Cache(3, "unified", 105 << 20, 15, 64, 112),
+        Cache(1, "data", 48 << 10, 12, 64),
+        Cache(2, "unified", 2048 << 10, 16, 64),
+        Cache(3, "unified", 105 << 20, 15, 64),
     ),
     2, 6, 0x8F,
 )  # fmt: skip

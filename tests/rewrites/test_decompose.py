@@ -56,6 +56,6 @@ def lines_in_memory(impl: Impl) -> list[int]:
 
 
 def test_most_of_the_last_cache_is_left_to_others() -> None:
-    last = Cache(level=3, kind="unified", size=32 << 20, ways=16, line=64, shared_by=8)
+    last = Cache(level=3, kind="unified", size=32 << 20, ways=16, line=64)
     assert sized(AVX512, None, None, last).usable_cache == (4 << 20) // 64
     assert sized(AVX512, None, None).usable_cache == 0

@@ -63,7 +63,7 @@ def native(cpu: HostCPU, monkeypatch: pytest.MonkeyPatch) -> Target:
 
 
 def test_the_native_target_of_an_arm(monkeypatch: pytest.MonkeyPatch) -> None:
-    caches = (Cache(1, "data", 32 << 10, 8, 64, 1), Cache(2, "unified", 2 << 20, 8, 64, 1))
+    caches = (Cache(1, "data", 32 << 10, 8, 64), Cache(2, "unified", 2 << 20, 8, 64))
     found = native(host({"neon", "sve"}, caches), monkeypatch)
     assert (found.name, found.arch, found.kernels) == ("native", "native", NEON.kernels)
     assert [level.capacity for level in found.levels[1:]] == [16384, 480, 32]
@@ -72,7 +72,7 @@ def test_the_native_target_of_an_arm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_caches_that_are_unknown_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native(host({"neon"}), monkeypatch).levels == NEON.levels
-    apple = (Cache(1, "data", 128 << 10, 0, 128, 0),)
+    apple = (Cache(1, "data", 128 << 10, 0, 128),)
     levels = native(host({"neon"}, apple), monkeypatch).levels
     assert levels[2].capacity == 1920
     assert (levels[1], levels[2].conflict_runs) == (NEON.levels[1], NEON.levels[2].conflict_runs)

@@ -54,7 +54,6 @@ def test_xeon(sysfs: Path) -> None:
         "size": "48K",
         "ways_of_associativity": "12",
         "coherency_line_size": "64",
-        "shared_cpu_list": "0,32-33",
     }
     for index, changes in enumerate(
         [
@@ -74,8 +73,8 @@ def test_xeon(sysfs: Path) -> None:
     assert not cpu.has("avx2", "amx")
     assert cpu.cores == 64
     assert len(cpu.caches) == 3
-    assert cpu.cache(1) == Cache(1, "data", 48 << 10, 12, 64, 3)
-    assert cpu.cache(2) == Cache(2, "unified", 1280 << 10, 12, 64, 3)
+    assert cpu.cache(1) == Cache(1, "data", 48 << 10, 12, 64)
+    assert cpu.cache(2) == Cache(2, "unified", 1280 << 10, 12, 64)
     assert cpu.cache(3) is None
 
 
@@ -106,5 +105,5 @@ def test_mac(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = cpu_module._mac("arm64")
     assert (cpu.vendor, cpu.model) == ("Apple", "Apple M3")
     assert cpu.features == {"neon", "bf16"}
-    assert cpu.cache(1) == Cache(1, "data", 131072, 0, 128, 0)
-    assert cpu.cache(2) == Cache(2, "unified", 16 << 20, 0, 128, 0)
+    assert cpu.cache(1) == Cache(1, "data", 131072, 0, 128)
+    assert cpu.cache(2) == Cache(2, "unified", 16 << 20, 0, 128)

@@ -48,7 +48,7 @@ def tuned(name: str, key: str) -> Target:
     if wide and machine.target != AVX512.name:
         raise TargetError(f"{machine.name} lacks the instructions of {name}; tune another target.")
     base = avx512(machine, frozenset()) if wide else avx2(machine)
-    l1, l2 = (Cache(n, "data", level.kib << 10, level.ways, LINE_BYTES, 1)
+    l1, l2 = (Cache(n, "data", level.kib << 10, level.ways, LINE_BYTES)
               for n, level in enumerate((machine.l1, machine.l2), start=1))  # fmt: skip
     return replace(sized(base, l1, l2), name=name)
 

@@ -51,8 +51,6 @@ class Cache:
     size: int
     ways: int
     line: int
-    shared_by: int
-    """How many logical CPUs share it."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,6 @@ def _sysfs_caches(directory: Path) -> tuple[Cache, ...]:
                 size=_number(_read(index / "size")),
                 ways=_number(_read(index / "ways_of_associativity")),
                 line=_number(_read(index / "coherency_line_size")),
-                shared_by=_count_cpus(_read(index / "shared_cpu_list")),
             )
         )
     return tuple(caches)
@@ -174,7 +171,7 @@ def _mac(machine: str) -> HostCPU:
     for level, kind, key in _MAC_CACHES:
         size = _number(values.get(f"hw.perflevel0.{key}", values.get(f"hw.{key}", "")))
         if size:
-            caches.append(Cache(level, kind, size, 0, line, 0))
+            caches.append(Cache(level, kind, size, 0, line))
     return HostCPU(
         machine=machine,
         vendor=values.get("machdep.cpu.vendor", "Apple" if machine == "arm64" else ""),
@@ -210,12 +207,3 @@ def _number(text: str) -> int:
     """The bytes or count in `text`, such as "48K" or "12"; 0 if there is none."""
     match = re.fullmatch(r"(\d+)([KMG]?)", text)
     return int(match[1]) * _SIZE_UNITS[match[2]] if match else 0
-
-
-def _count_cpus(listing: str) -> int:
-    """How many CPUs a list such as "0-3,8" names."""
-    count = 0
-    for part in filter(None, listing.split(",")):
-        low, _, high = part.partition("-")
-        count += int(high or low) - int(low) + 1
-    return count
