@@ -18,13 +18,13 @@ help: ## list these targets
 setup: ## create or update .venv (every target below does so first)
 	@$(PYTHON) tools/bootstrap.py
 
-setup-learn: ## the same with what trains models (needed to test and to learn)
+setup-learn: ## .venv with JAX and Optax, which tests and the training of models need
 	@$(PYTHON) tools/bootstrap.py learn
 
-setup-docs: ## the same with what builds the documentation
+setup-docs: ## .venv with MkDocs, which builds the documentation
 	@$(PYTHON) tools/bootstrap.py docs
 
-setup-models: ## the same with PyTorch, and what has models that tests compile
+setup-models: ## .venv with PyTorch, and with packages whose models tests compile
 	@$(PYTHON) tools/bootstrap.py models
 
 demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
@@ -33,23 +33,23 @@ demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 bench: setup $(RACERS)/ready ## race all peers, for hours; BENCH="softmax --seconds 0.2" for less
 	$(RACERS)/bin/python -m benchmarks $(BENCH)
 
-bench-model: setup ## how well the cost model orders programs; MODEL="softmax --samples 20" for less
+bench-model: setup ## measure how well the cost model orders programs; MODEL="softmax --samples 20" for less
 	$(BIN)/python -m benchmarks.model $(MODEL)
 
-bench-tuning: setup ## hardware seconds that tuning needs; TUNING="EXPR --seconds 20" for less
+bench-tuning: setup ## measure the seconds of programs that tuning needs; TUNING="EXPR --seconds 20" for less
 	$(BIN)/python -m benchmarks.tuning $(TUNING)
 
-bench-fusion: setup ## what fusion by prediction is worth; FUSION="--only chain" for less
+bench-fusion: setup ## measure the gain of fusion by predicted times; FUSION="--only chain" for less
 	$(BIN)/python -m benchmarks.fusion $(FUSION)
 
-bench-search: setup ## how long searches take; SEARCH="collection", "models -j 2", "random --gap 0.02" for others
+bench-search: setup ## time searches; SEARCH="collection", "models -j 2", "random --gap 0.02" for others
 	$(BIN)/python -m benchmarks.searches $(SEARCH)
 
 bench-models: setup-models ## race whole models against their frameworks; MODELS="minilm --threads 2" for less
 	$(BIN)/python -m pip install -qq --no-deps --requirement benchmarks/clients/requirements.txt
 	$(BIN)/python -m benchmarks.clients $(MODELS)
 
-bench-certificates: setup ## certificates of the benchmark's Specs; CERTIFICATES="softmax" for some
+bench-certificates: setup ## write and check certificates of the benchmark's Specs; CERTIFICATES="softmax" for some
 	$(BIN)/python -m benchmarks.certificates $(CERTIFICATES)
 
 bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EXPRESSIONS="--size 64" for less
@@ -58,7 +58,7 @@ bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EX
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
-learn: setup-learn ## study the learned model on LEARN=corpora/zen5, train it on OTHERS too, in less than an hour
+learn: setup-learn ## study models on LEARN=corpora/zen5, and train the shipped one on OTHERS too, in less than an hour
 	$(BIN)/python -m study $(LEARN) $(OTHERS:%=--other %) --docs docs/learned-model.md
 	$(BIN)/morello learn train $(LEARN) $(OTHERS) --output src/morello/learn/models/x86-64.npz
 
@@ -86,7 +86,7 @@ test-slow: setup-learn ## the tests that take more than 0.2 s each, which CI run
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow
 
 test-all: export EVERY_CASE = 1
-test-all: test test-slow ## both, with every case of tests that otherwise run some of theirs
+test-all: test test-slow ## test and test-slow, with all parameters of tests that otherwise run a few of theirs
 
 test-models: setup-models ## compile models of other frameworks, and compare them with these
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers
@@ -96,7 +96,7 @@ test-browser: setup ## press every button and key of the explorer's page, in Chr
 	$(BIN)/python -m pip install -qq --requirement tests/browser/requirements.txt
 	$(BIN)/pytest tests/browser
 
-check: lint typecheck ## what takes less than a minute: lint, typecheck, the tests of single modules
+check: lint typecheck ## lint, typecheck, and the quick tests of single modules, in less than a minute
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "(unit or house) and not slow"
 
 pythons: ## `make check` with each Python from 3.11 to 3.13 that is here, in build/
