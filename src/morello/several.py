@@ -63,7 +63,7 @@ def compile_all(
 def compile_each(
     whats: Iterable[tuple[What, Options]], *, verify: bool = True, **options: Unpack[Options]
 ) -> list[Kernel]:
-    """As `compile_all`, for Specs with `weights` and a `budget` of their own, if they are given."""
+    """`compile_all` for Specs that may each have `weights` and a `budget` of their own."""
     asked = [_Asked(question(what, options | own), what, own) for what, own in whats]
     known = recall_all((each.question for each in asked), verify=verify)
     with shown(options.get("progress")) as report:
@@ -134,7 +134,7 @@ def _loaded(data: Mapping[str, Any]) -> Spec:
 
 
 def _movable(what: What, target: Target) -> What | _Movable:
-    """The same for a worker, if it is a Spec whose data mean the same."""
+    """A Spec as data for a worker, if these data mean the same; anything else as it is."""
     if not isinstance(what, Spec):
         return what
     data = save_spec(what, target)
@@ -213,7 +213,7 @@ def _build(
 def _build_there(
     options: Options, verify: bool, share: float, items: Sequence[tuple[What, Options]]
 ) -> Sequence[_Result]:
-    """As `_build`, in a worker."""
+    """`_build` in a worker."""
     return _build(items, options, verify, share)
 
 

@@ -48,7 +48,7 @@ class HostArray:
 
     @property
     def bytes(self) -> int:
-        """From the first element to just past the last."""
+        """The bytes from the first element to the end of the last."""
         steps = zip(self.shape, self.strides, strict=True)
         return self.dtype.itemsize * (1 + sum((n - 1) * stride for n, stride in steps))
 

@@ -47,10 +47,10 @@ def return_freed() -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """In the body, Python does not look for garbage in cycles of references.
+    """Turns Python's collection of reference cycles off in the body.
 
-    To look at all that lives takes long, again and again, where many objects are made; those that
-    no cycle refers to are freed all the same.
+    Collections visit all live objects, again and again where many are made. Objects outside of
+    cycles are freed all the same.
     """
     enabled = gc.isenabled()
     gc.disable()

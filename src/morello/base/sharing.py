@@ -27,9 +27,9 @@ _workers: ContextVar[list[Worker] | None] = ContextVar("workers", default=None)
 
 @contextmanager
 def same_workers() -> Iterator[list[Worker]]:
-    """In the body, all work is shared with the same workers, which are ended after it.
+    """Shares all work in the body with the same workers, which are ended after it.
 
-    In the body of another one, they are those of that.
+    A nested context has the workers of the outer one.
     """
     known = _workers.get()
     if known is not None:

@@ -53,7 +53,7 @@ _current: ContextVar[_Telling | None] = ContextVar("_current", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """In the body, the listener is told each change of the status of this thread's work."""
+    """Tells the listener each change of the status of this thread's work in the body."""
     token = _current.set(_Telling(listener))
     try:
         yield

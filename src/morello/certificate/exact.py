@@ -105,7 +105,7 @@ def _met(graph: ProofGraph, mark: Marks) -> Iterator[_Met]:
 
 
 def _needs(graph: ProofGraph, met: list[_Met]) -> Ints:
-    """By Spec, and by level, the most memory that its programs may hold, as far as they are met.
+    """The most memory of each level that programs of each Spec may hold, as far as they are met.
 
     Specs that are closed need none. The last row is for no Spec.
     """

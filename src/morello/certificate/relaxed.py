@@ -88,7 +88,7 @@ def _without(batch: Batch) -> Batch:
 
 
 def _neighbours(batch: Batch, *, kept: bool) -> Bools:
-    """By row and operand, whether the dimension of neighbours is known, and `kept`."""
+    """Whether the dimension of neighbours is known, and `kept`, by row and operand."""
     if not kept:
         return np.zeros((len(batch), len(batch.codes)), np.bool_)
     return np.stack([batch.placements.neighbours[code] > 0 for code in batch.codes], axis=1)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from morello.search.session import Session
 
 INTENSE = 8
-"""From this arithmetic intensity (operations per byte) on, products are shown without GB/s."""
+"""The arithmetic intensity (operations per byte) from which on GB/s of products are not shown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ class Roofline:
         return f"{reached} of this machine's roofline for it, {time} by {self.bound.by}"
 
     def data(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The roofline as data for JSON."""
         return asdict(self.bound) | {"reached": self.bound.share(self.seconds)}
 
 

@@ -7,7 +7,7 @@ import sys
 
 
 def hint(text: str) -> None:
-    """Say what may be done next, dimmed, if somebody reads at a terminal what is printed."""
+    """Print a dimmed hint at the next step, if output goes to a terminal."""
     if sys.stdout.isatty() and sys.stderr.isatty():
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         print(text if plain else f"\x1b[2m{text}\x1b[0m", file=sys.stderr)

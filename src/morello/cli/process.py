@@ -45,7 +45,7 @@ def prepare() -> None:
 
 @contextmanager
 def offering_interrupts(to: Callable[[], bool]) -> Iterator[None]:
-    """In the body, SIGINT is first offered `to` a function, which says whether it took it."""
+    """Offers SIGINT in the body `to` a function first, which returns whether it handled it."""
     usual = signal.getsignal(signal.SIGINT)
     if not callable(usual):  # ignored
         yield

@@ -54,7 +54,7 @@ STEPS: Final = 2 * WIDTH
 """The points of a curve."""
 
 AGAIN: Final = 3
-"""So many of the fastest programs of earlier tunings are measured again."""
+"""The programs of earlier tunings, the fastest, that are measured again."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from morello.ir.dtype import DType
 
 
 def kernel_lines(call: Call, called: Mapping[str, str]) -> list[str]:
-    """The lines of a call, where names are called so in C: one for each register, or just one."""
+    """The lines of a call, one for each register, or just one; `called` are names' identifiers."""
     kernel, spec, operation = call.kernel, call.spec, call.spec.operation
     names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
     names["length"], names["elements"] = max(spec.sizes), math.prod(spec.sizes)

@@ -11,7 +11,7 @@ from morello.native.toolchain import FLAGGED
 from morello.targets.target import Target
 
 NO_FLAGS = "Any gcc or clang compiles it, with any flags; the fastest code comes with -O3."
-"""For the first lines of C and headers."""
+"""A note in the first lines of C files and headers."""
 
 ARM = "aarch64"
 """The `arch` of targets that are not x86-64."""

@@ -91,7 +91,7 @@ FILE_SCOPE = frozenset((*_FILE.split(), FLAGGED))
 """Identifiers at file scope that generated files and headers define for themselves, or flags."""
 
 OWN = FILE_SCOPE | frozenset(_LOCAL.split())
-"""The same, and the parameters and local variables that have fixed names."""
+"""`FILE_SCOPE`, and the parameters and local variables that have fixed names."""
 
 _LONGEST = 40
 """Characters of an input's name that are kept: C compares only the first 63 of an identifier."""
@@ -148,7 +148,7 @@ class Names:
         return name
 
     def fresh(self, stem: str) -> str:
-        """The same, until the innermost scope ends."""
+        """A name until the innermost scope ends: the stem with the first number that is free."""
         name = self._numbered(stem)
         self._scoped.add(name)
         return name

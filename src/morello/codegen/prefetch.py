@@ -44,9 +44,9 @@ from morello.targets.target import Target
 ITERATIONS_PER_LINE = 2
 """The fewest iterations of a reduction loop per prefetched line: denser prefetches cost time."""
 ITERATIONS_PER_STORED_LINE = 16
-"""The same for outputs that are stored right after a reduction: such stores seldom stall."""
+"""That of outputs that are stored right after a reduction: such stores seldom stall."""
 ITERATIONS_PER_PANEL_LINE = 0.5
-"""The same for panels, whose lines are contiguous: loops over them are bound by memory."""
+"""That of panels, whose lines are contiguous: loops over them are bound by memory."""
 ADDITIONS_PER_LINE = 8
 """The fewest additions to registers for each line of a tile, where iterations are too few.
 
@@ -230,7 +230,9 @@ def _ahead(tile: MemoryView, loop: For) -> int:
 
 
 def _wrap(tile: MemoryView, loop: For, outer: For | None) -> Wrap | None:
-    """From the tile after a loop's last one to the first one of the outer loop's next iteration."""
+    """The step from the tile after a loop's last one to the first of the outer loop's next
+    iteration.
+    """
     if outer is None or loop.start:
         return None
     back = tile.address.terms.get(loop.variable, 0) * loop.last + _ahead(tile, loop)

@@ -31,9 +31,10 @@ UNROLLED = 4
 
 
 class Printer:
-    """Prints statements whose names are called so in C, and gathers their parallel loops.
+    """Prints statements, and gathers their parallel loops.
 
-    `pointers` are the C types that the parameters point to, by name.
+    `called` are the identifiers in C of the statements' names, and `pointers` the C types that the
+    parameters point to, by name.
     """
 
     def __init__(self, called: Mapping[str, str], pointers: Mapping[str, str]) -> None:

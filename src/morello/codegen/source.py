@@ -151,7 +151,7 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def static(code: str) -> str:
-    """The same C with functions that are known in its file alone."""
+    """The C with internal linkage of its functions."""
     return re.sub(r"^void ", "static void ", code, flags=re.MULTILINE)
 
 

@@ -53,7 +53,7 @@ def defects(program: Program) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Memory:
-    """So many elements of a dtype."""
+    """The number of elements behind a pointer, and their dtype."""
 
     elements: int
     dtype: DType

@@ -24,14 +24,14 @@ class Address:
         return Address(terms, self.constant + constant)
 
     def divided(self, count: int) -> Address | None:
-        """The same in groups of `count` elements; None if it may lie inside a group."""
+        """The address in groups of `count` elements; None if it may lie inside a group."""
         if any(number % count for number in (*self.terms.values(), self.constant)):
             return None
         terms = {name: coefficient // count for name, coefficient in self.terms.items()}
         return Address(terms, self.constant // count)
 
     def text(self, called: Mapping[str, str]) -> str:
-        """The address in C, where names are called so."""
+        """The address in C, in which `called` are the identifiers of names."""
         parts = [called[v] if c == 1 else f"{c} * {called[v]}" for v, c in self.terms.items()]
         if self.constant or not parts:
             parts.append(str(self.constant))
@@ -136,7 +136,7 @@ class MemoryView:
         return self.strides[-1] if self.shape[dim] <= width else outer // width
 
     def first(self, called: Mapping[str, str]) -> str:
-        """The tile's first element, as a C lvalue, where names are called so."""
+        """The tile's first element as a C lvalue; `called` are the identifiers of names."""
         return f"{called[self.pointer]}[{self.address.text(called)}]"
 
 

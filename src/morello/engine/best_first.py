@@ -35,7 +35,7 @@ class Growing(NamedTuple):
 
 
 class Values(NamedTuple):
-    """By node, what the passes compute; costs ignore limits, except that an edge must fit.
+    """The values of the passes, by node; costs ignore limits, except that an edge must fit.
 
     `limit` is the most memory that a program leaves to the node, -1 if none reaches it. `low` is a
     lower bound on its cost, `low_edge` the edge that attains it (-1: one that is not known yet),

@@ -25,7 +25,7 @@ _TERNARY = {Code.WHERE, Code.WHERE_FLOAT}
 _ARITY = np.full(1 + max(Code), 2, np.uint8)
 for _count, _codes in ((0, _NULLARY), (1, _UNARY), (3, _TERNARY)):
     _ARITY[[*_codes]] = _count
-"""By code: how many of an operation's operands are other operations."""
+"""The number of an operation's operands that are other operations, by code."""
 
 
 class Instructions(NamedTuple):
@@ -55,7 +55,7 @@ class Instructions(NamedTuple):
 
 
 def pruned(instructions: Instructions) -> tuple[Instructions, list[int], list[int]]:
-    """The same without what no rule needs, and which constants and which tables stay, in order.
+    """The instructions that rules need, and the constants and tables that these need, in order.
 
     All are numbered in the order in which rules need them, whatever else there was.
     """

@@ -141,17 +141,17 @@ def scatter_sum(table: Value, ids: Value, rows: Value) -> Value:
 
 
 def scatter_last(table: Value, ids: Value, rows: Value) -> Value:
-    """As `scatter_sum`, with the last row of each number in the place of that of the table."""
+    """`scatter_sum`, but the last row of each number replaces that of the table."""
     return _scattered("last", table, ids, rows)
 
 
 def scatter_max(table: Value, ids: Value, rows: Value) -> Value:
-    """As `scatter_sum`, with the larger of each two elements."""
+    """`scatter_sum`, but with the larger of each two elements in place of their sum."""
     return _scattered("max", table, ids, rows)
 
 
 def scatter_min(table: Value, ids: Value, rows: Value) -> Value:
-    """As `scatter_sum`, with the smaller of each two elements."""
+    """`scatter_sum`, but with the smaller of each two elements in place of their sum."""
     return _scattered("min", table, ids, rows)
 
 

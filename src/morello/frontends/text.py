@@ -60,9 +60,9 @@ class CallSequence:
     """An expression as a sequence of function calls, in an order in which they can be evaluated."""
 
     inputs: tuple[Tensor, ...]
-    """In the order of the inputs of the expression's Spec."""
+    """The inputs, in the order of those of the expression's Spec."""
     calls: tuple[NamedCall, ...]
-    """Each after those whose results it takes."""
+    """The calls, each after those whose results it takes."""
     result: Value
     dtype: DType
     """That of the result, which may be narrower than `result`."""

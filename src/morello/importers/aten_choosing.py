@@ -78,7 +78,7 @@ def one_hot(call: AtenCall) -> Node:
 
 
 def histogram(call: AtenCall) -> Node:
-    """Of integers as floats, with a bin for each from 0 on: how often each number occurs."""
+    """The counts of integers that are cast to floats, with a bin for each integer from 0 on."""
     x, bins = call.x, call["bins"]
     whole = isinstance(x.operator, Cast) and x.inputs[0].dtype.kind in "iu"
     if not whole or (call["min"], call["max"]) != (0, bins - 1) or bins < 2:

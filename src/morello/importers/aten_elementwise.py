@@ -89,7 +89,7 @@ def _check_computed_in_f32(call: AtenCall) -> None:
 
 
 def sign(call: AtenCall) -> Node:
-    """Of NaN it is 0, as in torch."""
+    """Signs; that of NaN is 0, as in torch."""
     x = call.cast(call.x)
     if not is_float(x.dtype):
         return call.map("sign", x)
@@ -242,7 +242,7 @@ def compared(call: AtenCall, name: str, left: object, right: object) -> Node:
 
 
 def logical(call: AtenCall) -> Node:
-    """On bool; of integers, their bits are meant."""
+    """Logical functions of bool; of integers, those of their bits."""
     if call.type.dtype != bool:
         return _of_bits(call)
     operands = [each for each in (call["self"], call["other"]) if each is not None]
@@ -269,7 +269,7 @@ def gelu(call: AtenCall) -> Node:
 
 
 def power(call: AtenCall) -> Node:
-    """By products and roots where the exponent is a small number."""
+    """Powers, as products and roots where the exponent is a small number."""
     base, exponent = call["self"], call["exponent"]
     if isinstance(exponent, Node) or not isinstance(base, Node):
         return _combined(call, "power", base, exponent)
@@ -285,7 +285,7 @@ def power(call: AtenCall) -> Node:
 
 
 def clamp(call: AtenCall) -> Node:
-    """Also hardtanh and relu6, whose bounds have other names."""
+    """clamp, and hardtanh and relu6, whose bounds have other names."""
     low, high = call["min"], call["max"]
     if call.name == "hardtanh":
         low, high = call["min_val"], call["max_val"]

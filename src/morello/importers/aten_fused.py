@@ -38,7 +38,7 @@ def encoder_layer(call: AtenCall) -> Node:
 
 
 def multi_head_attention(call: AtenCall) -> tuple[Node, ...]:
-    """Of a tensor to itself; the weights, which are the second result, are not returned."""
+    """Attention of a tensor to itself, without its second result, the weights."""
     x, rank = call["query"], call["query"].type.rank
     if call["mask"] is not None or call["need_weights"] or rank != 3:
         raise call.refuse("with a mask, or with its weights,")

@@ -19,7 +19,7 @@ def grouped_mm(call: AtenCall) -> Node:
 
 
 def grouped_mm_of_transformers(call: AtenCall) -> Node:
-    """The same, and rows of no group are zero."""
+    """The operation of the transformers package; rows of no group are zero."""
     x = call.x
     return grouped_product(x, call["weight"], _groups(call, call["offs"], x.shape[0]))
 

@@ -27,7 +27,7 @@ def expanded(call: AtenCall) -> Node:
 
 
 def permuted(call: AtenCall) -> Node:
-    """In another order; in the reverse one if none is given, as T has it."""
+    """Dimensions in another order, or in the reverse one if none is given, as for T."""
     if call["dims"] is None:
         return call.transpose(call.x, (*reversed(range(call.x.type.rank)),))
     return call.transpose(call.x, call.axes("dims"))
@@ -132,7 +132,7 @@ def repeated_elements(call: AtenCall) -> Node:
 
 
 def padded(call: AtenCall) -> Node:
-    """With a constant, by pairs from the last dimension on; a negative width cuts off."""
+    """Padding with a constant, by pairs of widths from the last dimension on; negative ones cut."""
     mode, widths = call["mode"], call["pad"]
     if mode not in (None, "constant"):
         return _mirrored(call, widths, {"replicate": "edge", "circular": "wrap"}.get(mode, mode))
@@ -156,7 +156,7 @@ def mirrored(call: AtenCall) -> Node:
 
 
 def _mirrored(call: AtenCall, widths: Sequence[int], mode: Any) -> Node:
-    """With elements of the tensor itself, as np.pad has it in this mode."""
+    """Padding with elements of the tensor itself, as np.pad does in this mode."""
     if min(widths) < 0:
         raise call.refuse("with widths below 0")
     x = call.x
@@ -239,7 +239,7 @@ def flipped(call: AtenCall) -> Node:
 
 
 def diagonal(call: AtenCall) -> Node:
-    """Of each matrix of two dimensions: one of so many elements, as if they were one dimension."""
+    """Diagonals of matrices in two dimensions: every n-th element of these as one dimension."""
     rank, count = call.x.type.rank, call.type.shape[-1]
     i, j = (call[name] % rank for name in ("dim1", "dim2"))
     rest = [d for d in range(rank) if d not in (i, j)]

@@ -45,7 +45,7 @@ def _biased(call: AtenCall, product: Node, bias: Node | None) -> Node:
 
 
 def matmul(call: AtenCall) -> Node:
-    """Also mm, bmm, mv and dot, which are products of tensors of certain ranks."""
+    """matmul, and mm, bmm, mv and dot, which are for certain ranks."""
     a, b = (each for each in call.arguments.values() if isinstance(each, Node))
     return _product(call, a, b)
 
@@ -85,7 +85,7 @@ def _scaled(call: AtenCall, x: Node, factor: float | None) -> Node:
 
 
 def einsum(call: AtenCall) -> Node:
-    """Of any terms; each tensor is in the dtype of the result."""
+    """einsum of any terms; each tensor is cast to the dtype of the result."""
     return contractions.einsum(call["equation"], *map(call.cast, call["tensors"]))
 
 
@@ -158,7 +158,7 @@ def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
 
 
 def adaptive_pooling(call: AtenCall) -> Node | tuple[Node, ...]:
-    """To windows whose sizes differ by one at most; a single window has all."""
+    """Pooling of windows whose sizes differ by one at most; a single window has all elements."""
     kind = "max" if "max" in call.name else "mean"
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
@@ -239,7 +239,7 @@ def with_mean(call: AtenCall) -> tuple[Node, Node]:
 
 
 def vector_norm(call: AtenCall) -> Node:
-    """Also linalg_norm of vectors, and of matrices where it is the same."""
+    """Norms of vectors, and linalg_norm of matrices where that is the same."""
     order, axes = call["ord"], call.axes()
     if call.name == "linalg_vector_norm" and order in _SIMPLE_NORMS:
         sizes = call.map("abs", call.x)
@@ -358,7 +358,7 @@ def group_norm(call: AtenCall) -> Node:
 
 
 def batch_norm(call: AtenCall) -> Node:
-    """By means and variances that are known, or those of the batch: a product and a sum."""
+    """A product and a sum, with known means and variances, or those of the batch."""
     mean, variance = call["running_mean"], call["running_var"]
     rank = call.x.type.rank - 2
     if mean is None:

@@ -57,7 +57,7 @@ def _recurrent(call: AtenCall, step: Callable[[Weights], Step]) -> tuple[Node, .
 
 
 def _weights(given: list[Node]) -> Weights:
-    """Of a layer in one direction; without biases, they are 0."""
+    """The weights of a layer in one direction; missing biases are 0."""
     inputs, state, *biases = given
     none = constant(np.zeros(state.shape[0]), state.dtype)
     return Weights(inputs, state, *(biases or (none, none)))

@@ -22,7 +22,7 @@ _SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_
 
 
 def _steps(call: AtenCall) -> list[tuple[int, int, float]]:
-    """Of each spatial dimension, its size before and after, and how far results are apart."""
+    """The size before and after, and the distance of results, for each spatial dimension."""
     rank = call.x.type.rank - 2
     sizes, wanted = call.x.shape[2:], call.type.shape[2:]
     factors = call["scale_factors"] or [call[name] for name in _SCALES[rank]]

@@ -76,7 +76,7 @@ def _put(kind: str, call: AtenCall) -> Node:
 
 
 def index_copy(call: AtenCall) -> Node:
-    """Also index_fill, with one number for all places."""
+    """index_copy, and index_fill, which has one number for all places."""
     x, numbers, axis = call.x, call["index"], call.axis()
     value = call["source"] if call.name == "index_copy" else call["value"]
     if isinstance(numbers.operator, Constant):

@@ -76,7 +76,7 @@ def attended_with_sinks(
     scale: float,
     cap: float | None = None,
 ) -> Node:
-    """As `attended`, of heads [b, h, m, d], with a sink: one more score in each row of a head.
+    """`attended` for heads [b, h, m, d] with a sink: one more score in each row of a head.
 
     It takes a part of the softmax, and has no value. Heads of k and v may be shared by groups.
     """

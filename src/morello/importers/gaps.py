@@ -26,7 +26,7 @@ def transposed_convolution(
     dilations: Sequence[int],
     groups: int,
 ) -> Node:
-    """Of images [b, c, ...] and weights [c, f / groups, ...], as networks have it.
+    """The transposed convolution of images [b, c, ...] by weights [c, f / groups, ...].
 
     So many elements are cut off `before` and `after` the result; if fewer than 0, zeros are added.
     Raises `GraphError` where no kernel computes it.
@@ -60,7 +60,8 @@ def convolution_with_gaps(
     dilations: Sequence[int],
     groups: int,
 ) -> Node:
-    """Of images whose elements are `gaps` apart, between zeros, with filters [f, c / groups, ...].
+    """A convolution of images whose elements are `gaps` apart, between zeros, by filters
+    [f, c / groups, ...].
 
     Raises `GraphError` where no kernel computes it.
     """

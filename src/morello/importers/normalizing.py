@@ -54,7 +54,7 @@ def _by_rows(x: Node, groups: int, scale: Node | None, shift: Node | None, epsil
 def _by_channels(
     x: Node, groups: int, scale: Node | None, shift: Node | None, epsilon: float
 ) -> Node:
-    """By a factor and a term for each channel, made of the means and variances of channels.
+    """A norm as a factor and a term for each channel, made of the channels' means and variances.
 
     So images are read pixel by pixel, in the order in which they are stored.
     """

@@ -1,4 +1,4 @@
-"""Where NumPy's functions that move elements put them, in operators of graphs."""
+"""Translations of NumPy's functions that move elements into operators of graphs."""
 
 from __future__ import annotations
 

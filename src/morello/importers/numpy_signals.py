@@ -98,7 +98,7 @@ def _ediff1d(ary: Node) -> Node:
 
 
 def _cross(a: Operand, b: Operand) -> Node:
-    """Of vectors of three numbers along the last dimension."""
+    """Cross products of vectors of three numbers along the last dimension."""
     left, right = promoted(a, b)
     if not (left.type.rank and right.type.rank and left.shape[-1] == right.shape[-1] == 3):
         raise GraphError("vectors are of three numbers, along the last dimension.")
@@ -108,7 +108,7 @@ def _cross(a: Operand, b: Operand) -> Node:
 
 
 def _kron(a: Operand, b: Operand) -> Node:
-    """Of matrices: each element of the first times the second."""
+    """The Kronecker product of matrices: each element of the first times the second."""
     left, right = promoted(a, b)
     if (left.type.rank, right.type.rank) != (2, 2):
         raise GraphError("the factors are matrices.")

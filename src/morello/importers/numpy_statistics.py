@@ -75,7 +75,7 @@ def _cumprod(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
 
 
 def _argsort(a: Node, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Node:
-    """Of equal elements, the first one comes first."""
+    """The order of elements; equal ones keep theirs."""
     a, axis = along(a, axis)
     return in_dtype(in_order(a, axis), INTEGER)
 

@@ -401,7 +401,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """So that `isinstance` says what it says of an array."""
+        """The class of arrays, so that `isinstance` holds as for an array."""
         return np.ndarray
 
     @property
@@ -449,7 +449,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         return self.recorder.record(np.real, (self,), {})
 
     def __pow__(self, exponent: Any) -> Any:
-        """By the operator itself, which has other dtypes than NumPy's function for truth values."""
+        """The power by Python's operator, which has other dtypes for truth values than np.power."""
         return self.recorder.record(operator.pow, (self, exponent), {})
 
     def __getitem__(self, index: Any) -> Any:

@@ -55,7 +55,7 @@ def log_of_sums(x: Node, axis: int) -> Node:
 
 
 def _up_to_each(x: Node, axis: int, filler: float) -> Node:
-    """For each element along an axis those up to it, along the next one, and then fillers."""
+    """The elements up to each one of an axis, along the next axis, and then fillers."""
     count, inner = x.shape[axis], x.shape[axis + 1 :]
     if x.type.size * count > MOST_PAIRS or x.dtype.itemsize > 4:
         raise GraphError(f"what is computed up to each element of {x.type} is left.")

@@ -176,7 +176,7 @@ def rounded(
 
 
 def narrowed(node: Node) -> Node | None:
-    """The same integers, or truths, in 32 bits; None if some may need more."""
+    """The integers, or truths, of a node in 32 bits; None if some may need more."""
     if node.dtype.kind not in "iub":
         return None
     if node.dtype.itemsize < 4 or node.dtype == NUMBERS:

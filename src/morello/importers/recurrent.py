@@ -20,12 +20,12 @@ MOST_LOOP_STEPS = 128
 """The most steps of a loop that are written out: what one does may be much."""
 
 Step = Callable[[Node, tuple[Node, ...]], tuple[Node, ...]]
-"""From the input's part of the gates [b, g*h] and the state [b, h] to the next state."""
+"""A function from the input's part of the gates [b, g*h] and the state [b, h] to the next state."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Of one direction: of inputs [g*h, i] and of the state [g*h, h], and their biases [g*h]."""
+    """The weights of one direction: of inputs [g*h, i], of the state [g*h, h], and biases [g*h]."""
 
     inputs: Node
     state: Node

@@ -246,7 +246,7 @@ def _is_of_elements(node: Node) -> bool:
 
 
 def _chosen(index: Node, every: Sequence[tuple[Node, ...]]) -> tuple[Node, ...]:
-    """Of the results of branches those of one: the first if true, or the one with a number."""
+    """The results of one branch of several: the first if `index` is true, or that of its number."""
     *others, results = every
     for number, those in reversed([*enumerate(others)]):
         hit = (

@@ -205,7 +205,7 @@ def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
 
 
 def _round_away(operation: Any, x: Node) -> Results:
-    """To the nearest integers; a half goes away from 0."""
+    """The nearest integers; halves are rounded away from 0."""
     size = mapped("abs", x)
     below = mapped("floor", size)
     half = mapped("greater_equal", mapped("subtract", size, below), constant(0.5, x.dtype))
@@ -214,7 +214,7 @@ def _round_away(operation: Any, x: Node) -> Results:
 
 
 def _composed(operation: Any, *inputs: Node) -> Results:
-    """Of f32, which is what the compositions are exact for."""
+    """A function as a composition of others, which are exact for f32 alone."""
     if inputs[0].dtype != np.float32:
         return None
     compose = COMPOSED[operation.name.partition(".")[2].replace("_", "")]
@@ -292,7 +292,7 @@ def _convert(operation: Any, x: Node) -> Results:
 
 
 def _next_after(operation: Any, x: Node, toward: Node) -> Results:
-    """Of known numbers, as random ones have as limits."""
+    """The next float after a known number, as limits of random numbers are computed."""
     numbers = [_uniform(x), _uniform(toward)]
     if None in numbers or x.dtype.kind != "f":
         return None
@@ -365,7 +365,7 @@ def _concatenate(operation: Any, *inputs: Node) -> Results:
 
 
 def _pad(operation: Any, x: Node, filler: Node) -> Results:
-    """Also between the elements; negative paddings at the edges cut off elements."""
+    """Padding at the edges and between elements; a negative one cuts off elements."""
     before, after = numbers(operation, "edge_padding_low"), numbers(operation, "edge_padding_high")
     for axis, gap in enumerate(numbers(operation, "interior_padding")):
         if gap:

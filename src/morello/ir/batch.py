@@ -166,7 +166,7 @@ class Batch:
         return replace(self, codes=tuple(map(relaxed, self.codes)))
 
     def ideal(self, known: Sequence[Bools | bool]) -> Batch:
-        """The same, but neighbours stay where they are only of those `known`, by operand and row.
+        """The Specs with ideal placements, which keep neighbours that are `known`, by operand.
 
         Others may be along any dimension.
         """

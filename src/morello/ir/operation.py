@@ -152,7 +152,7 @@ class Operation:
 
     @cached_property
     def places(self) -> dict[tuple[int, str], tuple[int, int]]:
-        """By operand and dimension that indexes it: the position of that axis, and the stride."""
+        """The position and stride of the axis with a dimension, by operand and dimension."""
         return {
             (operand, name): (position, stride)
             for operand, axes in enumerate(self.axes)

@@ -52,7 +52,7 @@ _WITH_ALIAS = "with_alias"
 """The role of the table of placements that differ in `aliased`, by code and that."""
 
 _ALIASES = Lookup([alias_of(aliased_at(step)) for step in range(WAY_BYTES)])
-"""By the bytes between the starts of runs, modulo those of a way."""
+"""The aliases of runs, by the bytes between their starts, modulo those of a way."""
 
 
 class _Tiles(NamedTuple):
@@ -322,12 +322,12 @@ class Placements:
         return self._worked_out(codes, relaxed, lambda p: self.code(relaxed(p)))
 
     def relaxed_along(self, codes: Ints) -> Ints:
-        """The same, with neighbours along the same dimensions as theirs."""
+        """The ideal placements in place of these, with neighbours along the same dimensions."""
         return self._worked_out(codes, relaxed_along, lambda p: self.code(relaxed_along(p)))
 
     @property
     def neighbours(self) -> Ints:
-        """By code, the only dimension along which neighbours in memory can be, as a number.
+        """The only dimension along which neighbours in memory can be, as a number, by code.
 
         Numbers have `NEIGHBOUR_BITS`; that of `ANY` is 0.
         """

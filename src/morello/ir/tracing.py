@@ -45,7 +45,7 @@ class Lookup:
         self.array: npt.NDArray[Any] = np.asarray(table)
         dtype = np.float64 if self.array.dtype.kind == "f" else np.int32
         self.values: npt.NDArray[Any] = np.ascontiguousarray(self.array, dtype)
-        """The same as integers of 32 bits, or floats."""
+        """The table as integers of 32 bits, or as floats."""
         self.kind = str(self.array.dtype.kind)
         """The type of its entries: Boolean ("b"), integer ("i"), or floating-point ("f")."""
 

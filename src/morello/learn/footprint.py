@@ -115,7 +115,7 @@ class Footprints:
         return {array: tuple(parts) for array, parts in pieces.items()}
 
     def touched(self, number: int, unit: int, *, once: bool) -> dict[str, Traffic]:
-        """By array, the units that one iteration of a loop (`once`) or all iterations touch."""
+        """The units that one iteration of a loop (`once`) or all iterations touch, by array."""
         key = (number, unit, once)
         if key not in self._memo:
             pieces = self._pieces[number][once]
@@ -123,7 +123,7 @@ class Footprints:
         return self._memo[key]
 
     def traffic(self, cache: CacheGeometry) -> list[ByArray]:
-        """By loop and array, what all iterations of the loop fetch into the cache.
+        """The traffic of all iterations of a loop into the cache, by loop and array.
 
         Assumes that the cache has nothing of it before; `fits` says whether it has.
         """

@@ -41,7 +41,7 @@ Uses = dict[str, Use]
 
 
 def forwarded(root: ProgramLoop) -> list[tuple[float, float]]:
-    """By loop in pre-order, the numbers of an iteration's loads that are forwarded, and stalled.
+    """The loads of an iteration that are forwarded, and that stall, of each loop in pre-order.
 
     Counts those between different loops directly in one, and in its own code. Deeper loops count
     their own.

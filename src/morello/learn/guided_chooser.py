@@ -42,7 +42,7 @@ CHOICES_SHARE, WALKER_SHARE, FARTHER_SHARE = 0.3, 0.5, 0.2
 then a larger one."""
 
 ATTEMPTS = 3
-"""If annealing finds nothing new this often in a row, there is nothing left."""
+"""The runs of annealing in a row without a new program after which none is left."""
 
 
 @dataclass(frozen=True)

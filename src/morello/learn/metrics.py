@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating]
 Chosen = tuple[float, float]
-"""Of a Spec: seconds of the program chosen, and of the fastest."""
+"""The seconds of the program that was chosen for a Spec, and of the fastest."""
 
 LEAST_S = 5e-6
 """Kernels that are faster than this are left out of `mape`."""

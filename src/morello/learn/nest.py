@@ -222,7 +222,7 @@ def _placed(
 
 
 def _steps(view: MemoryView, around: Mapping[str, For]) -> dict[str, int]:
-    """By how many elements a view moves with each iteration of the loops around it."""
+    """The elements by which a view moves with each iteration of the loops around it, by loop."""
     steps: dict[str, int] = {}
     for name, coefficient in view.address.terms.items():
         while name in around:  # an inner loop may start from an outer loop's variable

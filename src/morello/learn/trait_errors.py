@@ -19,7 +19,7 @@ class TraitErrors:
     """
 
     def __init__(self, structures: Sequence[Structure], errors: Sequence[float]) -> None:
-        """From measured programs: their structures, and measured minus predicted logarithms."""
+        """Fits the errors to the structures and log errors (measured - predicted) of programs."""
         self._mean = float(np.mean(errors)) if errors else 0.0
         traits = sorted(frozenset().union(*structures))
         has = np.array(

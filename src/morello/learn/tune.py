@@ -392,7 +392,7 @@ def relative(times: Floats, reference: Floats) -> float:
 
 
 def _median(trials: Sequence[Trial | None]) -> Trial | None:
-    """Of trials of one program, that of the median time; None if it failed in any."""
+    """The trial of the median time among those of one program; None if one failed."""
     known = [trial for trial in trials if trial is not None]
     if len(known) < len(trials):
         return None

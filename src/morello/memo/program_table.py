@@ -65,7 +65,7 @@ class ProgramTable:
 
 
 class RememberedPrograms(ProgramTable):
-    """The newest programs, `most` of them, in a file that nobody has to look after.
+    """The newest programs, `most` of them, in a file that needs no maintenance.
 
     Once it is open, no error of the file is raised: what cannot be kept is searched for again.
     """

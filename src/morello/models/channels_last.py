@@ -301,6 +301,6 @@ def _of_ordered_constant(call: StoredCall) -> StoredCall:
 
 
 def _turned(layout: Layout, order: Sequence[int]) -> Layout:
-    """The same layout, of dimensions in another order."""
+    """A layout by the numbers that its dimensions have in another order."""
     assert layout.panel is None
     return Layout(tuple(order.index(d) for d in layout.order))

@@ -208,7 +208,7 @@ def _compiled(
     options: GraphOptions,
     began: float,
 ) -> CompiledGraph:
-    """As `compile_partition`; without a given partition, that by the rule, if it is needed.
+    """`compile_partition`; without a given partition, it is that by the rule, if it is needed.
 
     It `began` at this time of `perf_counter`.
     """

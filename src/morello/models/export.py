@@ -22,7 +22,7 @@ from morello.models.source import SegmentSource, segment_source
 from morello.runtime.argument import CACHE_LINE
 
 SEED = 0
-"""Of the random inputs that the project is checked on."""
+"""The seed of the random inputs that the project is checked on."""
 
 _TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-3}
 """The largest error that the program takes for rounding, relative to the largest result."""

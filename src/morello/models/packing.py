@@ -17,7 +17,7 @@ from morello.runtime.argument import same_strides
 from morello.runtime.packing import lies_in
 
 _MANY_BYTES = 1 << 20
-"""From so many on, what was packed for another program is looked for."""
+"""The least bytes of constants that are shared with programs that packed them before."""
 
 _before: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
 """Packed constants that are still in use, by the address, shape and strides of the unpacked one,
@@ -73,5 +73,5 @@ def panels(kernel: Kernel, number: int) -> Layout | None:
 
 
 def _flat(values: Array, size: int) -> Array:
-    """So many elements from the first of an array on, as they lie in memory."""
+    """The first `size` elements of an array's memory."""
     return np.lib.stride_tricks.as_strided(values, (size,), (values.itemsize,))

@@ -259,7 +259,7 @@ def _expressions(calls: Sequence[CallConstants]) -> list[str]:
 
 
 def _bounds(calls: Sequence[CallConstants], peak: Peak) -> dict[str, Bound]:
-    """By expression, the sum of the bounds of its kernels, and what takes most of it."""
+    """The sum of the bounds of an expression's kernels, and its largest part, by expression."""
     bounds: dict[str, list[Bound]] = defaultdict(list)
     for expression, each in zip(_expressions(calls), kernel_bounds(calls, peak), strict=True):
         bounds[expression].append(each)

@@ -78,14 +78,14 @@ class Segment:
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     kernels: tuple[Kernel, ...]
-    """In the order in which they run; one may run several times."""
+    """The kernels in the order in which they run; one may run several times."""
     calls: tuple[PlacedCall, ...]
     """The calls of the stage that the segment was made of."""
     places: tuple[tuple[Place, ...], ...]
-    """Where the arguments of each of them lie."""
+    """Where the arguments of each call lie."""
     arena: Arena
     threads: Threads
-    """A pool of as many as the kernel takes that takes the most; `CALLER` if all take one."""
+    """A pool of the most threads that a kernel takes; `CALLER` if all take one."""
 
     def __init__(self, stage: PlacedStage, kernels: Sequence[Kernel]) -> None:
         """The kernels are those of the stage's calls, in order."""

@@ -89,7 +89,7 @@ def _compile(
     compiler: Compiler,
     patience_s: float,
 ) -> str | None:
-    """As `run_compiler`, with precompiled headers; without them if the compiler refuses them."""
+    """`run_compiler` with precompiled headers, or without them if the compiler refuses them."""
     if headers is not None:
         including = [*command, "-include-pch", str(headers)]
         if run_compiler(including, output, room, compiler, patience_s) is None:

@@ -51,7 +51,7 @@ _LINKING = ("-shared", "-Wl,--gc-sections")
 """Flags of linking: what nothing refers to is left out, as memory that another object has."""
 
 _DARWIN = ("-shared", "-Wl,-dead_strip", "-undefined", "dynamic_lookup")
-"""The same, and what an object needs of its process may be unknown."""
+"""Flags of linking on macOS, where symbols of the process need not be known."""
 
 # Zig spells architecture levels its own way, and without `-mcpu` it takes the host's.
 _ZIG_CPUS = {

@@ -25,7 +25,7 @@ from morello.onnx.rewriting import DOMAIN, LARGE, Contents, rewritten
 from morello.options import GraphOptions
 
 MOST_INSIDE = 2**26
-"""From this many bytes on, constants are in a file of their own, which is mapped into memory."""
+"""The most bytes of constants in a model's file; more are in another one, which is mapped."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ class CustomOp:
     segment: Segment
     constants: ConstantBlock
     places: tuple[tuple[tuple[int, int], ...], ...]
-    """For each argument of each kernel, the base that it lies in, as runner.c numbers them, and
-    its offset in bytes."""
+    """The base that each argument of each kernel lies in, as runner.c numbers them, and its offset
+    in bytes."""
 
 
 def custom_op(segment: Segment, number: int) -> CustomOp:

@@ -73,7 +73,7 @@ class _Session:
     saving: _Saving | None
     path: str = ""
     groups: dict[str, tuple[RuntimeGroup, Claim]] = field(default_factory=dict)
-    """By the first output."""
+    """The groups and their claims, by their first outputs."""
     created: bool = False
 
     @property

@@ -25,7 +25,7 @@ DOMAIN = "morello"
 LARGE = 4096
 """The least bytes of constants whose contents are apart from the model: a page."""
 _IR_VERSION = 4
-"""From this version of the format on, constants need not be inputs as well."""
+"""The version of the format since which constants need not be inputs as well."""
 
 
 def rewritten(

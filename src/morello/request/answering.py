@@ -38,7 +38,7 @@ def find(goal: Spec, request: Request) -> Answer:
 
 
 def _for_many_machines(goal: Spec, request: Request) -> Answer:
-    """Of the best programs for each tuning, the one with the smallest worst-case loss."""
+    """The program with the smallest worst-case loss among the best programs of the tunings."""
     machine = request.target
     tunings = [on_cores(goal, tuning, machine.cores)[1] for tuning in machine.tunings]
     answers = _in_turn(

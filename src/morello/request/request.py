@@ -29,7 +29,7 @@ Answer = tuple[Impl, SearchStatistics]
 """A program, and the statistics of the search for it."""
 
 Program = tuple[Impl, SearchStatistics | None]
-"""The same, or a program that was scheduled by hand, without statistics."""
+"""An `Answer`, or a program that was scheduled by hand, without statistics."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Bufferize(Rewrite):
 
 @dataclass(frozen=True)
 class _Along(Bufferize):
-    """The same, with a buffer of the ideal layout but for neighbours."""
+    """`Bufferize` into a buffer whose layout is ideal, except for the dimension of neighbours."""
 
     name = ""
 

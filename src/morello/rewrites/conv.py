@@ -237,14 +237,14 @@ class PadFirst(Rewrite):
 
 
 class _Along(PadFirst):
-    """The same in a relaxed space: the buffer has the ideal layout but for neighbours."""
+    """`PadFirst` into a buffer whose layout is ideal, except for the dimension of neighbours."""
 
     def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
         return batch.placements.relaxed_along(super()._code(batch, shape, dtype))
 
 
 class _Ideal(PadFirst):
-    """The same in a relaxed space: the buffer has the ideal layout."""
+    """`PadFirst` into a buffer of the ideal layout."""
 
     def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
         return batch.placements.relaxed(super()._code(batch, shape, dtype))

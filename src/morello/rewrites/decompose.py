@@ -212,7 +212,7 @@ class Decompose(Rewrite):
 
 @dataclass(frozen=True)
 class _Relaxed(Decompose):
-    """The same, with intermediate tensors of the ideal layout."""
+    """`Decompose` with intermediate tensors of the ideal layout."""
 
     name = ""
 

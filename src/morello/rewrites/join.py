@@ -84,7 +84,7 @@ class Join(Rewrite):
 
 @dataclass(frozen=True)
 class _RelaxedJoin(Join):
-    """The same in a relaxed space: ideal placements are left, whose neighbours may be `kept`."""
+    """`Join` in the relaxed space: it leaves ideal placements, whose neighbours may be `kept`."""
 
     kept: bool = False
 

@@ -240,7 +240,7 @@ class Move(Rewrite):
 
 @dataclass(frozen=True)
 class _Along(Move):
-    """The same, to an ideal layout but for neighbours."""
+    """`Move` to a layout that is ideal, except for the dimension of neighbours."""
 
     name = ""
 

@@ -188,7 +188,7 @@ class Pack(Rewrite):
 
 @dataclass(frozen=True)
 class _Along(Pack):
-    """The same, with buffers of the ideal layout but for neighbours."""
+    """`Pack` into buffers whose layout is ideal, except for the dimension of neighbours."""
 
     name = ""
 

@@ -137,7 +137,7 @@ def _sum_pool(x: Array, window: Any, **options: Any) -> Any:
 
 
 def _summed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, with sums in the dtype of their terms."""
+    """A function of NumPy whose sums have the dtype of their terms."""
     return lambda x, axis=-1, **options: function(x, axis=axis, dtype=x.dtype, **options)
 
 

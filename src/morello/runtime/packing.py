@@ -115,10 +115,10 @@ _BLOCK = 64
 
 
 _MANY_BYTES = 1 << 24
-"""From so many on, arrays are copied by several threads."""
+"""Arrays of at least so many bytes are copied by several threads."""
 
 _PIECE_BYTES = 1 << 22
-"""About so many are copied by one of them at a time."""
+"""The bytes that a thread copies at a time, about."""
 
 
 def _copy(values: Array, result: Array) -> None:

@@ -46,7 +46,7 @@ class Threads(Protocol):
 
     @property
     def address(self) -> int | None:
-        """Of the function; without one, all runs on the calling thread."""
+        """The address of the function; without one, all runs on the calling thread."""
 
     @property
     def handle(self) -> int | None: ...

@@ -281,7 +281,7 @@ class BestFirst:
             self._farthest = max(self._farthest / 2, NEAR)
 
     def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:
-        """So many of the nodes, or more if the graph is large: those with the least distances."""
+        """The `count` nodes with the least distances, or more if the graph is large."""
         high = self.graph.values.high
         known = any(high[goal.root] < engine.INFINITE for goal in self._goals)
         growth = GROWTH if known else EARLY_GROWTH

@@ -18,7 +18,7 @@ APART = 5e-4
 """Programs whose costs differ by less than this, relatively, count as equally expensive."""
 
 MOST = 200
-"""So many programs are looked at."""
+"""The most programs that are compared."""
 
 
 def candidates(

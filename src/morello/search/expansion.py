@@ -334,7 +334,7 @@ def _with_edges(
 
 
 def _with_dropped(old: Dropped, new: Dropped, count: np.int32, old_node: Ints) -> Dropped:
-    """As `_with_edges`, for rewrites that were dropped."""
+    """`_with_edges` for rewrites that were dropped."""
     copied = np.flatnonzero(old_node[new.parent] >= 0)
     copies = Dropped(old_node[new.parent[copied]], new.rule[copied], new.bound[copied])
     return Dropped.concatenate([old, new._replace(parent=new.parent + count), copies])

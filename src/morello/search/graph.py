@@ -23,7 +23,7 @@ from morello.targets.target import Condition, Target
 Floats = npt.NDArray[np.floating[Any]]
 
 CHOICE = -1
-"""In place of the number of a kind: that of a node whose edges lead to the Specs of a goal."""
+"""The number of the kind of a node whose edges lead to the Specs of a goal, which has no kind."""
 
 
 @dataclass(frozen=True)

@@ -96,14 +96,14 @@ class Parts:
         return self._best()
 
     def soon(self, watch: Watch) -> Incumbent:
-        """As `plain`, and then of the Spec as a whole, of few sizes, if there is time."""
+        """The program of `plain`, or a better one of the whole Spec, of few sizes."""
         self.plain(watch)
         if not in_parts(self.spec.operation, watch.left):
             self._improve([self.spec], COARSEST, watch)
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
-        """As `soon`, and then of all pieces and of ever more sizes, as there is time."""
+        """The program of `soon`, or a better one of all pieces and more sizes, as time allows."""
         soon = self.soon(watch.part(WHOLE))
         if watch.over:
             return soon

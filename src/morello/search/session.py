@@ -206,7 +206,7 @@ class Session:
     # ---- how the goal is solved
 
     def _solve(self, everything: bool, watch: Watch) -> SearchResult:
-        """As `solve`, but new answers are only buffered in the memo, not written to its table."""
+        """`solve`, but new answers are only buffered in the memo, not written to its table."""
         began = time.perf_counter()
         result = self._memoized(began)
         if result is not None:

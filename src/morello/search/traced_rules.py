@@ -51,16 +51,16 @@ class TracedRules:
         return self._numbered(self.unnumbered(keys, wanted))
 
     def unnumbered(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `run`, with the numbers that kinds share with other spaces."""
+        """The edges of `run`, with the numbers that kinds share with other spaces."""
         parts = self._parts(keys, wanted)
         return parts[0] if len(parts) == 1 else _in_order(_joined(parts))
 
     def unordered(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `unnumbered`, in an order that depends on how they were found."""
+        """The edges of `unnumbered`, in an order that depends on how they were found."""
         return _joined(self._parts(keys, wanted))
 
     def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `run`, all by NumPy: tapes are checked against it."""
+        """The edges of `run`, all computed by NumPy: tapes are checked against it."""
         return self._numbered(_in_order(_joined(self._by_numpy(keys, _by_rule(*wanted.nonzero())))))
 
     def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:
@@ -124,7 +124,7 @@ class TracedRules:
         )  # fmt: skip
 
     def _numbered(self, recorded: Recorded) -> Recorded:
-        """The same with the numbers that kinds have in the space; new ones get the next."""
+        """The edges with the numbers that kinds have in the space; new kinds get the next."""
         count = len(KIND_NUMBERS.kinds)
         if len(self._numbers) < count:
             more = np.full(count - len(self._numbers), -1, np.int16)
@@ -139,7 +139,7 @@ class TracedRules:
 
 
 class _Tapes:
-    """The tape of a kind as it is by now, with the tables of a goal."""
+    """The latest tape of a kind, with the tables of a goal."""
 
     def __init__(self, space: Space, kind: Kind, ideal: bool) -> None:
         self._space, self._kind, self._ideal = space, kind, ideal

@@ -122,7 +122,7 @@ class SpecEncoding:
         return self.position_keys.pack(columns)
 
     def neighbours_of(self, batch: Batch) -> Ints:
-        """By operand and row, the dimensions of neighbours as numbers (see `Placements`)."""
+        """The dimensions of neighbours as numbers, by operand and row (see `Placements`)."""
         codes = batch.codes[: self.neighbours]
         result = np.empty((len(codes), len(batch)), np.int64)
         for operand, code in enumerate(codes):

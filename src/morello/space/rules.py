@@ -201,7 +201,7 @@ def _holds_long_sums(registers: int, batch: Batch) -> Bools:
 
 
 def _unless(excluded: Guard, guard: Guard) -> Guard:
-    """Where a guard admits it, and another does not."""
+    """Where `guard` holds, and `excluded` does not."""
     return lambda batch: ~excluded(batch) & guard(batch)
 
 

@@ -23,7 +23,7 @@ START = "start"
 WAIT = "wait"
 
 FEW_OPERATIONS = 50
-"""With so many operations for each element, or fewer, a goal waits for memory.
+"""The most operations for each element with which a goal waits for memory.
 
 A core computes as many vectors in the time in which memory sends one.
 """

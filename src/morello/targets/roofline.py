@@ -23,7 +23,7 @@ PRODUCTS: tuple[Group, ...] = ("products", "dots", "dots_l2", "block_sums_l2", "
 """Groups of kernels that are bound by multiply-adds."""
 
 FULL_WAYS = 8
-"""In an L1 of so many ways or fewer, eight rows a power of two apart fill a set.
+"""The most ways of an L1 in which eight rows a power of two apart fill a set.
 
 Prefetched lines then evict them.
 """
@@ -48,7 +48,7 @@ L2_EXPOSED = 1 / 14
 """
 
 L3_EXPOSED = 1 / 6
-"""The same for the latency of the levels behind L2."""
+"""The fraction of the latency of the levels behind L2 that a run of lines from there costs."""
 
 
 def passes(machine: Machine, register_bytes: int) -> float:

@@ -59,7 +59,7 @@ def _quotient_value(a: Value | float, b: Value | float) -> Value:
 
 
 def _power(base: Value | float, exponent: Value | float) -> Value:
-    """By a known number, or of one above 0: as powers of 2."""
+    """A power by a known number, or of a known number above 0, as a power of 2."""
     if isinstance(exponent, float):
         return FUNCTIONS["pow"](base, exponent)
     if isinstance(base, Value) or base <= 0 or base == 1:

@@ -18,7 +18,7 @@ _LEAST_ROWS = 4
 """For fewer rows, a product reads each weight once, in any order, as fast as memory delivers it."""
 
 _LEAST_SUMMED = 64
-"""Of fewer products, a sum may take no longer than copying it out of longer rows."""
+"""A sum of fewer products may take no longer than copying it out of longer rows."""
 
 _CHANNELS = 1
 

@@ -158,7 +158,7 @@ def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
 
 
 def _rows(x: Node, first: int, count: int) -> Node:
-    """So many rows of an image from the first on."""
+    """`count` rows of an image, from row `first` on."""
     starts, stops = [0] * x.type.rank, [*x.shape]
     starts[-_SPATIAL], stops[-_SPATIAL] = first, first + count
     return apply(Slice(tuple(starts), tuple(stops), (1,) * x.type.rank), x)

@@ -39,7 +39,7 @@ MOST_FOLDED = 2**27
 Results = Node | Sequence[Node]
 Translation = Callable[["OnnxCall"], Results]
 TRANSLATIONS: dict[tuple[str, str], Translation] = {}
-"""By domain and type, the functions that translate nodes."""
+"""The functions that translate nodes, by domain and type."""
 
 
 class LeftError(Exception):

@@ -35,7 +35,7 @@ from morello.importers.onnx.reductions import layer_norm
 
 @translates("Attention", domain=MICROSOFT)
 def attention(call: OnnxCall) -> list[Node]:
-    """Of tokens to each other: queries, keys and values are one product."""
+    """Attention of tokens to each other, whose queries, keys and values are one product."""
     call.floating()
     return _of_itself(call, product(call[0], call[1]), call.get(2), mask=3, past=4, bias=5)
 

@@ -186,7 +186,7 @@ def pad(call: OnnxCall) -> Node:
 
 
 def _repeating(x: Node, mode: str, before: Sequence[int], after: Sequence[int]) -> Node:
-    """With elements of the tensor itself: reflected, those at the edges, or those around it."""
+    """Padding with elements of the tensor: reflected, those at the edges, or those around it."""
     for axis, ends in enumerate(zip(before, after, strict=True)):
         most = max(x.shape[axis] - (mode == "reflect"), 0)
         if mode not in ("reflect", "edge", "wrap") or min(ends) < 0:

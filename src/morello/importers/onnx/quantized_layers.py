@@ -62,7 +62,7 @@ def q_linear_conv(call: OnnxCall) -> Node:
 
 @translates("ConvInteger")
 def conv_integer(call: OnnxCall) -> Node:
-    """In f32, which holds all sums if these are short."""
+    """A convolution of integers, computed in f32, which holds all sums if these are short."""
     x, w, zeros = call[0], call[1], (call.get(2), call.get(3))
     if prod(w.shape[1:]) * _LARGEST > 2**24:
         raise LeftError("its sums may need more than 24 bits")

@@ -99,7 +99,7 @@ def _axes(call: OnnxCall) -> tuple[int, ...]:
 
 @translates("ArgMax", "ArgMin")
 def arg_reduction(call: OnnxCall) -> Node:
-    """Of equal elements the first one, or the last: the first one backwards."""
+    """The place of the first of equal elements, or of the last: the first one backwards."""
     x, axis = call[0], call.axis(0)
     if 0 in x.shape:
         raise LeftError("its input has no elements")
@@ -287,7 +287,7 @@ def global_pool(call: OnnxCall) -> Node:
 
 @translates("AveragePool", "MaxPool")
 def pool(call: OnnxCall) -> Node:
-    """Of bytes, the largest are found as those of f32."""
+    """Means and largest elements of windows; the largest bytes are found as those of f32."""
     dtype = call[0].dtype
     if call.type == "MaxPool" and dtype.itemsize == 1 and dtype.kind in "iu":
         return cast(_pooled(replace(call, inputs=(cast(call[0], FLOAT32),))), dtype)

@@ -10,7 +10,7 @@ from morello.ir.operation import Operation
 from morello.ir.text import Options, listed
 
 PIXELS = {"y": "p", "x": "q"}
-"""By the output's rows and columns: the rows and columns of a window."""
+"""The rows and columns of a window, by those of the output."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ TRANSFORMS: Mapping[int, Transforms] = {
         ),
     ),
 }
-"""By the rows and columns m of a tile."""
+"""The transforms, by the rows and columns m of a tile."""
 
 
 _AT_ONCE = 4096

@@ -144,7 +144,7 @@ def judged(
 def checked(
     goals: Sequence[ProbeGoal], before: Target, after: Target, stopwatch: Stopwatch, report: Report
 ) -> list[Check]:
-    """For each goal, the times of the programs that two targets' costs choose, taken in turns."""
+    """The times of the programs that two targets' costs choose for each goal, taken in turns."""
     pairs = []
     for done, goal in enumerate(goals, start=1):
         pairs.append([ProbeProgram(goal, cheapest(goal, target), {}) for target in (before, after)])

@@ -95,7 +95,7 @@ def _totals(w: int) -> dict[str, str]:
     kind = f"f32x{w}"
 
     def pairs(a: str, b: str, first: int, lanes: tuple[int, ...]) -> str:
-        """Of each four lanes of a and b, some of both in turns; those of b count from `w`."""
+        """A shuffle that takes these of each four lanes of a and b; those of b count from `w`."""
         chosen = (
             start + first + lane % 4 + (w if lane >= 4 else 0)
             for start in range(0, w, 4)

@@ -251,7 +251,7 @@ f32 from memory at 1.27 times the speed without, and from a cache at 0.8 times; 
 memory at 0.98 times if no other core reads, and at up to 1.2 times if others do.
 """
 BLOCK_READINGS = (RowReading(8, "L1", 1536), RowReading(8, "L2", 1536))
-"""The same for rows that are added to several others (block sums)."""
+"""The ways to read rows that are added to several others (block sums)."""
 
 
 @dataclass(frozen=True)

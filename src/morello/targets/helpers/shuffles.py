@@ -304,7 +304,7 @@ static inline void {flip}(void *groups) {{ // signed bytes become unsigned ones,
 
 
 def _parts(lanes: int, n: int) -> dict[str, str]:
-    """The same with fewer rows, and zeros in place of the others; and a single group of that."""
+    """Interleaving of fewer rows, with zeros in place of the others, and a single such group."""
     kind, rows, group = f"uint{32 // lanes}_t", f"interleave_part{lanes}_{n}", f"group_part{lanes}"
     others = ", ".join(f"rows > {i} ? src + {i} * step : none" for i in range(1, lanes))
     return {
@@ -366,7 +366,7 @@ static inline void {join}(const float *src, uint16_t *dst) {{
 
 
 def _odd_even(isa: str, bytes_: int, w: int) -> dict[str, str]:
-    """The same for any elements of `bytes_`, without conversion."""
+    """Odd-even blocks of any elements of `bytes_`, without conversion, into and out of them."""
     dtype = f"u{bytes_ * 8}"
     both = 2 * w * bytes_
     names = f"deinterleave_{bytes_}_{w}", f"interleave_{bytes_}_{w}"

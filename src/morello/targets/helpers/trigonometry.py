@@ -41,7 +41,7 @@ static inline void reduce_large_f32(float x, float *rest, float *turned) {
 }
 """,
 }
-"""For numbers from 2**17 on, of a single number."""
+"""The reduction of a single number from 2**17 on."""
 
 LARGE_VECTOR = {
     "reduce_large": """
@@ -60,7 +60,7 @@ static inline void reduce_large_$K($F x, $F *rest, $F *turned) {
 }
 """,
 }
-"""The same for a register, in which there are seldom any."""
+"""The reduction of such numbers in a register, in which there are seldom any."""
 
 TRIGONOMETRY = {
     "turned": """

@@ -39,7 +39,7 @@ static inline void far_remainder_$K($F rest, $F size, $F *r) {
 }
 """,
 }
-"""The same for a register, in which there are seldom any."""
+"""Remainders of numbers far larger than the divisor, in a register: there are seldom any."""
 
 WHOLE = {
     # gcc's own functions might call a library. Adding 2**23 rounds to a whole number, half to even.

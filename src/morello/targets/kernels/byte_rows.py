@@ -11,7 +11,7 @@ from morello.targets.kernels.conditions import flat, rows_without_gaps, unit_siz
 from morello.targets.target import Column, Condition, LeafKernel
 
 MOST_BYTE_ROWS = 32
-"""The most rows that are read side by side: more of them are in the way of each other."""
+"""The most rows that are read side by side: with more, each takes longer."""
 CALL, BLOCK_SUMS = 14.0, 16.0
 """Cycles to begin, and to bring the sums of a block to their columns and add them."""
 

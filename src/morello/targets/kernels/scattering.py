@@ -25,7 +25,7 @@ ADDED, ADDED_LINE = 6.0, 4.0
 
 
 def scatters() -> tuple[LeafKernel, ...]:
-    """Of f32 and i32."""
+    """Kernels that scatter rows, and add rows to segments, of f32 and i32."""
     dtypes = [(dtype, index) for dtype in (F32, I32) for index in (I32, I64)]
     return (
         *(_scatter(kind, *each) for kind in KINDS for each in dtypes),
