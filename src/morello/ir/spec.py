@@ -234,7 +234,7 @@ def check_bytes(shape: tuple[int, ...], strides: Strides, dtype: DType) -> None:
 def placement_of(
     shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType
 ) -> Placement:
-    """The placement of a tensor with these strides, in elements; None for one without gaps.
+    """The placement of a tensor with these strides, in elements, or without gaps if they are None.
 
     The innermost dimensions whose strides are those of a gapless tensor are contiguous.
     """
