@@ -17,12 +17,13 @@ from morello.rewrites.rewrite import Step, apply
 from morello.targets import find_target
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Level
+from morello.targets.tlb import UNKNOWN_TLB
 
 TARGET = replace(
     find_target("avx512"),
     vector_bytes=(64, 16),
     masks=True,
-    pages=0,
+    tlb=UNKNOWN_TLB,
     kernels=standard_kernels((64, 16), True, {(4, 4): 8.0}, frozenset()),
     levels=(
         Level(

@@ -10,6 +10,7 @@ from tests.rewrites.small_machine import TARGET, refuse
 from morello.frontends.text import parse
 from morello.rewrites import GroupRows, Move, MoveAll, Pack, apply
 from morello.rewrites.grouped import block_counts, blocks_of
+from morello.targets.tlb import TLB
 
 SPEC = parse("grouped_matmul(f32[48,32], f32[6,32,64], i32[48])")
 SMALL = parse("grouped_matmul(f32[4,8], f32[2,8,16], i32[4])")
@@ -57,7 +58,7 @@ def test_rewrites_of_products_by_one_matrix_do_not_apply() -> None:
 
 
 def test_operands_come_nearer_whether_or_not_they_are_summed() -> None:
-    machine = replace(TARGET, pages=64)
+    machine = replace(TARGET, tlb=TLB())
     for rewrite in (Move("ids", "L2"), MoveAll("L2")):
         (hole,) = apply(rewrite, SMALL, machine).holes
         assert hole.spec.levels[2] == 1

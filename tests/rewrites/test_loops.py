@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,8 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.rewrites.rewrite import Hole, Step, apply
+from morello.targets.target import Target
+from morello.targets.tlb import TLB
 
 
 def test_tile() -> None:
@@ -67,8 +70,12 @@ def test_tile_of_most_leaves_one_and_a_remainder() -> None:
     ]
 
 
-MANY_PAGES = replace(TARGET, pages=96, returning=0.25)
-"""A machine whose first TLB holds so many, and on which it takes a while to return to more."""
+MANY_PAGES = replace(TARGET, tlb=TLB(96))
+"""A machine whose first TLB holds 96 pages, and on which it takes a while to return to more."""
+
+
+def with_tlb(**changes: Any) -> Target:
+    return replace(MANY_PAGES, tlb=replace(MANY_PAGES.tlb, **changes))
 
 
 def test_a_loop_over_columns_pays_for_returning_to_rows_on_many_pages() -> None:
@@ -76,15 +83,15 @@ def test_a_loop_over_columns_pays_for_returning_to_rows_on_many_pages() -> None:
     lines = 96 * 1000 * F32.bytes // 64
     written = spec(96, 10, 1000, accumulates=False)
     assert apply(loop, written, MANY_PAGES).cost == lines * 0.25 * TARGET.levels[0].per_run
-    assert apply(loop, written, replace(MANY_PAGES, returning=0.0)).cost == 0
+    assert apply(loop, written, with_tlb(returning=0.0)).cost == 0
     assert apply(loop, written, TARGET).cost == 0
     assert apply(Tile("m", 8), written, MANY_PAGES).cost == 0
     free = [(64, 10, 1000), (96, 512, 1000), (2000, 10, 256)]  # few rows, long sums, short rows
     for sizes_ in free:
         assert apply(loop, spec(*sizes_, accumulates=False), MANY_PAGES).cost == 0
     assert apply(loop, spec(96, 10, 1000), MANY_PAGES).cost == 0  # c is read first
-    assert apply(loop, written, replace(MANY_PAGES, output_steps=10)).cost == 0
-    few_pages = replace(MANY_PAGES, output_pages=0.3)
+    assert apply(loop, written, with_tlb(output_steps=10)).cost == 0
+    few_pages = with_tlb(output_pages=0.3)
     assert apply(loop, spec(64, 10, 1000, accumulates=False), few_pages).cost > 0
     assert apply(loop, spec(28, 10, 1000, accumulates=False), few_pages).cost == 0
 

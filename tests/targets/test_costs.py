@@ -28,6 +28,7 @@ from morello.targets.costs import (
 )
 from morello.targets.machines import ZEN4
 from morello.targets.target import GROUPS, Target
+from morello.targets.tlb import UNKNOWN_TLB
 from morello.targets.x86 import AVX2, AVX512, avx512
 
 by_name = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
@@ -128,7 +129,7 @@ def per_line(expression: str, target: Target = AVX512) -> float:
 
 
 def test_tiles_wait_for_rows_on_more_pages_than_the_first_tlb_holds() -> None:
-    few = AVX512.pages // 2
+    few = AVX512.tlb.pages // 2
     near = per_line(f"f32[8,{few}] @ f32[{few},4096]")
     apart = per_line(f"f32[8,{few + 1}] @ f32[{few + 1},4096]")
     assert near < per_line(f"f32[1,{few}] @ f32[{few},4096]") < apart
@@ -136,7 +137,7 @@ def test_tiles_wait_for_rows_on_more_pages_than_the_first_tlb_holds() -> None:
     assert per_line(f"f32[8,{few + 1}] @ f32[{few + 1},64]") < apart, "16 rows are on a page"
     many = [per_line(f"f32[100,{k}] @ f32[{k},4096]") for k in (few, few + 1)]
     assert many[0] == pytest.approx(many[1], 0.01), "tiles share lines"
-    unknown = replace(AVX512, pages=0)
+    unknown = replace(AVX512, tlb=UNKNOWN_TLB)
     assert near < per_line(f"f32[8,{few}] @ f32[{few},4096]", unknown) < apart
 
 

@@ -190,7 +190,7 @@ class Featurizer:
             CacheGeometry(LINE_BYTES, ways * sets, sets),
             CacheGeometry(LINE_BYTES, second.capacity, _lines(machine.l2.kib) // machine.l2.ways),
             CacheGeometry(LINE_BYTES, _lines(machine.l3_kib)),
-            CacheGeometry(PAGE_BYTES, machine.pages),
+            CacheGeometry(PAGE_BYTES, machine.tlb.pages),
         ]
 
     def fetch_cycles(self) -> npt.NDArray[np.float64]:
@@ -344,7 +344,7 @@ class _Walk:
         return np.array([*fetched, *self.splits, 1.0]) * self.featurizer.fetch_cycles()
 
     def executions(self) -> Iterator[float]:
-        """Of each class of instructions, the least cycles that they take, relative to the cost."""
+        """The least cycles of each class of instructions, relative to the cost."""
         machine = self.featurizer.machine
         for kind, count in self.executed.items():
             rate = {"instructions": _DECODED, "multiply_adds": machine.multiply_adds}.get(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import astuple
 from functools import lru_cache
 
 from morello.space.tiling import PLAIN_TILING, TilingTraits
@@ -39,8 +40,8 @@ def _costs(target: Target) -> str:
     """A hash of a target's costs and kernels."""
     others = (
         target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
-        target.in_flight, target.accumulator_stall, target.accumulator_start, target.pages,
-        target.hidden, target.output_pages, target.output_steps, target.returning, target.rows,
+        target.in_flight, target.accumulator_stall, target.accumulator_start,
+        *astuple(target.tlb), target.rows,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [_kernel_text(kernel) for kernel in target.kernels]

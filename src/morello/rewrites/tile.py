@@ -353,9 +353,9 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
     added up. On a Zen 5, none of these takes longer. Only the outermost loop pays, however narrow
     its columns are, so that nested loops cost as much as one.
     """
-    operation = batch.operation
+    operation, tlb = batch.operation, target.tlb
     cycles: Column = 0.0
-    if operation.copies or not target.pages or not target.returning:
+    if operation.copies or not tlb.pages or not tlb.returning:
         return cycles
     for operand in operation.outputs:
         if operation.reads(operand) or (operand, dim) not in operation.places:
@@ -364,9 +364,9 @@ def _returning(batch: Batch, dim: str, target: Target) -> Column:
         row = batch.shape(operand)[position] * batch.dtypes[operand].bytes
         pays = batch.placements.whole_rows_along(batch.codes[operand], position)
         pays &= (batch.levels[operand] < target.registers) & (2 * row >= PAGE_BYTES)
-        pays &= batch.pages_of_rows(operand, position) > target.output_pages * target.pages
-        pays &= batch.uses(operand) < target.output_steps
-        cycles = cycles + pays * batch.lines(operand) * target.returning * target.levels[0].per_run
+        pays &= batch.pages_of_rows(operand, position) > tlb.output_pages * tlb.pages
+        pays &= batch.uses(operand) < tlb.output_steps
+        cycles = cycles + pays * batch.lines(operand) * tlb.returning * target.levels[0].per_run
     return cycles
 
 

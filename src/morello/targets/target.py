@@ -14,6 +14,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.placements import Bools
 from morello.ir.tracing import Lookup
+from morello.targets.tlb import TLB, UNKNOWN_TLB
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
 """The transfer costs of a level: fields of `Level`."""
@@ -36,27 +37,24 @@ Semantics = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Level:
-    """One level of memory.
-
-    `capacity` counts lines (registers, at the nearest level). The costs are cycles to bring
-    data from here to the next nearer level: `per_line` for each line; `per_run` more
-    for each contiguous run (hardware prefetching and address translation start anew);
-    `per_alias` more for a run whose neighbours are a power of two apart (conflict misses),
-    and `per_alias_written` instead if it is only written; `per_write` more for a line that
-    is only written, as it is fetched all the same (write-allocate). `conflict_runs` is how
-    many runs a power of two apart, which share a few sets, stay in the cache beside other
-    data. A level that all cores share serves `saturation` of them at full speed.
-    """
+    """One level of memory. Its costs are cycles to bring data from it to the next nearer level."""
 
     name: str
     capacity: int
+    """The lines that it holds, or the registers of the nearest level."""
     per_line: float = 0.0
     per_run: float = 0.0
+    """The cycles more of a contiguous run: prefetching and address translation start anew."""
     per_alias: float = 0.0
+    """The cycles more of a run whose neighbours are a power of two apart (conflict misses)."""
     per_write: float = 0.0
+    """The cycles more of a line that is only written, as it is fetched (write-allocate)."""
     per_alias_written: float = 0.0
+    """`per_alias` of a run that is only written."""
     conflict_runs: int = 0
+    """The runs a power of two apart, which share a few sets, that stay in it beside other data."""
     saturation: float = 0.0
+    """The cores that it serves at full speed, if all cores share it."""
 
 
 class Condition(NamedTuple):
@@ -76,46 +74,48 @@ class InRegisters:
 
 @dataclass(frozen=True)
 class LeafKernel:
-    """A leaf kernel: a few instructions that implement a Spec.
-
-    `operation` and `dtypes` say which Specs. `held` says for each operand how it is held in
-    registers; None means that it is in the nearest cache. `c` is one line of C, repeated for
-    each register of the operands that have several. In it, `{name}` is that register, or the
-    first element of an operand in memory; `{n}` and the other dimensions are sizes, `{length}`
-    the largest of them, `{elements}` their product, `{scanned}` that of the dimension that is kept
-    whole; `{name_n}` is the stride of an operand along a dimension, 0 if it has none,
-    `{name_panel}` the width of its panels; `{constant}` is that of the operation's function (passed
-    to `semantics` by that name). It calls the target's helpers by their names. `semantics`
-    computes the same on NumPy arrays: from the operands that are read to the value of the
-    output, or a tuple of the outputs'. `applies` gives further conditions on the Spec, `cost`
-    the cycles, `registers` those needed beside the operands'.
-
-    If `odd_even` is not 0, the first operand lies in odd-even blocks of so many elements.
-    `panel` is a width and a number of rows: an output of at most so many rows may lie in
-    panels of that width. Operands in `streams` are in the cache beyond the nearest, from
-    where the kernel reads or prefetches them; those in `anywhere` may be in any memory. With
-    `in_order`, compilers move no loads across it. A `masked` kernel loads or stores a part of a
-    register. A machine may take `factor` times those cycles, which is the same for all kernels of
-    a `group`.
-    """
+    """A leaf kernel: a few instructions that implement a Spec, as C and on NumPy arrays."""
 
     name: str
     operation: str
+    """The name of the operation that it implements, such as "MatmulAccum"."""
     dtypes: tuple[DType, ...]
     held: tuple[InRegisters | None, ...]
+    """How each operand is held in registers; None if it is in the nearest cache."""
     c: str
+    """A line of C, repeated for each register of the operands that have several.
+
+    In it, `{name}` is that register, or the first element of an operand in memory; `{n}` and the
+    other dimensions are sizes, `{length}` is the largest of them, `{elements}` their product, and
+    `{scanned}` the size of the dimension that is kept whole; `{name_n}` is the stride of an operand
+    along a dimension, 0 if it has none, `{name_panel}` the width of its panels; `{constant}` is
+    that of the operation's function. Helpers of the target are called by their names.
+    """
     semantics: Semantics
+    """The same on NumPy arrays: a function from the operands that are read to the output, or to a
+    tuple of the outputs. The operation's constant, if any, is passed to it as `constant`.
+    """
     applies: Callable[[Batch], Iterable[Condition]]
+    """Further conditions on the Spec."""
     cost: Callable[[Batch], Column]
+    """The cycles, before the machine's `factor`."""
     registers: int = 0
+    """The registers that it needs beside those of the operands."""
     in_order: bool = False
+    """Whether compilers must move no loads across it."""
     odd_even: int = 0
+    """The elements of an odd-even block, if the first operand lies in such blocks; else 0."""
     panel: tuple[int, int] = (0, 0)
+    """A width and a number of rows: outputs of at most so many rows may lie in such panels."""
     streams: tuple[int, ...] = ()
+    """Operands in the cache beyond the nearest, which it reads or prefetches from there."""
     anywhere: tuple[int, ...] = ()
+    """Operands that may be in any memory."""
     masked: bool = False
+    """Whether it loads or stores a part of a register."""
     group: Group = "arithmetic"
     factor: float = 1.0
+    """The machine's factor on the cycles, the same for all kernels of a `group`."""
 
     def cycles(self, batch: Batch) -> Column:
         """The cycles on this machine, for each row of the batch."""
@@ -137,61 +137,58 @@ class Packing:
 
 @dataclass(frozen=True, repr=False)
 class Target:
-    """A machine. Levels are listed farthest first; the last is the register file.
-
-    `arch`, `instructions` and `features` name what its code needs, to a compiler for all of a
-    file and for a function ("": every compiler for it has these), and as Linux lists them;
-    `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
-    be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
-    of dtypes that a copy may convert between, `packs` the groups of products that one
-    instruction sums. A parallel loop runs on `cores`, and takes `fork` cycles to begin and end,
-    and more if its pieces are long.
-
-    Before memory there may be a cache of `last_cache` lines (0: unknown). If the operands of a
-    composition exceed the `usable_cache` part of it, each line that is read from memory again
-    takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
-    reduction takes `accumulator_stall` cycles longer for every register that is missing; each of
-    them takes `accumulator_start` cycles, however long the reduction is. The first TLB holds
-    `pages`, if that is known. A single tile of sums hides the share `hidden` of each transfer from
-    memory whose rows are on few of them; each line of rows on more than the share `output_pages`
-    of them that a loop returns to costs the share `returning` of the start of a run, if its sums
-    have fewer steps than `output_steps`.
-    `rows` are those of the register tile that fills the registers, with two accumulators in each
-    row; 0 if none but powers of two and three times them are to be tried. `machine` names the
-    microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
-    name, for goals whose operands exceed the last cache (see `costs`). If the code is for several
-    microarchitectures, `tunings` are the same target with the costs of each.
-    """
+    """A machine: its memory levels, registers, kernels and costs."""
 
     name: str
     description: str
     arch: str
+    """The architecture, as compilers are told for a whole file (see `native.toolchain`)."""
     levels: tuple[Level, ...]
+    """The memory levels, farthest first; the last is the register file."""
     vector_bytes: tuple[int, ...]
+    """The sizes of registers, widest first."""
     kernels: tuple[LeafKernel, ...]
     helpers: Mapping[str, str]
+    """The definitions in C that kernels use, by name."""
     masks: bool
+    """Whether a part of a widest register can be loaded and stored."""
     features: tuple[str, ...]
+    """The CPU features that its code needs, as Linux names them."""
     casts: frozenset[tuple[DType, DType]] = frozenset()
+    """The pairs of dtypes that a copy may convert between."""
     packs: tuple[Packing, ...] = ()
+    """The groups of products that one instruction sums."""
     instructions: str = ""
+    """The instruction sets, as compilers are told for a function; "" if all compilers have them."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers that helpers need, by a text that is in their C."""
     cores: int = 1
+    """The cores that a parallel loop runs on."""
     fork: float = 8000.0
+    """The cycles to begin and end a parallel loop; it takes more if its pieces are long."""
     last_cache: int = 0
+    """The lines of the cache before memory; 0 if unknown."""
     refetch: float = 3.5
+    """The cycles more of each line that is read from memory again, in compositions whose operands
+    exceed the `usable_cache`.
+    """
     in_flight: float = 0.0
+    """The accumulator registers that keep the multiply-add units busy."""
     accumulator_stall: float = 0.0
+    """The cycles more of a reduction step for each accumulator that is missing to `in_flight`."""
     accumulator_start: float = 0.0
-    pages: int = 0
-    hidden: float = 0.5
-    output_pages: float = 0.75
-    output_steps: int = 512
-    returning: float = 0.0
+    """The cycles of each accumulator, however long the reduction is."""
+    tlb: TLB = UNKNOWN_TLB
     rows: int = 0
+    """The rows of the register tile that fills the registers, with two accumulators in each row; 0
+    if only powers of two and three times them are to be tried.
+    """
     streaming: Mapping[str, float] = field(default_factory=dict)
+    """Factors on costs, by name, for goals whose operands exceed the last cache (see `costs`)."""
     machine: str = ""
+    """The microarchitecture whose costs the kernels have, if any."""
     tunings: tuple[Target, ...] = ()
+    """The target with the costs of each microarchitecture, if the code is for several."""
 
     def __repr__(self) -> str:
         return f"<Target {self.name}>"
@@ -294,7 +291,7 @@ class Target:
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
         aliased = batch.placements.crowded(batch.codes[operand])
-        if self.pages and (operand, batch.operation.contracted) in batch.operation.places:
+        if self.tlb.pages and (operand, batch.operation.contracted) in batch.operation.places:
             per_line = np.where(level == 0, self._waited_for(batch, operand), 1.0) * per_line
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
@@ -313,8 +310,8 @@ class Target:
         uses = batch.uses(operand)
         in_one_tile = TILE_WIDTH * uses > self.in_flight
         in_one_tile &= uses < self.levels[self.registers].capacity
-        apart = 2 * batch.pages_of_terms(operand) > self.pages
-        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -self.hidden)
+        apart = 2 * batch.pages_of_terms(operand) > self.tlb.pages
+        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -self.tlb.hidden)
         return factor
 
     @cached_property

@@ -202,11 +202,8 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     widest = target.vector_bytes[0]
     costs = published(machine, widest)
     own = replace(
-        target, machine=machine.name, in_flight=in_flight(machine, widest),
-        pages=machine.pages, hidden=machine.hidden,
-        output_pages=machine.output_pages, output_steps=machine.output_steps,
-        returning=machine.returning,
-    )  # fmt: skip
+        target, machine=machine.name, in_flight=in_flight(machine, widest), tlb=machine.tlb
+    )
     if machine.target == target.name:
         costs |= machine.measured
         own = replace(own, streaming=machine.streaming)

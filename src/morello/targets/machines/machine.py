@@ -6,6 +6,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from morello.targets.tlb import TLB
+
 
 @dataclass(frozen=True)
 class CacheLevel:
@@ -25,12 +27,7 @@ class Machine:
     `l2_bytes` a cycle from L2, and `l3_bytes` from behind L2 with a latency of `l3_latency`
     cycles. The division of a register of that width takes `division` cycles, and sums of products
     of packed bf16, where there are any, `bf16_product` times as long as a multiply-add. Its
-    first TLB holds `pages` of 4 KiB, and one core can fill `l3_kib` of the last cache. A tile of
-    sums hides the share `hidden` of the transfer of its rows from memory, if these are on few
-    pages: nearly all of it where prefetches reach lines on other pages in time, but a second
-    transfer is no cheaper than one without a tile. To return to rows of an output on more than
-    the share `output_pages` of them takes the share `returning` of the start of a run a line,
-    unless it is prefetched while its sums are computed, in `output_steps` or more.
+    first TLB is `tlb`, and one core can fill `l3_kib` of the last cache.
 
     `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
     the last machine of its vendor whose `features` it has.
@@ -58,11 +55,7 @@ class Machine:
     l3_bytes: float
     division: float
     bf16_product: float = 1.0
-    pages: int = 64
-    hidden: float = 0.5
-    output_pages: float = 0.75
-    output_steps: int = 512
-    returning: float = 0.25
+    tlb: TLB = field(default_factory=TLB)
     l3_kib: int = 32 << 10
     source: Literal["measured", "published"] = "published"
     measured: Mapping[str, float] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from morello.targets.machines.machine import CacheLevel as Cache
 from morello.targets.machines.machine import Machine
+from morello.targets.tlb import TLB
 
 INTEL, AMD = "GenuineIntel", "AuthenticAMD"
 V3, V4 = frozenset(("avx2", "fma")), frozenset(("avx512f",))
@@ -51,7 +52,7 @@ ALDER_LAKE = Machine(
     "Alder Lake", "alderlake", INTEL, {6: (0x97, 0x9A, 0xB7, 0xBA, 0xBF, 0xBE)},
     V3 | {"avx_vnni"},
     Cache(48, 12, 5), Cache(1280, 10, 15),  66,   32,  2, 4,  3, 2,  48, 20,     5,
-    pages=96,
+    tlb=TLB(96),
 )
 """Alder Lake and Raptor Lake: performance cores, without AVX-512."""
 
@@ -77,7 +78,7 @@ SAPPHIRE_RAPIDS = Machine(
     "Sapphire Rapids", "sapphirerapids", INTEL, {6: (0x8F, 0xCF, 0xAD, 0xAE)},
     V4 | {"avx512_vbmi2", "amx_tile"},
     Cache(48, 12, 5), Cache(2048, 16, 15), 120,   64,  2, 4,  2, 1,  48,  8.5,  10,
-    bf16_product=4.0, pages=96,
+    bf16_product=4.0, tlb=TLB(96),
     # a tile of sums in L1 takes 4.4 cycles a register more than its products, 1.1 of them for
     # loads and stores; products hide nearly all of a transfer of panels from L2
     measured={"start": 3.3, "L2.per_line": 0.04},
@@ -108,14 +109,15 @@ ZEN5_MOBILE = Machine(
     "Zen 5 with 256-bit units", "zen5-mobile", AMD,
     {0x1A: (*range(0x20, 0x30), *range(0x60, 0x70))}, V4,
     Cache(48, 12, 4), Cache(1024, 16, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
-    pages=96,
+    tlb=TLB(96),
 )
 """Mobile Zen 5: registers of 64 bytes take two passes."""
 
 ZEN4 = Machine(
     "Zen 4", "zen4", AMD, {0x19: (*range(0x10, 0x20), *range(0x60, 0x100))}, V4,
     Cache(32,  8, 4), Cache(1024,  8, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
-    pages=72, hidden=0.0, output_pages=0.3, output_steps=24, returning=0.75, source="measured",
+    tlb=TLB(72, hidden=0.0, output_pages=0.3, output_steps=24, returning=0.75),
+    source="measured",
     measured={
         # sums of products hide most of an L2 transfer; copies hide nothing
         "L2.per_line": 0.03,
@@ -135,7 +137,7 @@ ZEN4 = Machine(
 ZEN5 = Machine(
     "Zen 5", "zen5", AMD, {0x1A: (*range(0x20), *range(0x30, 0x60), *range(0x70, 0x100))}, V4,
     Cache(48, 12, 4), Cache(1024, 16, 14),  48,   64,  2, 4,  2, 1,  64, 25.6,   7,
-    pages=96, returning=0.0, source="measured",
+    tlb=TLB(96, returning=0.0), source="measured",
     # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.6, "kernels.shuffles": 0.42},
     streaming={"kernels.row_sums_ahead": 1 / 0.6},
