@@ -165,6 +165,14 @@ class Batch:
         relaxed = self.placements.relaxed_along if kept else self.placements.relaxed
         return replace(self, codes=tuple(map(relaxed, self.codes)))
 
+    def canonical(self) -> Batch:
+        """The Specs with their placements in canonical form, as tiles of themselves have them."""
+        codes = []
+        for operand, (code, dtype) in enumerate(zip(self.codes, self.dtypes, strict=True)):
+            shape = self.shape(operand)
+            codes.append(self.placements.tile(shape, shape, code, dtype.bytes))
+        return replace(self, codes=tuple(codes))
+
     def ideal(self, known: Sequence[Bools | bool]) -> Batch:
         """The Specs with ideal placements, which keep neighbours that are `known`, by operand.
 

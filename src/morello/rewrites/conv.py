@@ -370,12 +370,8 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         for o in range(3)
     )
     sizes = (length, batch.size("c"), batch.size("f"))
-    result = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
-    canonical = tuple(
-        result.placements.tile(result.shape(o), result.shape(o), codes[o], result.dtypes[o].bytes)
-        for o in range(3)
-    )
-    return replace(result, codes=canonical)
+    matmuls = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
+    return matmuls.canonical()
 
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:

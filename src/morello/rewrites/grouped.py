@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import exp, lgamma, log, log1p
 from typing import ClassVar
@@ -82,7 +82,7 @@ class GroupRows(Rewrite):
         block = _tiled(_tiled(batch, GROUP, 1, target), "m", rows, target)
         operation = product_operation(batch.operation)
         kept = (0, 1, 3)
-        result = Batch(
+        products = Batch(
             operation,
             tuple(batch.dtypes[tensor] for tensor in kept),
             batch.placements,
@@ -90,7 +90,7 @@ class GroupRows(Rewrite):
             tuple(batch.levels[tensor] for tensor in kept),
             tuple(_without_groups(block, tensor) for tensor in kept),
         )
-        return replace(result, codes=tuple(_canonical(result, operand) for operand in range(3)))
+        return products.canonical()
 
     def _zeros(self, batch: Batch, target: Target) -> Batch:
         """The rows of no matrix, one at a time."""
@@ -161,8 +161,3 @@ def _tiled(batch: Batch, dim: str, size: int, target: Target) -> Batch:
 
 def _without_groups(block: Batch, tensor: int) -> Ints:
     return block.placements.squeezed(block.codes[tensor], kept_dims(block.operation, tensor))
-
-
-def _canonical(batch: Batch, operand: int) -> Ints:
-    shape, codes = batch.shape(operand), batch.codes[operand]
-    return batch.placements.tile(shape, shape, codes, batch.dtypes[operand].bytes)

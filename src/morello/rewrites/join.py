@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -98,31 +98,25 @@ def _joined(batch: Batch, smaller: Joined, joining: Joining) -> Batch:
     sizes = tuple(
         prod_columns([batch.size(d) for d in dims]).astype(np.int32) for dims in smaller.sources
     )
-    result = Batch(
+    joined_specs = Batch(
         smaller.operation,
         tuple(batch.dtypes[t] for t in smaller.tensors),
         batch.placements,
         sizes,
         tuple(batch.levels[t] for t in smaller.tensors),
-        tuple(batch.codes[t] for t in smaller.tensors),
+        tuple(_placements_left(batch, t, joining) for t in smaller.tensors),
         batch.parallel,
     )
-    codes = tuple(
-        _placed(batch, tensor, result, operand, joining)
-        for operand, tensor in enumerate(smaller.tensors)
-    )
-    return replace(result, codes=codes)
+    return joined_specs.canonical()
 
 
-def _placed(batch: Batch, tensor: int, result: Batch, operand: int, joining: Joining) -> Ints:
-    """The placements of an operand of the result, which is this tensor of the batch."""
-    dims, codes = batch.operation.operands[tensor].dims, batch.codes[tensor]
-    shape = result.shape(operand)
+def _placements_left(batch: Batch, operand: int, joining: Joining) -> Ints:
+    """The placements of an operand by the dimensions that it has left."""
+    dims, codes = batch.operation.operands[operand].dims, batch.codes[operand]
+    kept = joining.kept(dims)
     if joining.joins_any(dims):
-        codes = batch.placements.change(codes, partial(_without_gaps, rank=len(shape)))
-    else:
-        codes = batch.placements.squeezed(codes, joining.kept(dims))
-    return batch.placements.tile(shape, shape, codes, result.dtypes[operand].bytes)
+        return batch.placements.change(codes, partial(_without_gaps, rank=len(kept)))
+    return batch.placements.squeezed(codes, kept)
 
 
 def _without_gaps(_: Placement, rank: int) -> Placement:
