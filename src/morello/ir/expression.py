@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from morello.ir.casts import converts, widened
@@ -33,51 +34,61 @@ def expression(
         Component(operation, tuple(range(count)), operation.dims, dtypes[-1]),
     )
     named = dict(zip(operation.dims, sizes, strict=True))
-    uses = [tensor for component in components for tensor in component.inputs]
+    uses = Counter(tensor for component in components for tensor in component.inputs)
     own_names = [operand.name for operand in operation.operands[:count]]
-    used_names = list(names[:count]) or own_names
-    lets: list[str] = []
+    input_names = list(names[:count]) or own_names
+    bound: dict[str, str] = {}
+    """The texts of the tensors that are used by name, by name."""
     tensors: list[Text] = []
-    for number, text in enumerate(inputs):
-        name = used_names[number]
-        if used_names != own_names or uses.count(number) > 1:
-            if name not in used_names[:number]:
-                lets.append(f"{name} = {text}; ")
+    for number, (name, text) in enumerate(zip(input_names, inputs, strict=True)):
+        if input_names != own_names or uses[number] > 1:
+            bound.setdefault(name, text)
             text = name
         tensors.append(Text(text, dtypes[number], external=True))
+    default: DType | None = None
     for component in components:
         number = len(tensors)
         extents = {d: a.extent(named) for d, a in component.axes.items()}
-        final = number == len(inputs) + len(components) - 1
-        arguments, dtype = [tensors[t] for t in component.inputs], component.dtype
-        mixed = converts(component.operation) and any(a.dtype is not dtype for a in arguments)
-        if mixed:
-            arguments = list(map(widened, arguments))
-        primitive = component.operation.primitive
-        assert primitive is not None
-        tensor = primitive.text(
-            component.operation, arguments, Result(dtype, extents, result, final)
+        final = number == count + len(components) - 1
+        tensor, default = _component_text(
+            component,
+            [tensors[t] for t in component.inputs],
+            Result(component.dtype, extents, result, final),
         )
-        default = _default_dtype(component, [a.dtype for a in arguments])
-        if mixed and narrow(dtype) and not component.operation.accumulates:
-            tensor, default = Text(f"cast({tensor.text}, {dtype})", dtype), dtype
-        elif not final and dtype is not default:
-            tensor = Text(f"({tensor.text} -> {dtype})", dtype)
-        if uses.count(number) > 1:
-            name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in used_names)
-            used_names.append(name)
-            lets.append(f"{name} = {tensor.text}; ")
+        if uses[number] > 1:
+            taken = {*input_names, *bound}
+            name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in taken)
+            bound[name] = tensor.text
             tensor = Text(name, tensor.dtype)
         tensors.append(tensor)
     last, text = components[-1], tensors[-1].text
-    if _inputs_by_first_use(components, len(inputs)) != list(range(len(inputs))):
+    if _inputs_by_first_use(components, count) != list(range(count)):
         # the parameters fix the order of the inputs, which the text uses in another one
-        text = f"f({', '.join(used_names[: len(inputs)])}) = {text}"
+        text = f"f({', '.join(input_names)}) = {text}"
+    lets = "".join(f"{name} = {value}; " for name, value in bound.items())
     if any(map(operation.reads, operation.outputs)):
-        return f"{''.join(lets)}{result} {combining(operation)} {text}"
+        return f"{lets}{result} {combining(operation)} {text}"
     typed = placed or any(dtype is not default for dtype in dtypes[count:])
     typed &= not last.operation.fills  # its argument is the type
-    return "".join(lets) + text + (f" -> {result}" if typed else "")
+    return lets + text + (f" -> {result}" if typed else "")
+
+
+def _component_text(
+    component: Component, arguments: Sequence[Text], result: Result
+) -> tuple[Text, DType | None]:
+    """The text of a component's result, and the dtype that this text gives it by itself."""
+    operation, dtype = component.operation, component.dtype
+    mixed = converts(operation) and any(a.dtype is not dtype for a in arguments)
+    if mixed:
+        arguments = [*map(widened, arguments)]
+    assert operation.primitive is not None
+    tensor = operation.primitive.text(operation, arguments, result)
+    if mixed and narrow(dtype) and not operation.accumulates:
+        return Text(f"cast({tensor.text}, {dtype})", dtype), dtype
+    default = _default_dtype(component, [a.dtype for a in arguments])
+    if not result.final and dtype is not default:
+        tensor = Text(f"({tensor.text} -> {dtype})", dtype)
+    return tensor, default
 
 
 COMBINING = {"zero": "+=", "lowest": "max=", "highest": "min="}
