@@ -25,6 +25,7 @@ from morello.native.cache import is_whole
 from morello.questions import question
 from morello.request.goal import goal_and_target
 from morello.runtime import threads
+from morello.runtime.packing import random_inputs
 from morello.runtime.verified import ENDING, mark_verified, verified_error
 from morello.tables import VARIABLE
 from morello.targets.calibration_path import default_path
@@ -234,16 +235,18 @@ def test_kernels_for_threads_are_remembered(table: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(building, "compile_anew", lambda *_, **__: pytest.fail("it was forgotten"))
     again = morello.compile(goal, threads=2)
     assert again.threads == first.threads == 2
-    a = np.ones((256, 256), np.float32)
-    assert (again(a, a) == 256).all()
+    a, b = random_inputs(again.spec).plain
+    np.testing.assert_allclose(again(a, b), a.astype(float) @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_prepacked_weights_are_remembered(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = compiled(weights="constant")
     monkeypatch.setattr(building, "compile_anew", lambda *_, **__: pytest.fail("it was forgotten"))
     again = compiled(weights="constant")
-    a, b = np.ones((8, 24), np.float32), np.ones((24, 16), np.float32)
-    np.testing.assert_array_equal(again(a, again.pack("b", b)), first(a, first.pack("b", b)))
+    a, b = random_inputs(again.spec).plain
+    result = again(a, again.pack("b", b))
+    np.testing.assert_array_equal(result, first(a, first.pack("b", b)))
+    np.testing.assert_allclose(result, a.astype(float) @ b, rtol=1e-5, atol=1e-6)
 
 
 def _another_program(kernel: morello.Kernel, path: Path) -> None:

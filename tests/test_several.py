@@ -30,6 +30,8 @@ from morello.request.alike import kind
 from morello.request.answering import find
 from morello.request.request import Answer
 from morello.request.together import answer_together
+from morello.runtime.packing import random_inputs
+from morello.runtime.tolerance import expected
 from morello.search.session import Session
 from morello.targets.catalog import find_target
 
@@ -182,8 +184,9 @@ def test_workers_search_and_share_the_table(
         assert kernel.spec == parse(spec) and kernel.max_error is not None
         impl, statistics = morello.implement(spec, table=path)
         assert impl == kernel.impl and statistics is not None and statistics.specs == 0
-        inputs = [np.ones(one.shape, np.float32) for one in kernel.arguments[:-1]]
-        assert kernel(*inputs).shape == kernel.arguments[-1].shape
+        inputs = random_inputs(kernel.spec).plain
+        wanted = expected(kernel.spec, inputs).value
+        np.testing.assert_allclose(kernel(*inputs), wanted, rtol=1e-4, atol=1e-5)
     each = [kernel.statistics.specs for kernel in kernels if kernel.statistics is not None]
     of_worker = sum(each) - max(each)  # at least, whichever this process searched for
     assert max(specs for specs, _ in counts) >= of_worker > 0
