@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -59,9 +60,16 @@ def _deviations(operation: Operation) -> Operation:
     return elementwise(Function("subtract"), (tuple(range(rank)), span), rank)
 
 
-def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    total = np.sum(inputs[0], axis=scan_axis(operation, 0))
-    return (in_order(operation, operation.output, np.asarray(total)),)
+def _evaluate(
+    function: Callable[..., Any], operation: Operation, inputs: Sequence[Array]
+) -> tuple[Array, ...]:
+    """The reduction by a function of NumPy."""
+    reduced = function(inputs[0], axis=scan_axis(operation, 0))
+    return (in_order(operation, operation.output, np.asarray(reduced)),)
+
+
+_evaluate_sum = partial(_evaluate, np.sum)
+_evaluate_max = partial(_evaluate, np.max)
 
 
 def _evaluate_sum_squares(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -72,16 +80,6 @@ def _evaluate_squared_deviations(
     operation: Operation, inputs: Sequence[Array]
 ) -> tuple[Array, ...]:
     return _evaluate_sum_squares(operation, evaluate(_deviations(operation), inputs))
-
-
-def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    highest = np.max(inputs[0], axis=scan_axis(operation, 0))
-    return (in_order(operation, operation.output, np.asarray(highest)),)
-
-
-def _evaluate_min(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    least = np.min(inputs[0], axis=scan_axis(operation, 0))
-    return (in_order(operation, operation.output, np.asarray(least)),)
 
 
 def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
@@ -191,7 +189,7 @@ MAX: Primitive = Primitive(
 MIN: Primitive = Primitive(
     "Min",
     variants=each_scan(lambda rank, dim: reduce(MIN, rank, dim)),
-    evaluate=_evaluate_min,
+    evaluate=partial(_evaluate, np.min),
     bound=_bound_min,
     text=called_along("min"),
     start="highest",
