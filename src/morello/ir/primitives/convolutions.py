@@ -160,25 +160,27 @@ def _evaluate_grouped(operation: Operation, inputs: Sequence[Array]) -> tuple[Ar
 # ---- their text
 
 
+def _ordered(arguments: Sequence[Text], operation: Operation, like: Operation) -> list[Text]:
+    """The arguments with their dimensions in the order of those of a like operation."""
+    return [
+        oriented(argument, operand.dims, ordered.dims)
+        for argument, operand, ordered in zip(
+            arguments, operation.operands, like.operands, strict=False
+        )
+    ]
+
+
 def _text_conv(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
     windows = tuple(windows_of(operation).values())
     channels_last = operation.operands[-1].dims[-1] == "f"
-    ordered = conv(windows, channels_last).operands
-    words = [
-        oriented(argument, operand.dims, like.dims)
-        for argument, operand, like in zip(arguments, operation.operands, ordered, strict=False)
-    ]
+    words = _ordered(arguments, operation, conv(windows, channels_last))
     return call("conv", words, window_options(windows, channels_last), result.dtype)
 
 
 def _text_grouped(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
     windows = tuple(windows_of(operation).values())
     last = "g" in operation.axes[-1][-1].names
-    ordered = grouped_conv(*channels_of(operation), windows, last).operands
-    words = [
-        oriented(argument, operand.dims, like.dims)
-        for argument, operand, like in zip(arguments, operation.operands, ordered, strict=False)
-    ]
+    words = _ordered(arguments, operation, grouped_conv(*channels_of(operation), windows, last))
     options = [("groups", result.sizes["g"]), *window_options(windows, last)]
     return call("conv", words, options, result.dtype)
 
