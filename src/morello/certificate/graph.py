@@ -42,7 +42,7 @@ class Rewritten(NamedTuple):
     times: Ints
 
     def of(self, rows: Ints | Bools) -> Rewritten:
-        """Some of them."""
+        """The rewrites of these rows."""
         return Rewritten(
             self.parent[rows], self.own[rows], self.held[rows], self.child[rows], self.times[rows]
         )  # fmt: skip

@@ -53,5 +53,5 @@ class Columns:
             self.room[name][: self._count] = array[: self._count]
 
     def lengthen(self, count: int) -> None:
-        """Take what was written to the room for so many more rows for a part of the columns."""
+        """Append so many rows, which were written to the room that was made for them."""
         self._count += count

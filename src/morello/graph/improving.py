@@ -24,10 +24,10 @@ Those for which there is no time are left out.
 """
 
 LEAST_SAVED = 0.005
-"""The least part of the cost of all groups that has to be to save, for others to be priced."""
+"""The least share of all groups' cost that others must be expected to save to be priced."""
 
 LEAST_CYCLES = 1000.0
-"""The least cycles that have to be to save."""
+"""The least cycles that they must be expected to save."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ _lock = Lock()
 
 
 def _create(api: int, options: int, logger: int, name: bytes, number: int) -> int | None:
-    """Start a session, and give its number. What sessions had that are over is released."""
+    """Start a session, whose number is stored at an address; release the sessions that are over."""
     functions = RuntimeApi(api)
     try:
         session = _Session(

@@ -83,7 +83,7 @@ def one_by_one(dim: str, most: int, loops: Sequence[Rules], where: Guard = alway
 
 @dataclass(frozen=True)
 class Single:
-    """A function: a tile of 1 for each size from 2 to `most`, else 0."""
+    """A function that gives a tile of 1 for each size from 2 to `most`, else 0."""
 
     most: int
 

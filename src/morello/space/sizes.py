@@ -396,7 +396,7 @@ class TracedSizes(Sizes):
 
 @dataclass(frozen=True)
 class Cut:
-    """A function: the `rank`-th tile that each size may be cut to (see `Sizes.cut`)."""
+    """A function that gives the `rank`-th tile that each size may be cut to (see `Sizes.cut`)."""
 
     sizes: Sizes
     rank: int

@@ -71,7 +71,7 @@ class GraphReport:
 
     @property
     def programs(self) -> dict[Key, ProgramReport]:
-        """By the sizes that change from call to call, and other numbers that are no inputs."""
+        """The reports, by sizes that change from call to call and numbers that are constants."""
         reports = {key: each() if callable(each) else each for key, each in self._programs.items()}
         self._programs |= reports
         return reports
@@ -266,7 +266,7 @@ class _Graph:
         return compiled
 
     def _independent(self, every: Sequence[int], arguments: Sequence[Any]) -> frozenset[int]:
-        """Those of the numbers that only take part in arithmetic."""
+        """The numbers among `every` that only take part in arithmetic."""
         free = {*every} - sizes_of_tensors(self._module)
         while free:
             try:
@@ -361,7 +361,7 @@ def _has_sizes(key: Key) -> bool:
 
 
 def _is_weight(argument: Any) -> bool:
-    """Whether it is a parameter or buffer of a module, whose changes can be seen."""
+    """Whether an argument is a parameter or buffer of a module, whose changes can be seen."""
     static = getattr(argument, "_dynamo_static_input_type", None) is not None
     return (isinstance(argument, torch.nn.Parameter) or static) and not argument.is_inference()
 

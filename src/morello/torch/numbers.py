@@ -55,9 +55,9 @@ class NumberResults:
     """Results of a graph that are computed of numbers alone, which Python does for each call."""
 
     places: tuple[int, ...]
-    """Where they are among all results, in order."""
+    """The positions of these results among all, in order."""
     compute: fx.GraphModule
-    """From the arguments of the graph."""
+    """Computes these results from the arguments of the graph."""
 
     def among(self, others: Sequence[Any], arguments: Sequence[Any]) -> tuple[Any, ...]:
         """All results of a call; the `others` are those of tensors."""
@@ -120,16 +120,17 @@ def unfit(trace: fx.GraphModule) -> set[fx.Node]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The tensors of numbers that a program takes: of its arguments, and of what these make.
+    """The numbers that a program takes as tensors: arguments, and numbers computed of these.
 
-    What is computed of numbers alone, such as 1 - s, is computed by Python for each call.
+    Python computes those that depend on numbers alone, such as 1 - s, for each call.
     """
 
     places: Mapping[fx.Node, int]
-    """Of the numbers of the trace that are arguments."""
+    """The numbers of the trace that are arguments, with their positions."""
     computed: tuple[fx.Node, ...]
+    """The numbers that Python computes, in order."""
     given: tuple[fx.Node, ...]
-    """Those, of either, that the program takes."""
+    """The numbers, of both kinds, that the program takes."""
 
     def __call__(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
         values: dict[fx.Node, Any] = {n: as_number(arguments[p]) for n, p in self.places.items()}
@@ -139,7 +140,7 @@ class Numbers:
 
 
 def numbers_of(trace: fx.GraphModule, places: Mapping[str, int], given: Collection[str]) -> Numbers:
-    """Those of a trace; by their names, where arguments are, and which the program takes.
+    """The numbers of a trace, given the positions of arguments and the names of those it takes.
 
     Raises `GraphError` if a number is computed of elements of tensors.
     """

@@ -60,7 +60,7 @@ _RECURRENT = {
 
 
 def _batch_norm(*given: Any) -> Any:
-    """In training, in operations that say that they change the statistics."""
+    """A batch norm in training as operations that say that they change the statistics."""
     x, weight, bias, mean, variance, training, momentum, epsilon, *_ = given
     if not training or mean is None:
         return NotImplemented
@@ -69,7 +69,7 @@ def _batch_norm(*given: Any) -> Any:
 
 
 def _instance_norm(*given: Any) -> Any:
-    """In training, as the batch norm that torch makes of it."""
+    """An instance norm in training as the batch norm that torch makes of it."""
     _, _, _, mean, _, training, *_ = given
     if not training or mean is None:
         return NotImplemented

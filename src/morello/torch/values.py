@@ -104,7 +104,7 @@ def computing(node: Node) -> Callable[..., torch.Tensor]:
 
 
 def _by_numpy(node: Node) -> Callable[..., torch.Tensor]:
-    """In float64, rounded once."""
+    """A function that computes a node by NumPy in float64, and rounds once."""
 
     def compute(*tensors: Any) -> torch.Tensor:
         result = node.operator.evaluate(*(widened(array_of(each)) for each in tensors))

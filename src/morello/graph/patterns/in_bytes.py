@@ -161,7 +161,7 @@ def _product(x: _Numbers, columns: Array, scales: Array) -> Node | None:
 
 
 def _in_u8(x: _Numbers) -> _Numbers:
-    """The same numbers of bytes that have no sign."""
+    """The numbers as unsigned bytes."""
     if x.integers.dtype == _UINT8:
         return x
     signed = x.integers

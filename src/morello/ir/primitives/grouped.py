@@ -53,7 +53,7 @@ def _evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...
 
 
 def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
-    """That of sums of products, of which each row has its own factors."""
+    """The bound of sums of products, of which each row has its own factors."""
     x, matrices, ids = inputs
 
     def products(x: Array, matrices: Array) -> Array:

@@ -129,7 +129,7 @@ def _unbias(dims: Labels, b: Labels, c: Labels) -> Operation:
 
 
 def _unbiases(like: Operation) -> Iterator[Operation]:
-    """The one whose operands have the same dimensions."""
+    """The unbias operation whose operands have the same dimensions."""
     operands = [operand.dims for operand in like.operands]
     known = all({*dims} <= {*like.dims} and len({*dims}) == len(dims) for dims in operands)
     if len(operands) == 2 and known:

@@ -22,10 +22,10 @@ LONGEST = 32768
 """The most numbers of a row."""
 
 LEVELS = 127 * 256
-"""x is rounded to integers of up to this magnitude, in units of its own for each block."""
+"""The largest magnitude of the integers that x is rounded to, in units of its own by block."""
 
 SMALLEST = 2.0**-100
-"""The smallest unit is that of a block whose largest magnitude is this."""
+"""The largest magnitude in a block of x whose unit is the smallest."""
 
 
 @cache
@@ -99,7 +99,7 @@ def _in_order(operation: Operation, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
-    """That of a sum of products, with x rounded to integers block by block."""
+    """The bound of a sum of products, with x rounded to integers block by block."""
     x, weights, scales = _in_order(operation, [each.value for each in inputs])
     rows, size = x.shape
     factors = dequantized(weights, scales, size).T

@@ -243,7 +243,7 @@ class RowReading:
 
 
 ROW_READINGS = (RowReading(8), RowReading(4, "L1", 1536), RowReading(8, "L2", 4096))
-"""Which is best depends on the machine, as the instruction window of a core is limited.
+"""The ways to read rows that are added to one; the best depends on a core's instruction window.
 
 With prefetches into L1, a Zen 5 reads rows that are converted at 84 % of the speed of a plain
 sum, a Zen 4 at 56 %. With prefetches into L2, a line of each row at a time, a Zen 4 reads rows of
