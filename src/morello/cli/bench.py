@@ -34,7 +34,6 @@ from morello.cli.program import requested, saved_impl, warn, write_certificate
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles
-from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.measure.timing import (
@@ -194,7 +193,7 @@ def _print_race(
         f"{result['compiler']}, {_threads(result['threads'])}",
         soft_wrap=True,
     )
-    columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
+    columns = {"gflops": "GFLOP/s"} if spec.operation.sums_products else {}
     if not columns or spec.flops < INTENSE * spec.bytes:
         columns |= {"gbytes_s": "GB/s"}
     grid = Grid(box=None, pad_edge=False)
@@ -266,12 +265,6 @@ def _advice(result: dict[str, Any]) -> str:
     if calibrated or result["target"] != "native":
         known = ""
     return f"Slower? {known}`--measure 12` times the first twelve choices and keeps the fastest."
-
-
-def _multiplies(operation: Operation) -> bool:
-    """Whether there are matmuls or convolutions in it."""
-    parts = [component.operation for component in operation.components] or [operation]
-    return any(part.is_product for part in parts)
 
 
 def _figure(rate: float) -> str:

@@ -114,8 +114,7 @@ def _command(kernel: Kernel) -> str:
 
 def _style(operation: Operation) -> str:
     """The style of a kernel: products as kernels are coloured, moves and maps as loops are."""
-    parts = [component.operation for component in operation.components] or [operation]
-    return "kernel" if any(part.is_product for part in parts) else "loop"
+    return "kernel" if operation.sums_products else "loop"
 
 
 def _arrays(each: KernelCall, cuts: Cuts) -> Iterator[dict[str, Any]]:

@@ -61,8 +61,8 @@ def _in_common(request: Request) -> Hashable | None:
         return None
     goals = [tuple(goals_of(goal, request))]
     space = Space(goals, request.target, goal_sizes(goals, request.target))
-    components = [each.operation for each in goal.operation.components] or [goal.operation]
-    products = frozenset(each.primitive for each in components if each.is_product)
+    primitives = [part.operation for part in goal.parts]
+    products = frozenset(each.primitive for each in primitives if each.is_product)
     return (
         space.family,
         space.sizes.widths,

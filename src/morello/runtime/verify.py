@@ -264,22 +264,9 @@ def _styles(spec: Spec) -> tuple[_Style, _Style]:
 
 def _terms(spec: Spec) -> int:
     """The number of terms in the longest sum of products of a Spec."""
-    sizes = dict(zip(spec.operation.dims, spec.sizes, strict=True))
-    counts = [1]
-    for primitive, extents in _primitives(spec.operation, sizes):
-        if primitive.is_product:
-            counts.append(prod(extents[d] for d in primitive.reduced))
-    return max(counts)
-
-
-def _primitives(
-    operation: Operation, sizes: dict[str, int]
-) -> Iterator[tuple[Operation, dict[str, int]]]:
-    """The operation, or each of its components, with the sizes of its dimensions."""
-    if not operation.components:
-        yield operation, sizes
-    for component in operation.components:
-        yield component.operation, {d: a.extent(sizes) for d, a in component.axes.items()}
+    products = (part for part in spec.parts if part.operation.is_product)
+    terms = (prod(part.sizes[d] for d in part.operation.reduced) for part in products)
+    return max(terms, default=1)
 
 
 def _fill(
