@@ -73,6 +73,17 @@ def producer(composition: Operation, tensor: int) -> Component:
     return composition.components[tensor - inputs_of(composition)]
 
 
+def consumers(composition: Operation, tensor: int) -> list[Component]:
+    """The components that read a tensor."""
+    return [component for component in composition.components if tensor in component.inputs]
+
+
+def touches_product(composition: Operation, tensor: int) -> bool:
+    """Whether a sum of products computes an intermediate tensor, or reads it."""
+    around = producer(composition, tensor), *consumers(composition, tensor)
+    return any(component.operation.is_product for component in around)
+
+
 def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     first = inputs_of(composition)
     if tensor < first:

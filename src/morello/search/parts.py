@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.base.errors import RewriteError
-from morello.ir.compose import batches_of, inputs_of, producer
+from morello.ir.compose import batches_of, inputs_of, tensor_dims, touches_product
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
@@ -282,11 +282,9 @@ def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
     """The ways to cut a Spec with a buffer in main memory, after each of some components."""
     operation, memory = spec.operation, target.levels[0].name
     for tensor in cut_points(operation):
-        source = producer(operation, tensor)
-        users = [component for component in operation.components if tensor in component.inputs]
-        component = tensor - inputs_of(operation)
-        rewrite = Bufferize(component, memory, row_major(len(source.result_dims)))
-        plain = any(component.operation.is_product for component in (source, *users))
+        rank, component = len(tensor_dims(operation, tensor)), tensor - inputs_of(operation)
+        rewrite = Bufferize(component, memory, row_major(rank))
+        plain = touches_product(operation, tensor)
         yield component, _Cut(rewrite, apply(rewrite, spec, target), plain)
 
 

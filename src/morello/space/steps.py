@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from morello.ir.compose import inputs_of, intermediates, producer
+from morello.ir.compose import consumers, inputs_of, intermediates, producer, touches_product
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, has_accumulating_form
 from morello.ir.primitives import is_ragged
@@ -68,11 +68,10 @@ def cut_points(operation: Operation) -> list[int]:
         return []
     tensors = []
     for tensor in intermediates(operation):
-        source = producer(operation, tensor)
-        users = [c for c in operation.components if tensor in c.inputs]
+        source, users = producer(operation, tensor), consumers(operation, tensor)
         changes = any(set(user.result_dims) != set(source.result_dims) for user in users)
-        products = any(component.operation.is_product for component in (source, *users))
-        if changes or products or operation.components[-1] in users:
+        last = operation.components[-1] in users
+        if changes or last or touches_product(operation, tensor):
             tensors.append(tensor)
     return tensors
 
@@ -84,11 +83,10 @@ def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
         source = producer(operation, tensor)
         component, rank = tensor - inputs_of(operation), len(source.result_dims)
         layouts = [row_major(rank)]
-        users = [c for c in operation.components if tensor in c.inputs]
-        for user in users:
+        for user in consumers(operation, tensor):
             position = user.inputs.index(tensor)
             layouts += copy_layouts(user.operation, position, source.dtype, target)
-        streams = not any(component.operation.is_product for component in (source, *users))
+        streams = not touches_product(operation, tensor)
         for level in target.levels[int(streams) : target.registers]:
             distinct = dict.fromkeys(layouts)
             yield from (Bufferize(component, level.name, layout) for layout in distinct)
