@@ -82,7 +82,8 @@ def _evaluate_squared_deviations(
     return _evaluate_sum_squares(operation, evaluate(_deviations(operation), inputs))
 
 
-def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
+def bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
+    """The bound of sums along a dimension, whole or up to each element."""
     terms = inputs[0].value.shape[scan_axis(operation, 0)]
     return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
@@ -168,7 +169,7 @@ SUM: Primitive = Primitive(
     "Sum",
     variants=each_scan(lambda rank, dim: reduce(SUM, rank, dim)),
     evaluate=_evaluate_sum,
-    bound=_bound_sum,
+    bound=bound_sum,
     text=called_along("sum"),
     absorbs=("square", _of_squares),
     start="zero",

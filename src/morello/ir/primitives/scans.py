@@ -12,7 +12,8 @@ from morello.ir.dtype import I32, DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import called_along
 from morello.ir.primitives.dims import each_scan, scanned
-from morello.ir.rounding import Bounded, Bounds, summed
+from morello.ir.primitives.reductions import bound_sum
+from morello.ir.rounding import Bounded, Bounds
 from morello.ir.semantics import in_order, reference, scan_axis
 
 
@@ -55,11 +56,6 @@ def _bound_place(
     return (Bounded(value, in_order(operation, operation.output, np.asarray(error))),)
 
 
-def _bound_sums(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
-    terms = inputs[0].value.shape[scan_axis(operation, 0)]
-    return (summed(reference(operation), inputs, terms, dtypes[-1]),)
-
-
 ARGMAX: Primitive = Primitive(
     "Argmax",
     variants=each_scan(lambda rank, dim: scan(ARGMAX, rank, dim)),
@@ -82,6 +78,6 @@ CUMSUM: Primitive = Primitive(
     "Cumsum",
     variants=each_scan(lambda rank, dim: scan(CUMSUM, rank, dim)),
     evaluate=_evaluate_sums,
-    bound=_bound_sums,
+    bound=bound_sum,
     text=called_along("cumsum"),
 )

@@ -8,6 +8,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import I8, I32, DType
 from morello.targets.helpers.byte_rows import BLOCK
 from morello.targets.kernels.conditions import flat, rows_without_gaps, unit_sizes
+from morello.targets.kernels.products import sum_of_products
 from morello.targets.target import Column, Condition, LeafKernel
 
 MOST_BYTE_ROWS = 32
@@ -39,6 +40,6 @@ def byte_rows(factors: DType, each: float, l2_bytes: float) -> LeafKernel:
     return LeafKernel(
         f"byte_rows_{factors}_i8", "MatmulAccum", (factors, I8, I32), (None,) * 3,
         f"sum_rows_{factors}_i8((const uint8_t *)&{{a}}, &{{b}}, {{b_k}}, &{{c}}, {{k}}, {{n}});",
-        lambda a, b, c: c + a.astype(I32.np) @ b.astype(I32.np), applies, cost,
+        sum_of_products(I32), applies, cost,
         registers=20, streams=(1, 2), group="row_sums",
     )  # fmt: skip

@@ -88,7 +88,7 @@ def multiply_add(
         (*order, vector),
         (None, held, held) if scalar_is_a else (held, None, held),
         line,
-        _sum_of_products(vector),
+        sum_of_products(vector),
         lambda s: unit_sizes(s, but=(along,)),
         cost,
         registers=1,
@@ -250,9 +250,11 @@ def _converted(source: DType, target: DType, text: str) -> str:
     return f"cast_{target}_{source}({text})" if source.is_float else f"({target.c}){text}"
 
 
-def _sum_of_products(vector: DType) -> Semantics:
+def sum_of_products(dtype: DType) -> Semantics:
+    """c + a @ b, computed in a dtype."""
+
     def semantics(a: Any, b: Any, c: Any) -> Any:
-        return c + a.astype(vector.np) @ b.astype(vector.np)
+        return c + a.astype(dtype.np) @ b.astype(dtype.np)
 
     return semantics
 
@@ -376,7 +378,7 @@ def inner_product(
         dtypes,
         (None, None, InRegisters(1)),
         line,
-        lambda x, y, z: z + x.astype(c.np) @ y.astype(c.np),
+        sum_of_products(c),
         applies,
         cost,
         registers=6,
@@ -440,7 +442,7 @@ def row_sums(
         dtypes,
         (None, None, None),
         f"sum_rows{reading.name}_{scalars}_{rows}({operands});",
-        lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
+        sum_of_products(result),
         applies,
         cost,
         registers=14,
@@ -489,7 +491,7 @@ def block_sums(
         dtypes,
         (None, None, None),
         f"sum_block{reading.name}_{scalars}_{rows}({places});",
-        lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
+        sum_of_products(result),
         applies,
         cost,
         registers=14,
