@@ -107,7 +107,7 @@ def searched(
 
 
 def solved(session: Session, *, everything: bool = False) -> SearchResult | None:
-    """As `searched`, by a session that may be asked for more."""
+    """`searched` by a session that may be asked for more."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("morello.search.session.why_none", lambda *_: "")
         try:

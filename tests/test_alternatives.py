@@ -29,7 +29,7 @@ AVX2 = find_target("avx2")
 
 
 def in_order(impls: Sequence[Impl]) -> bool:
-    """By their costs, which are sums that are rounded."""
+    """Programs are in the order of their costs, which are rounded sums."""
     return all(a.cost <= b.cost * (1 + 1e-9) for a, b in pairwise(impls))
 
 

@@ -39,7 +39,7 @@ SMALL = "f32[4,4] @ f32[4,4]"
 
 @pytest.fixture
 def four_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were so many: kernels run on more threads than CPUs, too, if slower."""
+    """Four CPUs are reported: kernels also run on more threads than CPUs, if slower."""
     monkeypatch.setattr("morello.runtime.threads.usable_cpus", lambda: 4)
 
 

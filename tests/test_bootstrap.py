@@ -56,7 +56,7 @@ def test_the_index_is_the_one_that_pip_is_set_to_use(
 def test_a_pip_that_is_not_the_pinned_one_is_refused(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whatever an index gives out under its name."""
+    """An index may serve any other file under its name."""
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / bootstrap.PIP_WHEEL).write_bytes(b"another")
     pages = {f"{tmp_path.as_uri()}/pip/": f'<a href="{bootstrap.PIP_WHEEL}">'.encode()}

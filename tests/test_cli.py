@@ -90,7 +90,7 @@ def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bench_is_headed_by_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    """And not by the many operations that it stands for."""
+    """The heading is not the many operations that the text stands for."""
     typed = "layer_norm(f32[4,16],  f32[16], f32[16])"
     options = ["--seconds", "0.01", "--no-verify", "--budget", "5"]
     assert main(["bench", typed, *options]) == 0

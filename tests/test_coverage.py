@@ -394,7 +394,7 @@ def test_known_serial_only(check: Check, machine: Target) -> None:
 
 
 def test_known_of_operands(machine: Target) -> None:
-    """Of each operand: its dtype, level, layout, contiguity and vector size."""
+    """Each operand has a dtype, level, layout, contiguity and vector size."""
     width = machine.widths(F32)[0]
     schedule = Schedule.of(matmul_goal(8, 64, 64, F32, BF16, F32), machine)
     schedule = schedule.move("b", "L2", packed=16, dtype="f32").tile(n=16)

@@ -132,7 +132,7 @@ def test_a_device_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_file_of_standard_output_is_written_to_and_not_replaced(
     name: str, tmp_path: Path
 ) -> None:
-    """In its place among what is written before and after, even if it is a regular file."""
+    """It is written in order with earlier and later output, even to a regular file."""
     code = (
         "import sys; from pathlib import Path; from morello.base.files import write_text;"
         "print('before'); write_text(Path(sys.argv[1]), 'it\\n'); print('after')"

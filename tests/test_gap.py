@@ -72,7 +72,7 @@ def end_with(patch: pytest.MonkeyPatch, gap: float) -> None:
 def test_a_large_gap_is_a_warning(
     gap: float, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the line that asked for the program; in the command, it is a line on stderr."""
+    """It names the line that asked for the program; the command writes a line on stderr."""
     end_with(monkeypatch, gap)
     text = f"the search for avx2 ended with {words}; a larger budget may find a cheaper program."
     with pytest.warns(morello.SearchWarning) as found:
@@ -140,7 +140,7 @@ def test_a_table_does_not_answer_for_a_smaller_gap() -> None:
 def test_a_program_with_a_large_gap_is_kept_for_equal_budgets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With the same warning; a search that may take longer is made."""
+    """The warning is the same; a search that may take longer is made."""
     with RememberedPrograms(tmp_path / "programs.db") as table:
         end_with(monkeypatch, 0.2)
         searched = []
@@ -173,7 +173,7 @@ def test_an_interrupted_search_answers_for_no_other() -> None:
 
 
 def test_a_cheaper_program_of_the_table_is_the_answer() -> None:
-    """Where a search ends with another one, short of its gap."""
+    """It is the answer where a search ends with another one, short of its gap."""
     impl, found = morello.implement(PRODUCT, table="off", **OPTIONS)
     worse = morello.alternatives(PRODUCT, 2, table="off", **OPTIONS)[1]
     assert found is not None and worse.cost > impl.cost

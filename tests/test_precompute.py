@@ -232,7 +232,7 @@ def test_a_worker_that_fails_ends_it_with_what_was_done(
 
 
 def test_families_that_overlap_share_what_they_have_in_common(tmp_path: Path) -> None:
-    """Whatever comes first, the same is known of every Spec; only pages may be put otherwise."""
+    """The same is known of every Spec whatever comes first; only pages may differ."""
     more = family("move(f32[m,n])", ["m=2..3", "n=4..9"])
     target = find_target(TARGET)
     found = []

@@ -131,7 +131,7 @@ instead(drop)
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
-    """As `nohup` has it."""
+    """`nohup` ignores signals in this way."""
     code = """
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 def go_on(_):
@@ -279,7 +279,7 @@ def done_tasks(path: Path) -> set[str]:
 def test_workers_do_not_outlive_their_parent(
     number: int, all_of_them: bool, said: str, tmp_path: Path
 ) -> None:
-    """Nor does anything that came with them, silently; what was done is in the table."""
+    """Their own processes end as well, silently; finished tasks are in the table."""
     path = tmp_path / "t.db"
     process = precomputing(path)
     try:
@@ -313,7 +313,7 @@ def test_workers_do_not_outlive_their_parent(
 def test_no_process_is_left_after_an_interrupt(
     arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even for a moment."""
+    """None is left even for a moment."""
     monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     command = Command.start(("-m", "morello", *arguments), tmp_path)
     try:

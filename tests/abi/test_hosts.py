@@ -152,7 +152,7 @@ def call_tvm(function: Any, *arrays: Array, kind: int = DLTENSOR) -> int:
 
 
 def test_tvm_ffi_calls_a_kernel(library: Path) -> None:
-    """As tvm_ffi.load_module does, which also raises what the function says is wrong."""
+    """This does what tvm_ffi.load_module does, which also raises the function's errors."""
     function = ctypes.CDLL(str(library))["__tvm_ffi_layer"]
     x, w = inputs()
     for kind in (DLTENSOR, TENSOR):

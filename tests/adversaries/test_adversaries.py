@@ -65,7 +65,7 @@ def found(name: str, cases: int = 60) -> Finding:
 
 
 class Computed:
-    """In the place of a kernel: what the reference computes, with a defect."""
+    """A stand-in for a kernel: the reference's results, with a defect."""
 
     statistics = None
 

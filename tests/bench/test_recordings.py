@@ -40,7 +40,7 @@ def recorded(request: pytest.FixtureRequest) -> tuple[str, Recording]:
 
 @pytest.fixture(scope="module")
 def choices(recorded: tuple[str, Recording]) -> dict[str, Judged]:
-    """Of each expression, with costs as they ship."""
+    """The choice for each expression, with costs as they ship."""
     _, recording = recorded
     return {one.expression: judged(recording, one) for one in recording.specs}
 

@@ -205,7 +205,7 @@ class _Builder:
         return flat and along and not held and spec.size("k") >= narrow
 
     def _into_registers(self, spec: Spec, operand: int) -> Iterator[Rewrite]:
-        """In the way that it lies in memory, and that a kernel takes beside the others."""
+        """A move into registers as the operand lies in memory, and as a kernel takes it."""
         placement = spec.placements[operand]
         if placement.vector:
             return

@@ -147,7 +147,7 @@ def other_products(random: Random) -> Spec:
 
 
 def convolutions(random: Random) -> Spec:
-    """With strides, padding and dilation, and elements in no window; some of single pixels."""
+    """Convolutions with strides, padding, dilation and unread elements; some by single pixels."""
     pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2, 2, 2]))]
     windows = tuple(windows_of(random, count) for count in pixels)
     one = conv(windows, channels_last=random.random() < 0.5)
@@ -162,7 +162,7 @@ def convolutions(random: Random) -> Spec:
 
 
 def grouped_convolutions(random: Random) -> Spec:
-    """Of several groups of one or more channels and filters."""
+    """Convolutions of several groups of one or more channels and filters."""
     channels, filters, groups = random.randint(1, 3), random.randint(1, 3), random.randint(2, 3)
     if random.random() < 0.5:
         channels, filters, groups = 1, 1, max(2, size(random, 40))
@@ -175,7 +175,7 @@ def grouped_convolutions(random: Random) -> Spec:
 
 
 def pools(random: Random) -> Spec:
-    """With any windows, of any dtype that has maxima."""
+    """Poolings with any windows, of any dtype that has maxima."""
     pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2]))]
     windows = tuple(windows_of(random, count) for count in pixels)
     one = pool(random.choice([SUM_POOL, MAX_POOL]), windows, random.random() < 0.5)
@@ -194,7 +194,7 @@ def windows_of(random: Random, pixels: int) -> Windows:
 
 
 def pointwise_convolutions(random: Random) -> Spec:
-    """With filters of one pixel."""
+    """Convolutions by filters of one pixel."""
     one = conv(channels_last=random.random() < 0.5)
     sizes = (1, size(random, 9), random.randint(1, 5), *(random.randint(1, 6) for _ in "yx"), 1, 1)
     return goal(one, sizes, (F32,) * 3)
@@ -230,7 +230,7 @@ def unary_maps(random: Random) -> Spec:
 
 
 def binary_maps(random: Random) -> Spec:
-    """With an operand of fewer dimensions, or a constant, or two of the same shape."""
+    """Maps of an operand and one of fewer dimensions, a constant, or one of the same shape."""
     rank = random.randint(1, 3)
     dtype = random.choice(NUMBERS)
     known = _functions(BINARY, dtype)
@@ -280,7 +280,7 @@ def softmaxes(random: Random) -> Spec:
 
 
 def parallel_softmaxes(random: Random) -> Spec:
-    """Of rows so long that several cores may share one."""
+    """Softmaxes of rows so long that several cores may share one."""
     return goal(softmax(SOFTMAX, 2, 1), (random.randint(1, 3), 24), (F32, F32), parallel=True)
 
 

@@ -147,7 +147,7 @@ class Whims:
         return MoveAll(self._next_level(spec, self._operand(spec)))
 
     def _copy(self, spec: Spec) -> Rewrite:
-        """In another layout, and some in another dtype."""
+        """A copy in another layout, and sometimes in another dtype."""
         operand = self._operand(spec)
         one, shape = spec.operation.operands[operand], spec.shape(operand)
         level = self._next_level(spec, operand)

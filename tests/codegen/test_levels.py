@@ -78,7 +78,7 @@ def calling(address: int | None) -> Callable[..., None]:
 
 @pytest.mark.parametrize(("number", "text"), some(enumerate(EXPRESSIONS), 5))
 def test_the_kernel_of_every_level_is_right(number: int, text: str, tmp_path: Path) -> None:
-    """By the compilers in turn."""
+    """Each level is compiled by the compilers in turn."""
     found, compiler = impls(text), COMPILERS[number % len(COMPILERS)]
     source = generate_levels(found)
     names = [f"kernel_{name.replace('-', '_')}" for name in LEVELS]

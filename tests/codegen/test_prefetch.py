@@ -46,7 +46,7 @@ def value(expression: str, variables: dict[str, int]) -> int:
 
 
 def prefetched(text: str) -> list[tuple[str, set[int], bool]]:
-    """Of each prefetch: the operand, the lines in the loops' first steps, whether it is written.
+    """The operand of each prefetch, its lines in the loops' first steps, and whether it is written.
 
     The loops around that it spreads over go round, the others stay at 0.
     """
@@ -121,7 +121,7 @@ def numbers(statements: Sequence[Statement], variables: dict[str, int]) -> Itera
 def test_every_line_of_a_tile_is_prefetched_once(
     rows: int, per_row: int, around: list[int], iterations: int, due: Due
 ) -> None:
-    """In loops that serve a tile, whatever their sizes; hardly more prefetches than lines."""
+    """Loops of any size that serve a tile make hardly more prefetches than it has lines."""
     width = per_row * PER_LINE
     tile = buffer_view("x", row_major(2), (rows, 4 * width)).cut(1, width, 0, "tile", 1)
     assert isinstance(tile, MemoryView)

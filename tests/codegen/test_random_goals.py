@@ -90,7 +90,7 @@ class Loaded:
         self._call(self.source.name, *inputs, out)
 
     def in_all_orders(self, *inputs: Array, out: Array) -> None:
-        """As it comes, in pieces in odd orders, and on threads: always with the same result."""
+        """The program runs whole, in pieces in odd orders, and on threads, with the same result."""
         self(*inputs, out=out)
         first = out.copy()
         ways: list[Callable[[], None]] = []
@@ -176,7 +176,7 @@ def missing(impls: Sequence[Impl], target: Target) -> set[str]:
 
 @pytest.mark.parametrize("target", some([AVX512, AVX2, NEON], 2), ids=lambda target: target.name)
 def test_random_goals(target: Target, tmp_path: Path) -> None:
-    """Of all kinds, by all kinds of rewrites, closed by kernels of all operations."""
+    """Goals of all kinds, rewritten in all ways, and closed by kernels of all operations."""
     skip_unless_it_runs(target)
     target = with_cores(target)
     impls, random = [*few_programs(target)], Random(2)

@@ -88,7 +88,7 @@ def test_the_search_chooses_blocks_for_as_many_rows_as_there_are() -> None:
     [("f32", np.float32, 1e-5), ("bf16", ml_dtypes.bfloat16, 1e-2)],
 )
 def test_constant_matrices_are_packed_alike(dtype: str, numpy_dtype: Any, tolerance: float) -> None:
-    """As torch has them, each transposed; the result is of their dtype."""
+    """The matrices are transposed, as torch has them; the result is of their dtype."""
     matrices = f"transpose({dtype}[{COUNT},{COLUMNS},{DEPTH}], order=[0,2,1])"
     text = f"{expression(dtype, 'i64', matrices)} -> {dtype}[{ROWS},{COLUMNS}]"
     kernel = morello.compile(text, weights="constant", table="off", gap=0.5)

@@ -56,7 +56,7 @@ def test_cmake_builds_it(project: Path) -> None:
 
 
 def test_a_compiler_alone_builds_it(project: Path) -> None:
-    """Without any flags that say for which CPU; CMake builds with `-O3`."""
+    """No flags name a CPU; CMake builds with `-O3`."""
     build = (*find_compiler().command, "-O1", "main.c", "layer.c", "-lm", "-o", "main")
     run(*build, at=project)
     (shown,) = blocks(PAGE, "text")

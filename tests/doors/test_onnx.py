@@ -164,7 +164,7 @@ def test_branches_and_what_has_no_fixed_shape_are_left(tmp_path: Path) -> None:
 
 
 def test_the_branch_that_a_constant_chooses_is_part_of_the_model(tmp_path: Path) -> None:
-    """Also what is left in it, or has a shape that is only known when the model runs."""
+    """So are its nodes that are left, or whose shapes are only known when the model runs."""
     model = parsed(
         """agraph (float[4, 8] x) => (float[4, 8] z, int64[2, n] places, float[4, 8] t) {
             s = Softmax (x)

@@ -44,7 +44,7 @@ def compiled(model: Any) -> Any:
 
 
 def perceptron() -> Any:
-    """With a residual."""
+    """A perceptron with a residual."""
     layers = nn.Linear(32, 48), nn.GELU(), nn.Linear(48, 32), nn.LayerNorm(32)
     first = nn.Sequential(*layers[:3])
     norm = layers[3]
@@ -86,7 +86,7 @@ class Recurrent(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def test_a_recurrent_network_is_one_call_of_kernels() -> None:
-    """As soon as the backend is imported: torch gives recurrent layers to none by itself."""
+    """Importing the backend suffices: torch gives recurrent layers to no backend by itself."""
     model, ids = Recurrent().eval(), torch.randint(0, 50, (5, 2))
     assert error(compiled(model)(ids), model(ids)) < F32_TOLERANCE
     (program,) = last().programs.values()
@@ -156,7 +156,7 @@ def test_inputs_may_lie_anyhow() -> None:
 
 
 def test_changes_of_weights_are_seen() -> None:
-    """In place, by another tensor, and by other memory; often changed ones become inputs."""
+    """They change in place, by another tensor, and by other memory; then they are inputs."""
     model, x = perceptron(), torch.randn(4, 32)
     fast = compiled(model)
     linear = model.both[0][0]
@@ -217,7 +217,7 @@ class Decoder(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def test_few_shapes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what reads weights: for one batch here, and for all lengths of a cache that grows."""
+    """Parts that read weights are: for one batch here, and for all lengths of a growing cache."""
     monkeypatch.setattr(sys.modules["morello.torch.backend"], "MOST_SHAPES", 1)
     model = Decoder().eval()
     fast = torch.compile(model, backend=door.backend, options=OPTIONS, dynamic=True)
@@ -250,7 +250,7 @@ def test_gradients_are_left_to_torch() -> None:
 
 
 def test_what_kernels_cannot_do_is_left_to_torch() -> None:
-    """With a reason, and the numbers of torch."""
+    """The report has the reason, and the results are those of torch."""
 
     def program(x: Any, y: Any) -> Any:
         common = torch.mode(x @ y, -1)
@@ -350,7 +350,7 @@ def one_change_of_what_another_gave(cache: Any, row: Any) -> Any:
     ],
 )  # fmt: skip
 def test_a_part_of_an_input_is_changed(program: Any) -> None:
-    """By torch, in the order of the program; what reads it before reads a copy."""
+    """Torch changes it in the order of the program; earlier readers read a copy."""
     cache, expected = torch.randn(8, 16), torch.zeros(8, 16)
     expected.copy_(cache)
     fast = compiled(program)
@@ -423,7 +423,7 @@ def test_results_may_be_views_of_inputs() -> None:
 
 
 def test_results_are_apart_where_those_of_torch_are() -> None:
-    """Also copies of inputs and of other results, which compute nothing."""
+    """Copies of inputs and of other results, which compute nothing, are apart as well."""
 
     def program(x: Any) -> Any:
         y = x @ x
@@ -441,7 +441,7 @@ def test_results_are_apart_where_those_of_torch_are() -> None:
 
 
 def test_results_are_new_in_each_call() -> None:
-    """Also those that are constants, or changed by an operation that only torch has."""
+    """So are results that are constants, or that an operation of torch alone changes."""
 
     def program(x: Any) -> Any:
         cache = torch.zeros(6, 8)
@@ -523,7 +523,7 @@ def test_the_backend_has_a_name() -> None:
 
 
 def test_a_kernel_is_an_operation() -> None:
-    """For tensors that lie as its arguments, or anyhow; torch.compile keeps it whole."""
+    """It takes tensors of any strides; torch.compile keeps it whole."""
     kernel = morello.compile("relu(f32[4,8] @ f32[8,6]{0,1})", gap=1.0)
     operation = door.call(kernel)
     assert door.call(kernel) is operation
@@ -563,7 +563,7 @@ def test_the_page_about_it() -> None:
 
 
 def test_norms_in_training_change_their_statistics() -> None:
-    """And nothing else: a bias and means, both of zeros, are one constant to kernels."""
+    """Nothing else changes: a bias and means, both of zeros, are one constant to kernels."""
     instance = nn.InstanceNorm1d(4, track_running_stats=True)
     apart = nn.Unflatten(1, (4, 4))
     model = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), apart, instance, nn.ReLU()).train()
@@ -580,7 +580,7 @@ def test_norms_in_training_change_their_statistics() -> None:
 
 
 def test_results_are_dense_where_those_of_torch_are() -> None:
-    """So that the caller may view them in another shape."""
+    """The caller may view them in another shape."""
 
     def turned(x: Any, w: Any) -> Any:
         y = x @ w

@@ -56,7 +56,7 @@ def test_numbers_of_items_are_inputs(dtype: Any) -> None:
 
 
 def test_numbers_are_operands() -> None:
-    """Of all elementwise operations that take one, and rounded as torch rounds them."""
+    """All elementwise operations that take a number take it as torch rounds it."""
 
     def program(x: Any, s: float) -> Any:
         wide, at = x.float(), torch.full((4, 8), s)
@@ -102,7 +102,7 @@ def test_what_decides_on_a_number_is_a_constant() -> None:
 
 
 def test_numbers_that_only_count_are_results_of_python() -> None:
-    """As a cache counts the tokens that it has: its number is no operand of a kernel."""
+    """A cache's count of its tokens is such a number, and no operand of a kernel."""
 
     def program(x: Any, n: int, s: float) -> Any:
         return LINEAR(x), n + 1, None, LINEAR(x) * s, 2 * n
@@ -130,7 +130,7 @@ def test_doubles_keep_their_digits() -> None:
 
 @torch._dynamo.config.patch(capture_scalar_outputs=True)  # type: ignore[untyped-decorator]
 def test_items_within_a_graph() -> None:
-    """If torch's compiler is asked to keep them there."""
+    """Torch's compiler is asked to keep items in the graph."""
     y = torch.randn(8, generator=torch.Generator().manual_seed(2))
     graphs = compared(lambda x, s: LINEAR(x) * s.sum().item(), [(X, y), (X, 2 * y)])
     assert counts(graphs) == [1]

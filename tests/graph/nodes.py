@@ -37,7 +37,7 @@ def f(name: str, *inputs: Node | float) -> Node:
 
 
 def wide(x: Node, *shape: int) -> Node:
-    """As broadcast_in_dim from [n] or [n,1]: a reshape, and a broadcast."""
+    """A reshape and a broadcast, as broadcast_in_dim makes of [n] or [n,1]."""
     kept = apply(Reshape((*x.shape, *(1,) * (len(shape) - x.type.rank))), x)
     return apply(Broadcast(shape), kept)
 
@@ -66,7 +66,7 @@ def names(output: Node) -> list[str]:
 def softmax(
     x: Node, axis: int, sum_axis: int | None = None, floor: bool = True, kept: bool = False
 ) -> Node:
-    """As JAX emits it; with keepdims as torch and ONNX do."""
+    """Softmax as JAX emits it; with keepdims, as torch and ONNX do."""
 
     def spread(kind: str, y: Node, along: int) -> Node:
         reduced = apply(Reduce(kind, (along,), kept), y)

@@ -112,7 +112,7 @@ def test_a_mask_is_added() -> None:
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("value", [-np.inf, float(np.finfo(np.float32).min)])
 def test_rows_without_any_column_are_0_where_nan_is(value: float) -> None:
-    """As torch exports attention with a mask of truth; some rows of this one see nothing.
+    """Torch exports attention with a Boolean mask so; some rows of this mask see nothing.
 
     Only infinite scores make NaN.
     """
@@ -186,7 +186,7 @@ def test_dimensions_may_be_in_the_order_of_einsum() -> None:
 
 
 def jax_attention(q: Node, k: Node, v: Node, causal: bool) -> Node:
-    """As `jax.nn.dot_product_attention` lowers: heads of q in groups, one for each of k."""
+    """Attention as `jax.nn.dot_product_attention` lowers it: groups of heads of q share k."""
     b, m, heads, d = q.shape
     n, kept = k.shape[1:3]
     group = heads // kept

@@ -89,7 +89,7 @@ def test_what_is_taken_along_an_axis_is_rows(shape: tuple[int, ...], axis: int) 
 
 
 def test_a_result_in_another_order_keeps_its_dimensions_of_size_1() -> None:
-    """As that of a convolution of one image whose channels are last."""
+    """The result of a convolution of one image whose channels are last is such a one."""
     image, filters = (
         apply(Input(TensorType(shape, F32))) for shape in ((1, 4, 6, 5), (8, 4, 1, 1))
     )
@@ -121,7 +121,7 @@ def test_heads_that_share_keys_read_them_once() -> None:
 
 
 def test_filters_that_fill_registers_are_a_few_more() -> None:
-    """Also in what is computed of them; a tenth more would not be worth it."""
+    """Functions of them are computed of the added ones too; a tenth more would not be worth it."""
     random = np.random.default_rng(0)
     image = apply(Input(TensorType((1, 3, 4, 5), F32)))
     for filters, computed in (47, 48), (14, 14):

@@ -24,7 +24,7 @@ def graph_of(output: Node) -> Graph:
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("first", [False, True])
 def test_taken_matrices_are_chosen(turned: bool, first: bool) -> None:
-    """As either factor of a batch of products; numbers outside are as gathering takes them."""
+    """They may be either factor of a batch of products; numbers outside are as in gathers."""
     shape = (COLUMNS, DEPTH) if turned else (DEPTH, COLUMNS)
     taken = apply(Gather(0), random(COUNT, *shape), given(ROWS, dtype=I64))
     row = apply(Reshape((ROWS, 1, DEPTH)), given(ROWS, DEPTH))
@@ -63,7 +63,7 @@ def test_repeated_rows_are_taken_by_their_numbers() -> None:
 
 
 def test_other_products_are_left() -> None:
-    """Of small matrices, of several rows with each, and of a wider result."""
+    """Products of small matrices, of several rows with each, and with a wider result are left."""
     ids = given(ROWS, dtype=I64)
     small = apply(Gather(0), random(COUNT, 8, 8), ids)
     matrices = apply(Gather(0), random(COUNT, DEPTH, COLUMNS), ids)

@@ -258,7 +258,7 @@ def test_norms_of_bf16_in_f32_are_norms_of_bf16() -> None:
 
 
 def test_only_the_variance_of_bf16_may_be_computed_in_f32() -> None:
-    """As `jnp.var` does, with a mean of its own, which is not rounded."""
+    """`jnp.var` computes it so, with a mean of its own, which is not rounded."""
     x, gamma, beta = (given(*shape, dtype=BF16) for shape in ((3, 8), (8,), (8,)))
     up = apply(Cast(F32), x)
     for own in (mean(up), apply(Cast(F32), mean(x))):

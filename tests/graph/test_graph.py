@@ -246,7 +246,7 @@ def test_casts_that_no_kernel_has_are_in_no_group() -> None:
 
 
 def test_floats_are_cast_to_unsigned_integers() -> None:
-    """Also those above all signed ones; those below 0 wrap around."""
+    """Floats above all signed integers are cast as well; those below 0 wrap around."""
     x = given(5)
     kernel = morello.compile(lowered([apply(Cast(np.dtype(np.uint32)), x)]).spec, gap=1.0)
     numbers = np.array([0.9, 7, 2**31, 2**32 - 256, -3.5], np.float32)

@@ -52,7 +52,7 @@ def costs(partition: GraphPartition, price: Price) -> dict[Group, float]:
 
 
 def rooflines(factor: float) -> Price:
-    """Of operations and transfers, and more or less if several products or maps are one."""
+    """Costs of operations and transfers, other ones if several products or maps are one group."""
 
     def price(spec: Spec) -> float:
         joined = any(part.operation.is_product for part in spec.operation.components)

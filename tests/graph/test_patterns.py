@@ -113,7 +113,7 @@ def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
 
 
 def test_lower_bits_of_sums_are_sums_of_lower_bits() -> None:
-    """So a mask's length is known in 32 bits; a quotient needs all of its operands' bits."""
+    """The length of a mask is then known in 32 bits; a quotient needs all bits of its operands."""
     mask = given(2, 9, dtype=I64)
     length = f("subtract", apply(Reduce("sum", (1,), True), mask), 1)
     result = after(apply(Cast(I32), length))
@@ -201,7 +201,7 @@ def test_windows_lose_dimensions_in_which_there_is_one() -> None:
 
 
 def test_pixels_that_are_apart_are_copied_for_many_filters() -> None:
-    """Of what is computed; a filter of more pixels needs those in between."""
+    """Computed images are copied; a filter of more pixels needs the pixels in between."""
     x = apply(Map("relu"), given(1, 2, 5, 4))
     conv = Conv((2, 3), (0, 0), (0, 0), (1, 1))
     copied = after(apply(conv, x, given(128, 2, 1, 1)))

@@ -51,7 +51,7 @@ def test_a_transformer_layer_keeps_its_attention_and_norms() -> None:
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_layers_that_are_one_operation_are_taken_apart(norm_first: bool) -> None:
-    """So torch's compiler has them; exported ones are apart already."""
+    """Torch's compiler has such layers as one operation; exported ones are apart already."""
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=norm_first).eval()
     x = random(2, 5, 32)
     with torch.no_grad():
@@ -83,7 +83,7 @@ def test_convolutions_norms_and_poolings() -> None:
 
 
 def test_attention_with_masks() -> None:
-    """Also where a mask hides a whole row, and where a causal mask is not square."""
+    """Some masks hide a whole row, and some causal masks are not square."""
     attention = functional.scaled_dot_product_attention
     q, k = random(2, 4, 5, 8), random(2, 4, 7, 8)
     hiding = torch.ones(5, 7, dtype=torch.bool).tril(-1)
@@ -193,7 +193,7 @@ def test_a_number_is_not_rounded_to_bf16() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_number_is_compared_as_the_dtype_rounds_it(dtype: Any) -> None:
-    """Of these, 0.1 and 0.3 are rounded to other numbers, to which they are then equal."""
+    """0.1 and 0.3 are rounded to other numbers, to which they are then equal."""
 
     def program(x: Any) -> Any:
         return x > 0.1, x == 0.3, x <= 0.3, x < 0.1
@@ -263,7 +263,7 @@ def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:
 
 
 def test_random_numbers_are_drawn_in_order() -> None:
-    """By torch, each after the one before, so that a seed gives what it gives elsewhere."""
+    """Torch draws each after the one before, so that a seed gives the same numbers as elsewhere."""
 
     def program(x: Any) -> Any:
         noise = torch.rand(BATCH)
@@ -354,7 +354,7 @@ def test_paddings_below_zero_cut_off() -> None:
 
 
 def test_empty_parts_are_left_out() -> None:
-    """As of a rotary embedding of all dimensions, which passes the rest on."""
+    """A rotary embedding of all dimensions has such a part: it passes the rest on."""
     compared(lambda x: torch.cat([x[..., :8].exp(), x[..., 8:]], -1), random(*BATCH))
 
 
@@ -369,7 +369,7 @@ def test_parts_of_constants_may_be_numbers() -> None:
 def test_transposed_convolutions_are_convolutions(
     kernel: int, stride: int, cut: int, more: int, groups: int
 ) -> None:
-    """Of phases, so that nothing is multiplied by the zeros between the elements."""
+    """They are convolutions of phases, so that no zeros between elements are multiplied."""
     layer = nn.ConvTranspose2d(4, 6, kernel, stride, cut, more, groups)
     kinds = operators(compared(layer, random(2, 4, 5, 6)))
     assert kinds.count(Conv) == 1

@@ -24,7 +24,7 @@ ENDS = {
 
 @pytest.mark.parametrize("name", ENDS)
 def test_rows_in_groups(name: str) -> None:
-    """Of bf16, for which torch has a kernel on CPUs; rows of no group are not compared."""
+    """The rows are of bf16, for which torch has a kernel; rows of no group are not compared."""
     x, weights = random(16, 32).bfloat16(), random(4, 64, 32).bfloat16()
     ends = torch.tensor(ENDS[name], dtype=torch.int32)
 

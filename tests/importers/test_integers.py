@@ -64,12 +64,12 @@ def by_python(function: Callable[[int, int], int], a: Array, b: Array) -> Array:
 
 
 def toward_zero(x: int, y: int) -> int:
-    """Of integers divided by 0, -1, as XLA has it."""
+    """Quotients toward zero; that of a division by 0 is -1, as in XLA."""
     return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) if y else -1
 
 
 def shifted(x: int, y: int, bits: int) -> int:
-    """To the right."""
+    """Shifts to the right."""
     return x >> y if 0 <= y < bits else -(x < 0)
 
 
@@ -205,7 +205,7 @@ def test_where_64_bits_are_needed_there_are_no_kernels() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ranges_hold_all_results(dtype: str) -> None:
-    """Of all pairs of numbers between limits, with zeros and negative ones among them."""
+    """They hold the results of all pairs between limits, zeros and negative numbers among them."""
     low = 0 if dtype.startswith("u") else -9
     for a, b in ((low, 9), (1, 5), (3, 3), (low, 0)):
         for c, d in ((low, 9), (1, 5), (2, 2), (low, 0)):

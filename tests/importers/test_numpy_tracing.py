@@ -85,7 +85,7 @@ COUNTS = np.array([1, 2, 3, 0, 1, 5], np.float32)
 
 
 def without(function: Function, x: Array) -> Any:
-    """Of rows in which elements are NaN, all of them in the last one."""
+    """A function of rows in which elements are NaN, all of them in the last row."""
     return function(np.where(MASK & (ROW != 3), x, np.nan), axis=1)
 
 

@@ -116,7 +116,7 @@ def test_loops_that_end_by_their_condition() -> None:
 
 
 def test_scans_are_their_steps() -> None:
-    """Also along another axis, and backwards."""
+    """They may be along another axis, and backwards."""
     agrees(
         parsed("""(float[4] h, float[6,4] x, float[4,6] y) =>
                 (float[4] z, float[6,4] u, float[4,6] v) {

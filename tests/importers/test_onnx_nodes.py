@@ -133,7 +133,7 @@ def test_a_node_that_does_not_fit_is_an_error() -> None:
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_recurrent_layers_run_in_both_directions(kind: str) -> None:
-    """With biases and first states, as ONNX Runtime has them."""
+    """Their biases and first states are those of ONNX Runtime."""
     runtime = pytest.importorskip("onnxruntime")
     random, make = np.random.default_rng(0), onnx.helper
     states, gates = ("h", "c")[: 2 if kind == "LSTM" else 1], {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]

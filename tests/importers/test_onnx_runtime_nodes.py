@@ -174,7 +174,7 @@ def test_quantized_layers_are_within_a_step(case: Any) -> None:
 @pytest.mark.parametrize("directions", [1, 2])
 @pytest.mark.parametrize("columns", [False, True])
 def test_a_recurrent_layer_of_bytes(directions: int, columns: bool) -> None:
-    """With scales for all weights of a direction, or for each column; the first state is 0."""
+    """Scales are for all weights of a direction, or for each column; the first state is 0."""
     steps, batch, inputs, hidden = 3, 2, 5, 4
     own = (directions, 4 * hidden) if columns else (directions,)
     zeros = np.zeros(own, np.int8) if columns else i8(*own)

@@ -90,7 +90,7 @@ def primitives(draw: st.DrawFn, known: list[Tensor]) -> Tensor:
 
 @st.composite
 def binaries(draw: st.DrawFn, known: list[Tensor]) -> Tensor:
-    """With a tensor of the same shape that there is, a new one, or one of fewer dimensions."""
+    """Functions of a tensor and a known one of its shape, a new one, or one of fewer dimensions."""
     x = known[-1]
     rank = len(x.shape)
     function = Function(draw(st.sampled_from(["add", "subtract", "multiply", "maximum"])))
@@ -117,7 +117,7 @@ def products(draw: st.DrawFn, x: Tensor) -> Tensor:
 
 @st.composite
 def convolutions(draw: st.DrawFn, x: Tensor) -> Tensor:
-    """Of an image that is made by others, with strides; padding only around an input."""
+    """Convolutions of computed images, with strides; only inputs are padded."""
     last = draw(st.booleans())
     batch, *other = x.shape
     channels = other.pop(-1 if last else 0)

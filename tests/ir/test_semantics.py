@@ -82,7 +82,7 @@ def test_matmul(batch: tuple[int, ...]) -> None:
 def convolved(
     image: Array, weights: Array, strides: tuple[int, int], padding: tuple[int, int]
 ) -> Array:
-    """By the definition: every output element a sum over channels and filter pixels."""
+    """The convolution by its definition: a sum over channels and filter pixels for each element."""
     (py, px), (sy, sx) = padding, strides
     padded = np.pad(image, ((0, 0), (0, 0), (py, py), (px, px)))
     b, _, height, width = padded.shape

@@ -17,7 +17,7 @@ SITE = next(site for loop in Nests().of(IMPL).walk() for site in loop.sites)
 
 
 def access(*, count: int, read: bool = False, written: bool = False) -> Access:
-    """So many floats of one array in a row."""
+    """An access to `count` neighbouring floats of one array."""
     return Access("x", (), ((count, 4),), 4, (0,), read, written)
 
 

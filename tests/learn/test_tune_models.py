@@ -40,7 +40,7 @@ def test_a_model_uses_what_was_found_for_its_kernels(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also for those whose weights come from memory, which have other costs on some machines."""
+    """So do kernels whose weights come from memory, which have other costs on some machines."""
     monkeypatch.setattr("morello.models.compiling.exceeds_last_cache", lambda *_: streamed)
     onnx = pytest.importorskip("onnx")
     from morello.importers.onnx import import_model, read_model

@@ -28,7 +28,7 @@ def forked() -> Graph:
 
 
 def chain(length: int) -> Graph:
-    """So many layers, one after the other."""
+    """A chain of layers."""
     x = node = apply(Input(ROWS))
     for number in range(length):
         node = layer(node, number)

@@ -130,7 +130,7 @@ def test_filters_of_groups_lie_as_their_images(size: int, groups: int) -> None:
 
 
 def test_some_images_stay_in_rows() -> None:
-    """As one does that a kernel cannot read by pixels: smaller ones of the stage are turned."""
+    """An image that a kernel cannot read by pixels stays; smaller ones of the stage are turned."""
     x = given(1, 16, 12, 12)
     pooling = Pooling("max", (2, 2), (2, 2), (0, 0), (0, 0), (1, 1), True)
     image = conv(apply(pooling, conv(x, 16, 3, 0)), 16, 3, 1)
@@ -263,7 +263,7 @@ def test_images_that_have_their_channels_last_stay_so() -> None:
 
 
 def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
-    """As those of a vision transformer: no row after them is an image of one row."""
+    """Those of a vision transformer do; no row after them counts as an image of one row."""
     generator = np.random.default_rng(0)
     x = given(1, 3, 6, 6)
     image = conv(x, 16, 3, 0)
@@ -279,7 +279,7 @@ def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
 
 
 def test_tokens_that_a_convolution_makes_are_no_images() -> None:
-    """As those of a speech encoder, which are stored in the kernel of its last convolution."""
+    """A speech encoder's tokens are none: the kernel of its last convolution stores them."""
     generator = np.random.default_rng(0)
     x = given(1, 16, 20)
     filters = constant(generator, 16, 16, 3)

@@ -191,7 +191,7 @@ def test_a_convolution_by_one_pixel_reads_a_copy_of_pixels_that_are_apart() -> N
 
 
 def test_an_image_of_width_1_is_a_sequence() -> None:
-    """Also where an epilogue has the dimension still."""
+    """It is one even where an epilogue still has the dimension."""
     image, residual = given(1, 4, 19, 1), given(1, 8, 10, 1)
     filters = constant(np.random.default_rng(0), 8, 4, 3, 1)
     sums = apply(Conv((2, 1), (1, 0), (1, 0), (1, 1)), image, filters)
@@ -230,7 +230,7 @@ def test_an_embedding_is_a_kernel_that_reads_no_row_outside() -> None:
 
 
 def test_a_mask_is_made_of_integers_and_reduced() -> None:
-    """As transformers does: what is hidden, and which rows see anything."""
+    """The transformers package computes so what is hidden, and which rows see anything."""
     shown = apply(Input(TensorType((2, 6), np.dtype(np.int64))))
     seen = apply(Cast(np.dtype(bool)), shown)
     zero, hidden = (apply(Constant(np.array(n, F32))) for n in (0.0, -1e30))
@@ -263,7 +263,7 @@ def test_a_compiler_that_is_not_there_is_an_error() -> None:
 
 
 def test_repeated_constants_of_wide_numbers_are_copied() -> None:
-    """As what a decoder is given begins with one token, for each text of several."""
+    """A decoder's input begins with one token, repeated for each of several texts."""
     x = apply(Input(TensorType((4, 2), np.dtype(np.int64))))
     joined = []
     for shape in ((4, 1), (1, 1)):  # the dimensions of size 1 are repeated

@@ -116,7 +116,7 @@ def test_what_is_left_to_a_framework_is_not_exported() -> None:
 
 @needs_cmake
 def test_rows_choose_their_matrices(tmp_path: Path) -> None:
-    """Which the kernel finds in memory; the matrices are packed once."""
+    """The kernel finds them in memory; the matrices are packed once."""
     random, floats = np.random.default_rng(0), np.dtype(np.float32)
     x = apply(Input(TensorType((6, 16), floats)))
     ids = apply(Input(TensorType((6,), np.dtype(np.int64))))

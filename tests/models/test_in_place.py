@@ -94,7 +94,7 @@ def test_what_is_read_across_runs_is_copied() -> None:
 
 
 def test_heads_of_several_projections_are_read_where_they_lie() -> None:
-    """With one batch and with two, nothing is copied between products and attention."""
+    """Nothing is copied between products and attention, with one batch and with two."""
     for batch in (1, 2):
         x = given(batch, 16, 64)
         heads = [

@@ -194,7 +194,7 @@ def test_an_exported_project_takes_threads(model: CompiledGraph, tmp_path: Path)
 
 
 def test_only_kernels_that_gain_get_threads() -> None:
-    """By the cost model: a small product runs on one thread, a larger one on both."""
+    """By the cost model, a small product runs on one thread, and a larger one on both."""
     skip_unless_it_runs(TWO)
     x, y = (apply(Input(TensorType(shape, F32))) for shape in ((8, 16), (128, 256)))
     products = [

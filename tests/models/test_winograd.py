@@ -77,7 +77,7 @@ def convolutions(graph: Graph) -> int:
 def test_tiles_compute_the_convolution(
     shape: tuple[int, ...], filters: int, padding: int, stripes: dict[int, int], most: int
 ) -> None:
-    """Of sizes that tiles divide or reach over, in stripes, with what follows, in float64."""
+    """Sizes are those that tiles divide or reach over; stripes and epilogues agree in float64."""
     x = image(*shape)
     y = conv(x, filters, padding)
     residual = image(*y.shape)
@@ -115,7 +115,7 @@ def test_few_channels_are_not_worth_it() -> None:
 
 
 def test_parts_of_channels_stay() -> None:
-    """Of tiles that reach over the image, and with sums of numbers of each channel."""
+    """They stay for tiles that reach over the image, and where numbers are added by channel."""
     x = image(1, 128, 13, 13)
     part = apply(Slice((0,) * 4, (1, 32, 13, 13), (1,) * 4), conv(x, 128))
     graph = Graph((x,), (relu_of_sum(part),))
@@ -129,7 +129,7 @@ def test_parts_of_channels_stay() -> None:
 @pytest.mark.parametrize("tile", TRANSFORMS)
 @pytest.mark.parametrize("machine", [("avx2", "haswell"), ("avx512", "zen4")])
 def test_many_channels_have_programs(machine: tuple[str, str], tile: int) -> None:
-    """Of a nearest cache of 8 ways, where few pixels of so many channels stay."""
+    """A nearest cache of 8 ways, where few pixels of so many channels stay, has them too."""
     target, pixels = tuned(*machine), tile + 2
     for text in (
         f"winograd_input(f32[1,{pixels},{pixels},1024], tile={tile}, layout=NHWC)",
@@ -205,7 +205,7 @@ def directly(x: Array, filters: Array, dtype: Any) -> Array:
 @pytest.mark.parametrize("channels", [16, 64, 256])
 @pytest.mark.parametrize(("tile", "times"), [(2, 1.1), (4, 8.0)])
 def test_the_error_beside_that_of_all_products(channels: int, tile: int, times: float) -> None:
-    """As `docs/models.md` states it, of random images and filters, in the root mean square."""
+    """It is that of `docs/models.md`: the root mean square for random images and filters."""
     x, filters = normal(1, channels, 10, 10), normal(24, channels, 3, 3, seed=1)
     wanted = directly(x, filters, np.float64)
     errors = [

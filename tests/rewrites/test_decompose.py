@@ -42,7 +42,7 @@ def test_few_rows_go_through_all_steps_at_a_time() -> None:
 
 
 def lines_in_memory(impl: Impl) -> list[int]:
-    """Of whatever is done in steps, the lines of its rows that are in memory."""
+    """The lines of rows in memory of an operation that is done in steps."""
     found = [n for child in impl.children for n in lines_in_memory(child.impl)]
     if isinstance(impl.rewrite, Decompose):
         rows, length = impl.spec.sizes

@@ -190,7 +190,7 @@ assert kernel.max_error == 0
 
 
 def test_large_operands_are_verified_within_a_limit_of_memory() -> None:
-    """Of 160 MB of operands, in a gibibyte; the reference as a whole takes four."""
+    """160 MB of operands are verified in a gibibyte; the whole reference takes four."""
     subprocess.run([sys.executable, "-c", LIMITED], check=True, timeout=300)
 
 

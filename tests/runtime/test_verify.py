@@ -339,7 +339,7 @@ def test_one_product_of_very_many_missing() -> None:
 
 
 def test_repeated_numbers_tell_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of large arrays the random numbers are repeated, but rows of a matrix begin at others."""
+    """The random numbers of large arrays are repeated, but rows of a matrix begin at others."""
     monkeypatch.setattr(verifying, "_PERIOD", 7)
     spec = matmul_goal(4, 12, 16)
 
@@ -395,7 +395,7 @@ def test_sums_of_narrow_products_wrap_around() -> None:
         out[...] = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int16)
 
     def saturating(a: Array, b: Array, *, out: Array) -> None:
-        """As pairs of products saturate in some instructions."""
+        """A product whose pairs of products saturate, as in some instructions."""
         wide = a.astype(np.int64)[:, :, None] * b.astype(np.int64)[None]
         pairs = wide.reshape(4, 4, 2, 4).sum(axis=2).clip(-(2**15), 2**15 - 1)
         out[...] = pairs.sum(axis=1).astype(np.int16)

@@ -43,7 +43,7 @@ def _missing_last(spec: Spec, axis: tuple[int, int], count: int = 1) -> Kernel:
 
 
 def _layer_norm(x: Array, y: Array, over: int, axis: int = -1) -> Any:
-    """Of x, with mean and variance from y."""
+    """The layer norm of x, with mean and variance from y."""
     mean = y.sum(axis=axis, keepdims=True) / over
     variance = np.square(y - mean).sum(axis=axis, keepdims=True) / over
     return (x - mean) / np.sqrt(variance + np.float32(1e-5))

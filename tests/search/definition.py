@@ -273,7 +273,7 @@ class Definition:
         self._costs: dict[tuple[Task, Amounts], float] = {}
 
     def cheapest(self, task: Task, limits: Amounts) -> float:
-        """Its cost, if it holds no more than this of any level but memory; inf if none does."""
+        """The cost of the cheapest program within these limits of the caches; inf if none is."""
         key = task, limits
         if key not in self._costs:
             if task not in self._steps:
@@ -345,7 +345,7 @@ class Definition:
         return Step(cycles, place.level + 1, count, ((1, nearer),))
 
     def copies(self, task: Task, operand: int) -> Iterator[Step]:
-        """To the next cache, in another order, or from the nearest to registers."""
+        """Copies to the next cache, in another order, or from the nearest to registers."""
         place, shape, dims = (
             task.places[operand], task.shape(operand), task.operation.dims(operand)
         )  # fmt: skip
@@ -374,7 +374,7 @@ class Definition:
         return Step(0.0, copy.level, held, tuple(left))
 
     def decompositions(self, task: Task) -> Iterator[Step]:
-        """In steps, with a number a row between them, in any memory."""
+        """Decompositions in steps, with a number a row between them, in any memory."""
         operation = task.operation
         rows = task.size("i") if operation.name in PARTS else 0
         for between, names in PARTS.get(operation.name, ()):

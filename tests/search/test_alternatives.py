@@ -57,7 +57,7 @@ def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
 
 @cache
 def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alternatives:
-    """Of all programs, or of those within a slack of the cheapest."""
+    """The alternatives among all programs, or those within a slack of the cheapest."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
     sizes = goal_sizes([(spec,)], tight)
@@ -81,7 +81,7 @@ def test_every_structure_comes_once_with_its_cheapest_program(
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_less_memory_leaves_fewer(name: str) -> None:
-    """Else the limits would not test what they are here for."""
+    """The limits of these tests bind."""
     assert 1 < len(structures(name, TIGHT[name])) < len(structures(name, GOALS[name][1].limits))
 
 

@@ -262,7 +262,7 @@ def test_a_search_may_end_within_a_gap(expression: str, gap: float) -> None:
 
 
 def test_any_gap_still_takes_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the first narrowed space has none."""
+    """A search goes on until it has one if the first narrowed space has none."""
     monkeypatch.setattr("morello.search.deepening.WIDTHS", (0, 1 << 30))
     space, bound = parts_of(parse("softmax(f32[3,2] @ f32[2,5])"), AVX2)
     assert narrow(space, bound, 0.0, Budget(1e-6, gap=inf).start()).found

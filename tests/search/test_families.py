@@ -63,7 +63,7 @@ from morello.targets.x86 import AVX2
 
 @pytest.fixture(scope="module", params=some(GOALS, 8))
 def name(request: pytest.FixtureRequest) -> str:
-    """Of a goal; pytest runs all tests of a goal one after another."""
+    """The name of a goal; pytest runs all tests of a goal one after another."""
     return str(request.param)
 
 
@@ -147,7 +147,7 @@ def test_every_primitive_is_among_the_goals() -> None:
 
 
 def test_nothing_is_cheaper_than_what_is_found(name: str) -> None:
-    """By the goal-directed search; that of everything is compared where its graphs are."""
+    """The goal-directed search finds it; the search of everything is compared with its graphs."""
     wanted = optima(name)
     assert len(wanted) > 1
     for capacities, cost in wanted.items():
@@ -206,7 +206,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
 def test_a_search_without_a_rewrite_is_told_apart(
     name: str, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else goals would not test what they are here for."""
+    """The goals of these tests need the rewrites that they are here for."""
 
     def fewer(one: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
         return [

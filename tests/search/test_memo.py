@@ -256,7 +256,7 @@ def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
 
 @pytest.mark.parametrize(("keeps", "capacities"), some([(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)], 3))
 def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
-    """Of each box: the cheapest rewrites under all its limits, in order."""
+    """Each box has the cheapest rewrites under all its limits, in order."""
     names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
     exact = several = 0
     with Table(":memory:", keeps) as table:

@@ -225,7 +225,7 @@ def test_few_sizes_are_no_better_for_short_integers(expression: str) -> None:
 def test_a_budget_is_exceeded_by_no_more_than_a_plain_program_takes(
     expression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a clock that ticks whenever it is looked at, so that it does not depend on the machine."""
+    """The clock ticks whenever it is read, so that the test does not depend on the machine."""
     tick, now = 2 * module.INTERVAL_S, 0.0
 
     def clock() -> float:

@@ -119,7 +119,7 @@ def check(rewrite: Rewrite, edges: Edges, looser: Batch, target: Target, *, kept
 
 
 def looser_batches(stop: Stop, *, kept: bool) -> list[Batch]:
-    """With ideal placements for all operands, and for some of them."""
+    """Batches with ideal placements of all operands, and of some of them."""
     random = Random(str(stop.spec))
     some = [random.random() < 0.5 for _ in stop.spec.placements]
     return [stop.batch.relaxed(kept=kept), loosened(stop.batch, some, kept=kept)]

@@ -82,7 +82,7 @@ def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> No
 
 
 def capacities_of(target: Target) -> list[Amounts]:
-    """From far too little to more than enough; lines of each cache, then registers."""
+    """Capacities from far too few to more than enough: lines of each cache, then registers."""
     caches = len(target.levels) - 2
     near = ((2, 8), (3, 2), (3, 3), (5, 3), (5, 8), (64, 8))
     return [(*(lines + 3,) * (caches - 1), lines, registers) for lines, registers in near]
@@ -251,7 +251,7 @@ def test_goals_in_panels_have_programs(size: int, width: int) -> None:
 
 
 def test_a_core_may_get_a_piece_that_takes_more_steps_than_the_whole() -> None:
-    """From 300 the tiles are 256, 128, ...; of 75, a piece of it, there is a longer chain."""
+    """The tiles of 300 are 256, 128, ...; 75, a piece of it, has a longer chain."""
     spec = parse("exp(f32[300,300])")
     two = replace(AVX512, cores=2)
     assert search(replace(spec, parallel=True), two).cost <= search(spec, AVX512).cost

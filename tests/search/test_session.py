@@ -221,7 +221,7 @@ def test_a_session_goes_on_after_its_budget() -> None:
 def test_a_plain_program_is_there_after_a_tenth_of_the_time(
     with_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a clock that ticks whenever it is looked at, so that it does not depend on the machine."""
+    """The clock ticks whenever it is read, so that the test does not depend on the machine."""
     tick, now = 2 * budget.INTERVAL_S, 0.0
 
     def clock() -> float:

@@ -28,7 +28,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "space.json"
 
 
 def digest(sources: list[str]) -> str:
-    """Of the syntax trees, without docstrings."""
+    """The digest of syntax trees, without docstrings."""
     made = hashlib.blake2b(digest_size=16)
     for source in sources:
         tree = ast.parse(source)

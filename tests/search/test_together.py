@@ -75,7 +75,7 @@ def agrees(goals: list[Spec], target: Target) -> None:
 
 @pytest.mark.parametrize("first", some([together.FIRST, 0.0], 2))
 def test_each_goal_may_have_its_layouts(first: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With plain programs to begin with, and without."""
+    """Searches begin with plain programs, and without."""
     monkeypatch.setattr(together, "FIRST", first)
     texts = ("f32[16,12] @ f32[12,32] + f32[32]", "relu(f32[5,7] @ f32[7,16])")
     goals = [tuple(with_layouts(parse(text), AVX2)) for text in texts]

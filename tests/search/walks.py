@@ -108,7 +108,7 @@ def _stop(space: Space, spec: Spec, whims: Sequence[Rewrite]) -> Stop:
 
 
 def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
-    """From a goal down to a Spec that only kernels apply to."""
+    """A walk from a goal down to a Spec that only kernels apply to."""
     space = space_of(goal, target)
     whims, spec = Whims(target, random), goal
     for _ in range(DEEPEST):

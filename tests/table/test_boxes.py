@@ -192,7 +192,7 @@ def test_points_are_counted_once_and_at_powers_of_two(
 
 @pytest.mark.parametrize("count", [1, 1000])
 def test_limits_up_to_the_largest_integers_are_merged(count: int) -> None:
-    """As boxes that hold up to a capacity do."""
+    """Boxes that hold up to a capacity have such limits."""
     edge = (1 << 40) // count
     rows = as_rows(
         [((0, 1, 1, edge * i), (0, 1, 1, edge * (i + 1) - 1), (3,)) for i in reversed(range(count))]

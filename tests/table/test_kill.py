@@ -177,7 +177,7 @@ def test_a_table_made_by_several_at_once(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_batch_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the tests above would see nothing."""
+    """The tests above would not see a lost part otherwise."""
     with Table(":memory:", cache_bytes=0) as table:
         monkeypatch.setattr(writer, "BOXES", 4)
         table.add(batch(1))

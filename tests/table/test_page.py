@@ -114,7 +114,7 @@ def test_a_page_of_another_version_is_refused() -> None:
 @given(st.integers(1, 3).flatmap(lambda n: st.lists(pages(n), min_size=1, max_size=4)))
 @settings(max_examples=100)
 def test_a_union_says_what_its_pages_say(parts: list[Page]) -> None:
-    """Whatever names and texts they have, and however these are numbered."""
+    """The names and texts of pages may differ, and be numbered in other ways."""
     whole = union(parts)
     assert content(whole) == together(*map(content, parts))
     assert len(whole.rows) <= sum(len(part.rows) for part in parts)

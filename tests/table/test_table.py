@@ -151,7 +151,7 @@ def test_what_was_added_is_there_at_once_and_later(path: Path) -> None:
 
 
 def test_what_others_add_meanwhile_is_not_lost(path: Path) -> None:
-    """Also by a table that remembers a page as it was before."""
+    """A table that cached an older page does not lose it either."""
     with Table(path) as one, Table(path) as other:
         assert one.page(KEYS[0]) is other.page(KEYS[0]) is None
         for number in range(6):
@@ -163,7 +163,7 @@ def test_what_others_add_meanwhile_is_not_lost(path: Path) -> None:
 
 
 def test_what_cannot_be_added_whole_is_not_added_at_all(path: Path) -> None:
-    """And what is added after that is whole as well."""
+    """Later additions are whole as well."""
     old, new = Key("s", "old", "0"), Key("s", "new", "0")
     with Table(path) as table:
         table.add({old: sample(1)})

@@ -82,7 +82,7 @@ CONSTANTS = {True: 1.25, False: 3.0}
 
 
 def operations(kernel: LeafKernel) -> list[Operation]:
-    """Of several ranks, and with operands' dimensions in several orders."""
+    """Operations of several ranks, and with operands' dimensions in several orders."""
     name = kernel.operation
     if name in ("Matmul", "MatmulAccum"):
         plain, batch = (matmul(b, accumulates=name == "MatmulAccum") for b in (0, 1))
@@ -230,7 +230,7 @@ class Home:
 
 @cache
 def _homes(rank: int, held: InRegisters | None, dtype: DType, target: Target) -> tuple[Home, ...]:
-    """In registers along any dimension, or in memory in layouts of all kinds."""
+    """Homes in registers along any dimension, and in memory in layouts of all kinds."""
     if held is not None:
         along = range(rank) if held.width > 1 else [rank - 1]
         return tuple(Home(fastest(rank, d), vector=held.width) for d in along)
@@ -339,7 +339,7 @@ def function(name: str, spec: Spec, lines: Sequence[str], more: str = "") -> str
 
 
 def part_case(kernel: LeafKernel) -> Case | None:
-    """For a kernel of parts of registers: a whole one, side by side, of one dimension."""
+    """A case for kernels of parts of registers: a contiguous tile along one dimension."""
     if not kernel.masked:
         return None
     (operation, *_) = operations(kernel)

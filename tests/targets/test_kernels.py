@@ -67,7 +67,7 @@ def known_targets() -> list[Target]:
 
 @cache
 def alike() -> dict[tuple[str, str], list[LeafKernel]]:
-    """By the first target that has it, and its name: a kernel, and all those of the same C.
+    """The kernels of the same C, by the first target that has one, and its name.
 
     They are built with the same flags, too: those of Neon with AVX2's where it does not run.
     """
@@ -157,7 +157,7 @@ def storage(dtype: DType) -> np.dtype[Any]:
 
 
 def random_values(dtype: DType, shape: Sequence[int], random: np.random.Generator) -> Array:
-    """Of integers of up to 16 bits, all; of larger ones, those whose products fit."""
+    """Random values: any integers of up to 16 bits, and larger ones whose products fit."""
     if dtype is BF16X2:
         from ml_dtypes import bfloat16
 

@@ -122,7 +122,7 @@ class Exact:
     smallest: float
 
     def errors(self, found: Floats) -> Doubles:
-        """In units of the last place; for what is less than `smallest`, any less has none."""
+        """Errors in units of the last place; results below `smallest` may be any smaller ones."""
         with np.errstate(all="ignore"):
             result = np.abs(found.astype(np.float64) - self.true) / self.place
         for where, fine in ((self.special, self._same), (self.tiny, self._small)):
@@ -231,7 +231,7 @@ def test_odd_functions_keep_the_sign_of_zero(library: Library, name: str) -> Non
 
 
 def test_angles_are_within_the_stated_error(library: Library) -> None:
-    """Of points in all quadrants, near and far, on axes and at infinity, with signs of zeros."""
+    """Points are in all quadrants, near and far, on axes and at infinity, with signs of zeros."""
     random = np.random.default_rng(3)
     near, far = random.standard_normal(99), np.exp2(random.uniform(-99, 99, 80))
     values = np.concatenate([SPECIALS, near, far]).astype(np.float32)

@@ -399,7 +399,7 @@ def test_inner_products_of_integers(machine: Machine, name: str) -> None:
 
 
 def test_short_runs_are_read_in_order(tmp_path: Path) -> None:
-    """Of rows that a compiler may unroll, each iteration's lines come before those of the next."""
+    """Each iteration's lines come before those of the next in rows that a compiler may unroll."""
     helpers = merged("avx512", FEATURES)
     name, k, step, row = "dot_l2_bf16_bf16_dp", 1024, 512, "uint16_t *restrict "
     text = "\n".join(helpers[each] for each in used_in([name], helpers))
