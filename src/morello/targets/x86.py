@@ -11,7 +11,7 @@ from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import TILES
 from morello.targets.helpers.collect import helpers_for
-from morello.targets.kernels import CASTS, standard_kernels
+from morello.targets.kernels import CASTS, Rates, standard_kernels
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine
 from morello.targets.roofline import in_flight, passes, published, streaming_bytes
 from morello.targets.target import Level, Packing, Target
@@ -131,9 +131,7 @@ def avx2(machine: Machine) -> Target:
     """AVX2 with FMA, with the costs of a microarchitecture."""
     kernels = standard_kernels(
         (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset(),
-        filters=FILTERS, l2_bytes=streaming_bytes(machine, 32) * passes(machine, 32),
-        l3_bytes=machine.l3_bytes,
-        broadcast=BROADCAST_APART, in_order=True,
+        filters=FILTERS, rates=_rates(machine, 32, BROADCAST_APART), in_order=True,
     )  # fmt: skip
     target = Target(
         "avx2",
@@ -170,10 +168,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     }  # fmt: skip
     kernels = standard_kernels(
         (64,), True, transposes, kinds,
-        filters=FILTERS if timed else (),
-        l2_bytes=streaming_bytes(machine, 64) * passes(machine, 64),
-        l3_bytes=machine.l3_bytes,
-        bf16_product=machine.bf16_product, in_order=True,
+        filters=FILTERS if timed else (), rates=_rates(machine, 64), in_order=True,
     )  # fmt: skip
     target = Target(
         "avx512",
@@ -192,6 +187,12 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         headers={"_mm": "immintrin.h", "_tile_": "immintrin.h"},
     )
     return _with_costs(target, machine)
+
+
+def _rates(machine: Machine, register_bytes: int, broadcast: float = 0.0) -> Rates:
+    """The speed of a core with registers of this size."""
+    from_l2 = streaming_bytes(machine, register_bytes) * passes(machine, register_bytes)
+    return Rates(from_l2, machine.l3_bytes, broadcast, machine.bf16_product)
 
 
 def _with_costs(target: Target, machine: Machine) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from morello.ir.dtype import (
     BF16,
@@ -103,6 +104,20 @@ INDICES = (I32, I64)
 """The dtypes of numbers of rows."""
 
 
+@dataclass(frozen=True)
+class Rates:
+    """The speed of a core that costs of kernels depend on."""
+
+    l2_bytes: float = LINE_BYTES
+    """The bytes that L2 delivers in a cycle."""
+    l3_bytes: float = 12.8
+    """The bytes that come from behind L2 in a cycle."""
+    broadcast: float = 0.0
+    """The cycles of a broadcast beside each multiply-add that needs one."""
+    bf16_product: float = 1.0
+    """The time of a sum of products of packed bf16, relative to a multiply-add."""
+
+
 def standard_kernels(
     vector_bytes: Sequence[int],
     masks: bool,
@@ -110,10 +125,7 @@ def standard_kernels(
     features: frozenset[str],
     *,
     filters: Sequence[int] = (),
-    l2_bytes: float = LINE_BYTES,
-    l3_bytes: float = 12.8,
-    broadcast: float = 0.0,
-    bf16_product: float = 1.0,
+    rates: Rates | None = None,
     in_order: bool = False,
 ) -> tuple[LeafKernel, ...]:
     """All kernels of a machine with registers of these sizes.
@@ -121,11 +133,9 @@ def standard_kernels(
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
     transposes in registers; `filters` are the sides for which it transposes whole filters, too;
     `features` names its special products ("bf16_products", "byte_products", "bf16_tiles" and
-    "byte_tiles"). L2 delivers `l2_bytes` a cycle, and what is behind it `l3_bytes`. `broadcast` are
-    the cycles of a broadcast beside each multiply-add that needs one, and sums of products of
-    packed bf16 take `bf16_product` times as long. With `in_order`, compilers do not move loads
-    across multiply-adds.
+    "byte_tiles"). With `in_order`, compilers do not move loads across multiply-adds.
     """
+    rates = rates or Rates()
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
         kernels += _one_size(size, masks and index == 0, masks, in_order)
@@ -135,19 +145,17 @@ def standard_kernels(
         kernels.append(_dot(a, b, c, widest, features))
     for scalar, row, total in ROWS:
         for reading in ROW_READINGS:
-            kernels.append(
-                row_sums((scalar, row, total), width, reading, l2_bytes, scalar_is_a=True)
-            )
-            kernels.append(
-                row_sums((row, scalar, total), width, reading, l2_bytes, scalar_is_a=False)
-            )
+            for dtypes, first in (((scalar, row, total), True), ((row, scalar, total), False)):
+                kernels.append(row_sums(dtypes, width, reading, rates.l2_bytes, scalar_is_a=first))
         if scalar is F32:
             dtypes = (scalar, row, total)
-            kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
+            kernels += [
+                block_sums(dtypes, width, reading, rates.broadcast) for reading in BLOCK_READINGS
+            ]
     if "byte_products" in features:
-        kernels += [byte_rows(U8, 8.5, l2_bytes), byte_rows(I8, 10.0, l2_bytes)]
-    kernels.append(few_columns(width, rows_at_once(width), masks, l2_bytes))
-    kernels += _streamed_dots(widest // 2, features, bf16_product)
+        kernels += [byte_rows(U8, 8.5, rates.l2_bytes), byte_rows(I8, 10.0, rates.l2_bytes)]
+    kernels.append(few_columns(width, rows_at_once(width), masks, rates.l2_bytes))
+    kernels += _streamed_dots(widest // 2, features, rates.bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
         kernels += [transpose(dtype, n, cycles) for dtype in same]
@@ -168,8 +176,8 @@ def standard_kernels(
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)
-    kernels += _packed(widest, features, bf16_product)
-    kernels += _quantized(widest, features, l3_bytes)
+    kernels += _packed(widest, features, rates.bf16_product)
+    kernels += _quantized(widest, features, rates.l3_bytes)
     return tuple(kernels)
 
 
