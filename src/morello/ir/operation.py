@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -295,6 +295,11 @@ def operation(
 _interned = cache(Operation)
 
 
+def changed(base: Operation, **changes: Any) -> Operation:
+    """The operation that differs from another in these fields."""
+    return _interned(*(changes.get(f.name, getattr(base, f.name)) for f in fields(base)))
+
+
 def accumulating(base: Operation) -> Operation:
     """The form of an operation that combines its results with the contents of its outputs.
 
@@ -302,10 +307,7 @@ def accumulating(base: Operation) -> Operation:
     """
     if not has_accumulating_form(base):
         raise ValueError(f"{base} has no accumulating form")
-    return operation(
-        base.primitive, base.dims, base.operands, base.reduced, base.untiled, True,
-        base.function, base.components,
-    )  # fmt: skip
+    return changed(base, accumulates=True)
 
 
 def has_accumulating_form(base: Operation) -> bool:
@@ -316,7 +318,4 @@ def has_accumulating_form(base: Operation) -> bool:
 def reordered(base: Operation, orders: Sequence[tuple[str, ...]]) -> Operation:
     """The operation with its operands' dimensions in other orders."""
     operands = tuple(replace(o, dims=dims) for o, dims in zip(base.operands, orders, strict=True))
-    return operation(
-        base.primitive, base.dims, operands, base.reduced, base.untiled, base.accumulates,
-        base.function, base.components,
-    )  # fmt: skip
+    return changed(base, operands=operands)

@@ -18,7 +18,7 @@ from morello.ir.operation import (
     Operation,
     Primitive,
     accumulating,
-    operation,
+    changed,
     reordered,
 )
 from morello.ir.placements import Bools, Ints, prod_columns
@@ -328,7 +328,7 @@ def unpadded(conv: Operation) -> Operation:
     operands = (Operand(image.name, dims), *others)
     padded = {name for axis in conv.axes[0] if axis.padded for name in axis.names}
     untiled = tuple(dim for dim in conv.untiled if dim not in padded)
-    return operation(conv.primitive, conv.dims, operands, conv.reduced, untiled, conv.accumulates)
+    return changed(conv, operands=operands, untiled=untiled)
 
 
 def is_padded(operation: Operation) -> bool:
