@@ -22,12 +22,11 @@ _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Features that operating systems name differently.
 _ALIASES = {"asimd": "neon", "avx1.0": "avx"}
 
+TILES = frozenset(("amx_bf16", "amx_int8"))
+"""The features of a CPU that has products of tiles; a process has to ask for their use."""
 
 # The system call on x86-64, its operation, and the state that is asked for.
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
-
-TILES = frozenset(("amx_bf16", "amx_int8"))
-"""The features of a CPU that has products of tiles; a process has to ask for their use."""
 
 _KINDS: dict[str, CacheKind] = {
     "Data": "data",
