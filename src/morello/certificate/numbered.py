@@ -25,7 +25,7 @@ def table_of(batch: Batch) -> Ints:
     return np.ascontiguousarray(np.array(columns, np.int32).T)
 
 
-def as_bytes(table: Ints) -> list[bytes]:
+def _as_bytes(table: Ints) -> list[bytes]:
     """Each row of a table as a key of dictionaries."""
     table = np.ascontiguousarray(table)
     result: list[bytes] = table.view(f"V{table.itemsize * table.shape[1]}").ravel().tolist()
@@ -41,7 +41,7 @@ class SpecKeys:
     def __call__(self, batch: Batch) -> list[bytes]:
         """The keys of a batch's Specs, which Specs of the same kind have only if they are equal."""
         own = np.array(self._placements.codes(batch.placements.placements))
-        return as_bytes(table_of(replace(batch, codes=tuple(own[codes] for codes in batch.codes))))
+        return _as_bytes(table_of(replace(batch, codes=tuple(own[codes] for codes in batch.codes))))
 
 
 class Tier(NamedTuple):
@@ -86,7 +86,7 @@ class Numbered:
         kind = Kind.of(batch)
         known = self.kinds.setdefault(kind, _OfKind())
         table = table_of(batch)
-        keys, numbers = as_bytes(table), known.numbers
+        keys, numbers = _as_bytes(table), known.numbers
         new = {key: row for row, key in enumerate(keys) if key not in numbers}
         if new:
             nodes = np.arange(self.count, self.count + len(new), dtype=np.int32)
@@ -166,7 +166,7 @@ def kind_text(kind: Kind) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def placement_text(placement: Placement) -> str:
+def _placement_text(placement: Placement) -> str:
     """A text that only one placement has."""
     numbers = placement.contiguous, placement.aliased, placement.vector
     return " ".join(map(str, (placement.layout, *numbers)))
@@ -175,7 +175,7 @@ def placement_text(placement: Placement) -> str:
 def in_order(batch: Batch) -> Ints:
     """The canonical order of Specs of a kind: by sizes, levels, and placements as texts."""
     codes = np.unique(np.array(batch.codes))
-    ordered = sorted(codes.tolist(), key=lambda code: placement_text(batch.placements[code]))
+    ordered = sorted(codes.tolist(), key=lambda code: _placement_text(batch.placements[code]))
     place = np.zeros(int(codes.max()) + 1, np.int64)
     place[ordered] = np.arange(len(ordered))
     keys = [*batch.sizes, *batch.levels, *(place[column] for column in batch.codes)]

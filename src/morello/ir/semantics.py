@@ -21,7 +21,7 @@ def evaluate(
     operation without a reference.
     """
     if operation.primitive is not None:
-        seen = seen_by(operation, inputs, sizes) if sizes else inputs
+        seen = _seen_by(operation, inputs, sizes) if sizes else inputs
         outputs = operation.primitive.evaluate(operation, seen)
         if sizes and operation.function is not None:
             return (np.broadcast_to(outputs[0], operation.extents(operation.output, sizes)),)
@@ -40,7 +40,9 @@ def reference(operation: Operation, output: int = 0) -> Callable[..., Array]:
     return lambda *inputs: evaluate(operation, inputs)[output]
 
 
-def seen_by(operation: Operation, inputs: Sequence[Array], sizes: Sequence[int]) -> Sequence[Array]:
+def _seen_by(
+    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int]
+) -> Sequence[Array]:
     """The arrays that a primitive is evaluated on, given its inputs."""
     if operation.primitive is not None and operation.primitive.sized:
         return [blank(operation, sizes), *inputs]

@@ -197,7 +197,7 @@ class PadFirst(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         level = level_number(self, self.level, target)
         here = np.full(len(batch), level, np.int8)
-        whole = replace(batch, operation=unpadded(batch.operation))
+        whole = replace(batch, operation=_unpadded(batch.operation))
         shape = tuple(s.astype(np.int32) for s in whole.shape(0))
         image = tuple(s.astype(np.int32) for s in batch.shape(0))
         dtype, rank = batch.dtypes[0], len(shape)
@@ -321,7 +321,7 @@ def _read_only(primitive: Operation) -> Operation:
     return reordered(primitive, [dims, *(o.dims for o in primitive.operands[1:])])
 
 
-def unpadded(conv: Operation) -> Operation:
+def _unpadded(conv: Operation) -> Operation:
     """The same convolution of an image whose padding is stored in memory."""
     image, *others = conv.operands
     dims = tuple(str(Axis(axis.terms, 0, min(0, axis.after))) for axis in conv.axes[0])
@@ -342,7 +342,7 @@ def pixels_of(conv: Operation) -> dict[str, str]:
     return {dim: inner for dim, inner in PIXELS.items() if dim in conv.dims}
 
 
-def matmul_operation(conv: Operation) -> Operation:
+def _matmul_operation(conv: Operation) -> Operation:
     """The matmul of one row and filter pixel; operands keep the order of their dimensions."""
     orders = [
         tuple(ROLES[name] for axis in axes for name in axis.names[:1] if name in ROLES)
@@ -370,7 +370,7 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         for o in range(3)
     )
     sizes = (length, batch.size("c"), batch.size("f"))
-    matmuls = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
+    matmuls = replace(batch, operation=_matmul_operation(conv), sizes=sizes, codes=codes)
     return matmuls.canonical()
 
 

@@ -80,7 +80,7 @@ class GroupRows(Rewrite):
     def _block(self, batch: Batch, rows: int, target: Target) -> Batch:
         """The products of so many rows by one matrix."""
         block = _tiled(_tiled(batch, GROUP, 1, target), "m", rows, target)
-        operation = product_operation(batch.operation)
+        operation = _product_operation(batch.operation)
         kept = (0, 1, 3)
         products = Batch(
             operation,
@@ -105,7 +105,7 @@ class GroupRows(Rewrite):
         return f"for rows of equal {ids}, in blocks of {sizes}"
 
 
-def product_operation(grouped: Operation) -> Operation:
+def _product_operation(grouped: Operation) -> Operation:
     """The product of rows by one matrix; operands keep the order of their dimensions."""
     x, matrices, _, out = (operand.dims for operand in grouped.operands)
     return reordered(matmul(), (x, tuple(d for d in matrices if d != GROUP), out))

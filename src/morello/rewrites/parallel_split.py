@@ -63,7 +63,7 @@ class ParallelSplit(Rewrite):
         rows, here = batch.shape(operation.output), np.zeros(len(batch), np.int8)
         sizes = (*rows, np.full(len(batch), self.pieces, np.int32))
         shape = sizes[-len(merged.operands[0].dims) :]
-        layout = parts_layout(len(shape))
+        layout = _parts_layout(len(shape))
         parts = [buffer_codes(batch, shape, layout, 0, dtype) for dtype in dtypes]
         merge = Batch(
             merged, (*dtypes, *(batch.dtypes[i] for i in outputs)), batch.placements, sizes,
@@ -103,6 +103,6 @@ def merging(operation: Operation) -> Operation:
     return operation.primitive.merge(len(rows) + (SINGLE not in rows))
 
 
-def parts_layout(rank: int) -> Layout:
+def _parts_layout(rank: int) -> Layout:
     """The layout of partial results: pieces slowest, so that each writes a contiguous part."""
     return Layout((rank - 1, *range(rank - 1)))

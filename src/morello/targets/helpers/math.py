@@ -39,10 +39,10 @@ def math_helpers(width: int) -> dict[str, str]:
     texts["gauss"] = _gauss(width)
     if width == 16:
         texts["exp"] = _EXP_AVX512
-    return type_helpers(width) | expand(texts, width)
+    return _type_helpers(width) | expand(texts, width)
 
 
-def type_helpers(width: int) -> dict[str, str]:
+def _type_helpers(width: int) -> dict[str, str]:
     """The types of a width: floats, also at unaligned addresses; integers; bits."""
     if width == 1:
         return {}
