@@ -23,7 +23,7 @@ TARGET = "morello_segment"
 
 
 class _Plan(ctypes.Structure):
-    """A plan, as xla.c has it."""
+    """The struct `Plan` of xla.c."""
 
     _fields_ = [
         ("run", ctypes.c_void_p),

@@ -47,12 +47,12 @@ class TensorType:
 
     @property
     def element(self) -> DType | None:
-        """The dtype as kernels have it, or None if none has it."""
+        """The dtype as that of kernels, or None if no kernel has it."""
         return _NAMES.get(self.dtype)
 
     @property
     def stored(self) -> DType | None:
-        """The dtype as kernels have it in memory, where a bool is a byte of 0 or 1."""
+        """The dtype of arrays in memory that kernels read, where a bool is a byte of 0 or 1."""
         return U8 if self.dtype == bool else self.element
 
     def __str__(self) -> str:

@@ -28,7 +28,7 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
         )
     },
 }  # fmt: skip
-"""The dtypes of tensors, as NumPy has them."""
+"""NumPy's dtypes by those of torch's tensors."""
 
 TORCH_DTYPES = {dtype: name for name, dtype in DTYPES.items()}
 

@@ -16,7 +16,7 @@ from morello.graph.patterns.matching import mapped, reshaped, sliced, transposed
 
 
 def einsum(subscripts: str, *operands: Node) -> Node:
-    """The sum of products that `subscripts` says, in pairs as NumPy would have them.
+    """The sum of products that `subscripts` says, in pairs in NumPy's order.
 
     The operands have one dtype. Raises `GraphError` for subscripts that are invalid.
     """

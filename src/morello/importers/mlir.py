@@ -1,4 +1,4 @@
-"""MLIR as NumPy and Python have it: types, attributes and constants of operations."""
+"""Types, attributes and constants of MLIR as values of NumPy and Python."""
 
 from __future__ import annotations
 

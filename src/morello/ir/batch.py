@@ -166,7 +166,7 @@ class Batch:
         return replace(self, codes=tuple(map(relaxed, self.codes)))
 
     def canonical(self) -> Batch:
-        """The Specs with their placements in canonical form, as tiles of themselves have them."""
+        """The Specs with their placements in canonical form: those of tiles that are whole."""
         codes = []
         for operand, (code, dtype) in enumerate(zip(self.codes, self.dtypes, strict=True)):
             shape = self.shape(operand)

@@ -29,13 +29,13 @@ from morello.runtime.threads import CALLER, Threads, pool
 
 
 class _Place(ctypes.Structure):
-    """A place, as runner.c has it."""
+    """The struct `Place` of runner.c."""
 
     _fields_ = [("base", ctypes.c_int64), ("offset", ctypes.c_int64)]
 
 
 class _Step(ctypes.Structure):
-    """A step, as runner.c has it."""
+    """The struct `Step` of runner.c."""
 
     _fields_ = [
         ("kernel", ctypes.c_void_p),
@@ -46,7 +46,7 @@ class _Step(ctypes.Structure):
 
 
 class _Segment(ctypes.Structure):
-    """A segment, as runner.c has it."""
+    """The struct `Segment` of runner.c."""
 
     _fields_ = [
         ("steps", ctypes.POINTER(_Step)),

@@ -12,7 +12,7 @@ from morello.runtime.argument import CACHE_LINE
 
 
 class _Tensor(ctypes.Structure):
-    """AbiTensor, as plan.h has it."""
+    """The struct `AbiTensor` of plan.h."""
 
     _fields_ = [
         ("onnx", c_int),
@@ -28,7 +28,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Plan(ctypes.Structure):
-    """AbiPlan, as plan.h has it."""
+    """The struct `AbiPlan` of plan.h."""
 
     _fields_ = [
         ("name", c_char_p),
@@ -42,7 +42,7 @@ class _Plan(ctypes.Structure):
 
 
 class RuntimeGroup(ctypes.Structure):
-    """Group, as the text before provider.c has it."""
+    """The struct `Group` of the text before provider.c."""
 
     _fields_ = [
         ("plan", POINTER(_Plan)),
@@ -53,7 +53,7 @@ class RuntimeGroup(ctypes.Structure):
 
 
 def group_of(claim: Claim) -> RuntimeGroup:
-    """A claim as C has it, which is valid as long as its segment."""
+    """A claim as a struct, which is valid as long as its segment."""
     segment = claim.segment
     names = (*claim.inputs, *claim.outputs)
     nodes = zip(names, (*segment.inputs, *segment.outputs), strict=True)

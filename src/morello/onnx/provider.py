@@ -225,7 +225,7 @@ _SAVE = ctypes.CFUNCTYPE(c_void_p, c_int64, c_void_p, c_size_t, c_void_p)
 
 
 class _Callbacks(ctypes.Structure):
-    """Callbacks, as provider.c has them."""
+    """The struct `Callbacks` of provider.c."""
 
     _fields_ = [("create", _CREATE), ("claim", _FIND), ("find", _FIND), ("save", _SAVE)]
 

@@ -45,7 +45,7 @@ _EDITOR, _CREATE_NODE, _NEW_ATTRIBUTE = 291, 6, 211
 
 
 class _FusionOptions(ctypes.Structure):
-    """FusionOptions, as provider.c has it."""
+    """The struct `FusionOptions` of provider.c."""
 
     _fields_ = [("version", ctypes.c_uint32), ("drop_constants", c_bool)]
 

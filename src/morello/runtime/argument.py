@@ -60,7 +60,7 @@ class Argument:
 
     @property
     def as_bits(self) -> Argument:
-        """The argument as the buffer protocol has it: of `raw`, so uint16 for bfloat16."""
+        """The argument for the buffer protocol: with dtype `raw`, which is uint16 for bfloat16."""
         return replace(self, dtype=U16) if self.dtype is BF16 else self
 
     @property

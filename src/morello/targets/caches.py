@@ -1,4 +1,4 @@
-"""Sizes of caches, as the levels of a target have them."""
+"""Capacities of a target's levels, from the sizes of caches."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Conv(Operator):
 
 
 def interleaved(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
-    """Paddings as the language has them: before and after each dimension."""
+    """Paddings in the order of the language: before and after each dimension."""
     return tuple(side for both in zip(before, after, strict=True) for side in both)
 
 

@@ -87,7 +87,7 @@ def dot_of_bytes(node: Node) -> Node | None:
 
 
 def conv_of_bytes(node: Node) -> Node | None:
-    """conv((x - zero) * scale, w * scales) -> dot(windows of x, w), as `dot_of_bytes` has it.
+    """conv((x - zero) * scale, w * scales) -> dot(windows of x, w), scaled as by `dot_of_bytes`.
 
     For whole groups of channels, one scale for each filter, and filters that are worth a copy.
     """
