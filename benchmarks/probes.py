@@ -56,7 +56,7 @@ EACH = 4
 """How many programs of each Spec."""
 
 MACHINES = 20
-"""For how many random costs the cheapest programs are found."""
+"""The number of random costs for which the cheapest programs are found."""
 
 
 def smallest(target: Target, l2_kib: int) -> Target:

@@ -25,7 +25,7 @@ SAMPLE_S = 0.01
 LEAST_SAMPLES = 5
 
 MANY_BYTES = 1 << 20
-"""For cases of at least this many bytes, the time of reading them is measured in turns, too."""
+"""The least bytes of cases for which the time of reading them is measured in turns, too."""
 
 
 @dataclass

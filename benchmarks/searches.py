@@ -96,7 +96,7 @@ class _Compositions(Grammar):
 
 
 def random_compositions(count: int, seed: int) -> Iterator[str]:
-    """So many random expressions of up to `MOST_OPERATIONS` operations, always the same."""
+    """A fixed set of random expressions of up to `MOST_OPERATIONS` operations."""
     number = found = 0
     while found < count:
         number += 1

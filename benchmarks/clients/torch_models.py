@@ -74,7 +74,7 @@ def minilm(threads: int, batch: int = 1) -> Contest:
 
 
 def gemma(threads: int, prompted: int, new: int) -> Contest:
-    """So many new tokens from a prompt of some, in bfloat16, with a cache of fixed size."""
+    """New tokens after a prompt, in bfloat16, with a cache of fixed size."""
     import torch
     import transformers
 

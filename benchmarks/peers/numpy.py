@@ -20,7 +20,7 @@ SMALL = 2 * 128**3
 
 
 class NumPy:
-    """As users would write it: outputs are preallocated, integers go through products of floats."""
+    """NumPy as users write it: outputs are preallocated, integers go through products of floats."""
 
     def __init__(self, options: Options) -> None:
         del options

@@ -31,7 +31,7 @@ from morello.targets.catalog import uncalibrated
 from morello.targets.cpu import host_cpu
 
 VERSION = 2
-"""Of the file that peaks are kept in."""
+"""The version of the file that peaks are kept in."""
 
 _TILES = {"bf16_tiles": "amx_bf16", "u8_tiles": "amx_int8"}
 """The functions for products of tiles, which a process has to be allowed, and their features."""

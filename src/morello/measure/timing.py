@@ -72,7 +72,7 @@ def measure(
 def measure_runners(
     runners: Mapping[str, Runner], *, seconds: float = 1.0, repeats: int = 7, pin: bool = True
 ) -> dict[str, Timing]:
-    """As `measure`, for calls that other runners make, as those in other processes."""
+    """`measure` for calls that other runners make, such as those in other processes."""
     if not runners:
         return {}
     tell(phase="time", ends=inf)
