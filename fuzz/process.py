@@ -82,7 +82,7 @@ class CaseWorker(Worker):
             return Outcome.of_crash(error)
 
     def time_limit(self, seconds: float) -> Callable[[], bool]:
-        """The limit of any worker; if other processes keep the CPUs busy, only its own time counts."""
+        """The limit of any worker, but of its own CPU time while other processes keep CPUs busy."""
         is_over, asleep = super().time_limit(seconds), 0
         before: float | None = None
 
