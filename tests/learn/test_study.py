@@ -16,6 +16,7 @@ from morello.cli import learn as learn_commands
 from morello.cli.parser import main
 from morello.learn import shipping
 from morello.learn.affine import Affine
+from morello.learn.archive import read_arrays
 from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
 from morello.learn.evaluate import judge, score
@@ -25,11 +26,11 @@ from morello.learn.model import read_model, write_model
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import NetworkEstimator, Recipe
 from study import __main__ as study_command
-from study import costs, experiments, shipped, transfer
+from study import compiled, costs, experiments, shipped, transfer
 from study.compiled import Counted
 from study.experiments import Experiment, ExperimentResult, again
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
-from study.machine_code import CLASSES, divided
+from study.machine_code import CLASSES, FEATURES, divided
 from study.report import BEGIN, END, write_report
 from study.transfer import transferred
 from study.trees import Trees
@@ -265,6 +266,31 @@ def test_blocks_of_assembly_and_what_they_take() -> None:
     assert counting.count("leaq 1(%rax), %rax") == len(blocks)
     rest = [line for line in counting.splitlines() if "saved_rax" not in line]
     assert [line for line in ASSEMBLY.splitlines() if line not in rest] == []
+
+
+def test_programs_are_compiled_and_their_instructions_counted_once(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    names = "affine", "counts of instructions, least squares", "ports, latency and lines"
+    models = {name: compiled.MODELS[name] for name in names}
+    monkeypatch.setattr(compiled, "results_of", partial(compiled.results_of, models=models))
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
+    counts = tmp_path / "counts"
+    assert compiled.main([str(corpus), str(counts)]) == 0
+    table = capsys.readouterr().out
+    for protocol in ("random", PROTOCOL):
+        assert all(f"| {protocol} | {name} |" in table for name in names)
+    kept = sorted(counts.iterdir())
+    assert [path.name for path in kept] == [path.name for path in files(corpus)]
+    product, *_ = (read_arrays(path, "is damaged.")["totals"] for path in kept)
+    assert len(product) == len(read(files(corpus)[0]).schedules)
+    assert (product[:, FEATURES.index("multiply_adds")] >= 4 * 4 * 8 / 16).all()
+    written = [path.stat().st_mtime_ns for path in kept]
+    assert compiled.main([str(corpus), str(counts)]) == 0
+    assert [path.stat().st_mtime_ns for path in kept] == written
+    assert capsys.readouterr().out == table
+    assert compiled.main([str(tmp_path / "nowhere"), str(counts)]) == 2
 
 
 def test_least_squares_find_the_cycles_of_terms(groups: list[ProgramGroup]) -> None:
