@@ -138,7 +138,7 @@ def trials(seeds: int) -> Iterator[Experiment]:
 BLIND = {
     "caches": starting("L1_", "L2_", "pages_", "footprint", "fetch_"),
     "bounds": starting("bound_", "excess_", "sums", "part_"),
-    "accesses": starting("load_", "store_", "still", "near", "far", "carried"),
+    "accesses": starting("load_", "store_", "stores_", "still", "near", "far", "carried"),
 }
 SEEN = {
     "terms of the affine cost": starting("share_", "cost"),

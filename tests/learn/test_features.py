@@ -21,6 +21,7 @@ from morello.learn.features import (
     ProgramGraph,
 )
 from morello.learn.nest import Nests
+from morello.learn.work import WORK, in_cache, work_of
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
@@ -72,6 +73,30 @@ def test_costs_add_up(target: Target, expression: str) -> None:
         called = graph.parts[:, PARTS.index("kernels")].sum()
         paid = graph.terms[[*kernels, -1]].sum()  # sums that wait are among the others
         assert graph.terms[kernels].sum() * 0.999 <= called <= paid * 1.001
+
+
+@pytest.mark.parametrize("expression", some(EXPRESSIONS, 4))
+def test_work_is_all_that_kernels_do(target: Target, expression: str) -> None:
+    for _, graph in graphs(target.name, expression):
+        cycles = np.sum([column(graph, f"work_{name}") for name in WORK], axis=0)
+        assert cycles == pytest.approx(column(graph, "bound_kernels"), rel=1e-3, abs=1e-3)
+        assert (np.array(column(graph, "work_in_cache")) <= cycles * 1.001 + 1e-3).all()
+        near = np.array(column(graph, "near"))
+        assert (np.array(column(graph, "stores_near")) <= near * 1.001 + 1e-3).all()
+
+
+def test_kernels_of_all_classes_of_work_exist(target: Target) -> None:
+    assert {work_of(kernel) for kernel in target.kernels} == {*WORK}
+    known = {kernel.name: kernel for kernel in target.kernels}
+    lanes = target.vector_bytes[0] // 4
+    for name, work in {
+        f"sum_squares_run_f32x{lanes}": "squares", f"exp_f32x{lanes}": "exponentials",
+        f"exp_store_run_f32x{lanes}": "softmax", f"load_f32x{lanes}_bf16": "conversions",
+        "transpose_f32_8": "transposes", f"maximum_f32x{lanes}_constant": "choices",
+    }.items():  # fmt: skip
+        assert work_of(known[name]) == work
+    assert in_cache(known[f"exp_store_run_f32x{lanes}"])
+    assert not in_cache(known[f"exp_f32x{lanes}"])
 
 
 def test_sums_in_flight_and_bytes_are_those_of_the_innermost_loop(target: Target) -> None:

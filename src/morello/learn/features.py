@@ -23,6 +23,7 @@ from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints, Traffic
 from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, Nests, ProgramLoop, Register, Site
+from morello.learn.work import WORK, in_cache, work_of
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
@@ -31,7 +32,7 @@ from morello.targets.costs import FORK, coefficients
 from morello.targets.machines import Machine
 from morello.targets.target import GROUPS, TRANSFERS, Target
 
-VERSION = 4
+VERSION = 5
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -50,7 +51,8 @@ _CODE = (
     "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
     "load_strided", "load_splits", "store_vectors", "store_scalars", "store_strided",
     "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart", "carried",
-    "masked_loads", "masked_stores", "forwarded", "stalled",
+    "masked_loads", "masked_stores", "forwarded", "stalled", "stores_near", "stores_far",
+    "stores_pages_apart",
 )  # fmt: skip
 """Per iteration: numbers of instructions, bytes, and accesses by the stride between iterations.
 
@@ -75,6 +77,7 @@ NODE_FEATURES = (
     "cycles_a_call", "bytes_a_call", "times", "times_outside", "executions", "share", "depth",
     "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs", "pages_once",
     *_FETCHED, *(f"{cache}_resident" for cache in _CACHES),
+    *(f"work_{work}" for work in WORK), "work_in_cache",
 )  # fmt: skip
 
 PARTS = ("kernels", "latency", "accesses", "iterations", "entries", "forwarded", "stalled")
@@ -237,9 +240,10 @@ class _Walk:
         """
         loop, code = self.loops[number], self._code(number)
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
-        for site in loop.sites:
+        costs = [self.featurizer.cycles(site) for site in loop.sites]
+        for site, cost in zip(loop.sites, costs, strict=True):
             group = site.kernel.group
-            groups[group] += self.featurizer.cycles(site)
+            groups[group] += cost
             calls[group] += site.calls
         bounds = _bounds(loop, code, sum(groups.values()), self.featurizer.machine)
         executions = entries * loop.times
@@ -259,7 +263,7 @@ class _Walk:
         ]  # fmt: skip
         for traffic in self.traffic:
             row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
-        self.rows.append([*row, *map(float, resident)])
+        self.rows.append([*row, *map(float, resident), *map(_log, _work(loop, costs))])
         inner = self.footprints.inner[number]
         self.nesting += ((number, child) for child in inner)
         self._connect(inner)
@@ -364,6 +368,16 @@ class _Walk:
         yield from (held / most for held, most in zip(impl.peak, capacities, strict=True))
 
 
+def _work(loop: ProgramLoop, costs: Sequence[float]) -> Iterator[float]:
+    """The cycles of an iteration by class of work, and those of kernels on caches alone."""
+    kernels = [site.kernel for site in loop.sites]
+    cycles = dict.fromkeys(WORK, 0.0)
+    for kernel, cost in zip(kernels, costs, strict=True):
+        cycles[work_of(kernel)] += cost
+    yield from cycles.values()
+    yield sum(cost for kernel, cost in zip(kernels, costs, strict=True) if in_cache(kernel))
+
+
 def _add(access: Access, loop: str, code: dict[str, float]) -> None:
     """Add an access to the features of the code that contains it."""
     steps, times = dict(access.steps), len(access.starts)
@@ -388,7 +402,9 @@ def _add(access: Access, loop: str, code: dict[str, float]) -> None:
         code["carried"] += times * (access.read and access.written)
     else:
         far = "far" if step < PAGE_BYTES else "pages_apart"
-        code["near" if step <= LINE_BYTES else far] += times
+        stride = "near" if step <= LINE_BYTES else far
+        code[stride] += times
+        code[f"stores_{stride}"] += times * access.written
 
 
 def _shares(
