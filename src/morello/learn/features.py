@@ -56,6 +56,7 @@ _CODE = (
 )  # fmt: skip
 """Per iteration: numbers of instructions, bytes, and accesses by the stride between iterations.
 
+Of `near`, `far` and `pages_apart`, those that write are counted in `stores_near` and so on as well.
 `carried` accesses read and write the same memory in each iteration. `forwarded` loads read what was
 stored shortly before; `stalled` ones read recent data that no single store wrote completely.
 """

@@ -13,7 +13,7 @@ _OPERATIONS: Mapping[str, Iterable[str]] = {
     "extrema": ("Max", "Min", "MaxPool", "Argmax", "Argmin"),
     "scaling": ("DivideVecScalar",),
     "exponentials": ("Exp", "Exp2", "Expm1"),
-    "errors": ("Erf", "Erfc", "Gelu"),
+    "error_functions": ("Erf", "Erfc", "Gelu"),
     "tangents": ("Tanh", "GeluTanh"),
     "sigmoids": ("Sigmoid", "Silu"),
     "divisions": ("Divide", "Reciprocal", "Remainder", "Quotient"),
@@ -28,7 +28,8 @@ _OPERATIONS: Mapping[str, Iterable[str]] = {
 
 _CLASSES = {operation: name for name, members in _OPERATIONS.items() for operation in members}
 _SUFFIXES = ("Accum", "Constant")
-_MOVES = ("loads", "stores", "copies", "shuffles")
+_SHUFFLES = "shuffles"
+_MOVES = ("loads", "stores", "copies", _SHUFFLES)
 """The groups of kernels that move a tensor."""
 
 _CONVERSIONS, _TRANSPOSES, _OTHERS = "conversions", "transposes", "others"
@@ -42,12 +43,10 @@ def work_of(kernel: LeafKernel) -> str:
         operation = operation.removesuffix(suffix)
     if operation in _CLASSES:
         return _CLASSES[operation]
-    if kernel.group in _MOVES and len(kernel.dtypes) == 2:
-        source, target = kernel.dtypes
-        if source is not target:
-            return _CONVERSIONS
-        return _TRANSPOSES if kernel.group == "shuffles" else _OTHERS
-    return _OTHERS
+    moves = kernel.group in _MOVES and len(kernel.dtypes) == 2
+    if moves and kernel.dtypes[0] is not kernel.dtypes[1]:
+        return _CONVERSIONS
+    return _TRANSPOSES if moves and kernel.group == _SHUFFLES else _OTHERS
 
 
 def in_cache(kernel: LeafKernel) -> bool:
