@@ -196,7 +196,8 @@ static void ort_claim(void *claims, size_t number)
 /* Runs a parallel loop on the threads of a session, in the computation of a node. */
 static void ort_loop(void *context, Body *body, void *environment, long count)
 {
-    Claims claims = unclaimed(body, environment, count);
+    Claims claims;
+    unclaim(&claims, body, environment, count);
     size_t most = count < ORT_MOST_THREADS ? (size_t)count : ORT_MOST_THREADS;
     OrtStatus *status = ORT_FUNCTION(
         ORT_PARALLEL_FOR, const void *, void (*)(void *, size_t), size_t, size_t, void *)(

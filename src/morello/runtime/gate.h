@@ -1,8 +1,5 @@
-/* Numbers that threads wait for. */
-#include <stdalign.h>
-#include <stdatomic.h>
+/* Numbers that threads wait for. The text before this is claims.h. */
 #include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 #ifdef __linux__
@@ -14,7 +11,6 @@ long syscall(long number, ...); /* without the many names of unistd.h */
 #endif
 
 enum {
-    LINE = 128,           /* CPUs fetch cache lines in pairs */
     SPIN_NS = 100 * 1000, /* about what it costs to be woken */
     LOOKS_PER_CLOCK = 64,
 };

@@ -1,10 +1,10 @@
-/* A small pool of threads for the parallel regions of kernels. The text before this is gate.h.
+/* A small pool of threads for the parallel regions of kernels. The text before this is claims.h
+ * and gate.h.
  *
- * A region is cut into pieces, and one number says how many of them nobody has taken yet.
- * Whoever lowers it owns a piece, and a region lasts until every owned piece is done. So what
- * a thread reads about the region after taking a piece cannot change meanwhile, and a thread
- * that comes late finds either nothing to do or a newer region, which is as good. Nobody
- * waits for a thread that has taken nothing.
+ * A region is a loop whose items threads claim, and lasts until every claim is done. So what a
+ * thread reads about the region after a claim cannot change meanwhile, and a thread that comes
+ * late finds either nothing to do or a newer region, which is as good. Nobody waits for a thread
+ * that has claimed nothing.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,27 +15,21 @@
 #include <sched.h>
 #endif
 
-enum {
-    PIECES_PER_THREAD = 64, /* at most; enough to balance the load */
-    STOP = -1,
-};
-
-typedef void Body(void *environment, long begin, long end);
+enum { CLAIMS_PER_THREAD = 64 }; /* at most; enough to balance the load */
 
 typedef struct {
     struct Pool *pool;
     pthread_t thread;
+    int share;
     atomic_int id; /* what Linux calls it, once it runs */
 } Worker;
 
 typedef struct Pool {
-    Gate left;   /* the pieces that nobody has taken, or STOP */
-    Gate undone; /* the pieces that are not done */
-    alignas(LINE) Body *body;
-    void *environment;
-    long count, size; /* the items of the region, and of a piece */
-    long pieces;
-    atomic_int busy;
+    Gate regions; /* how many there were */
+    Gate undone;  /* the claims that are not done */
+    alignas(LINE) Loop loop;
+    Share *shares; /* of the caller, then of the workers */
+    atomic_int busy, stopped;
     int workers;
     pid_t owner; /* the process that the workers are in */
 #ifdef __linux__
@@ -102,21 +96,11 @@ static void give_way(Pool *pool) { (void)pool; }
 
 #endif
 
-/* Takes and does pieces until none is left. */
-static void help(Pool *pool)
+/* Makes claims until none is left. */
+static void help(Pool *pool, int own)
 {
-    int done = 0;
-    int left = atomic_load_explicit(&pool->left.value, memory_order_relaxed);
-    while (left > 0) {
-        if (!atomic_compare_exchange_weak_explicit(&pool->left.value, &left, left - 1,
-                                                   memory_order_acquire, memory_order_relaxed))
-            continue;
-        long begin = (pool->pieces - left) * pool->size, rest = pool->count - begin;
-        pool->body(pool->environment, begin, begin + (rest < pool->size ? rest : pool->size));
-        done++;
-        left = atomic_load_explicit(&pool->left.value, memory_order_relaxed);
-    }
-    if (done > 0 && atomic_fetch_sub(&pool->undone.value, done) == done)
+    int made = make_claims(&pool->loop, pool->shares, pool->workers + 1, own);
+    if (made > 0 && atomic_fetch_sub(&pool->undone.value, made) == made)
         wake(&pool->undone, 1);
 }
 
@@ -125,22 +109,33 @@ static void *work(void *argument)
     Worker *self = argument;
     Pool *pool = self->pool;
     identify(self);
-    while (atomic_load_explicit(&pool->left.value, memory_order_relaxed) != STOP) {
-        help(pool);
-        wait_while(&pool->left, 0);
+    for (;;) {
+        int regions = atomic_load(&pool->regions.value);
+        if (atomic_load(&pool->stopped))
+            return NULL;
+        help(pool, self->share);
+        wait_while(&pool->regions, regions);
     }
-    return NULL;
+}
+
+/* Lets the workers look for what is new; returns whether some of them may be asleep. */
+static int announce(Pool *pool)
+{
+    atomic_fetch_add(&pool->regions.value, 1);
+    return atomic_load(&pool->regions.sleepers) > 0;
 }
 
 /* Ends the workers; there must be no region under way, nor one to come. */
 void pool_destroy(Pool *pool)
 {
     if (getpid() == pool->owner) {
-        atomic_store(&pool->left.value, STOP);
-        wake(&pool->left, pool->workers);
+        atomic_store(&pool->stopped, 1);
+        if (announce(pool))
+            wake_sleepers(&pool->regions, pool->workers);
         for (int i = 0; i < pool->workers; i++)
             pthread_join(pool->members[i].thread, NULL);
     }
+    free(pool->shares);
     free(pool);
 }
 
@@ -150,9 +145,15 @@ Pool *pool_create(int threads)
 {
     size_t bytes = sizeof(Pool) + (size_t)threads * sizeof(Worker);
     Pool *pool = aligned_alloc(LINE, (bytes + LINE - 1) / LINE * LINE);
-    if (pool == NULL)
+    Share *shares = aligned_alloc(LINE, (size_t)threads * sizeof(Share));
+    if (pool == NULL || shares == NULL) {
+        free(pool);
+        free(shares);
         return NULL;
-    *pool = (Pool){.left = GATE, .undone = GATE, .owner = getpid()};
+    }
+    *pool = (Pool){.regions = GATE, .undone = GATE, .shares = shares, .owner = getpid()};
+    for (int i = 0; i < threads; i++)
+        atomic_init(&shares[i].claims, 0);
     survey(pool);
 
     /* Signals are for the program's own threads, except those that a fault sends to its own. */
@@ -166,7 +167,7 @@ Pool *pool_create(int threads)
     int failed = 0;
     while (!failed && pool->workers < threads - 1) {
         Worker *worker = &pool->members[pool->workers];
-        *worker = (Worker){.pool = pool};
+        *worker = (Worker){.pool = pool, .share = pool->workers + 1};
         failed = pthread_create(&worker->thread, NULL, work, worker);
         pool->workers += !failed;
     }
@@ -190,18 +191,16 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
         body(environment, 0, count);
         return;
     }
-    pool->body = body;
-    pool->environment = environment;
-    pool->count = count;
-    pool->size = (count - 1) / (PIECES_PER_THREAD * (pool->workers + 1)) + 1;
-    pool->pieces = (count - 1) / pool->size + 1;
-    atomic_store_explicit(&pool->undone.value, pool->pieces, memory_order_relaxed);
-    atomic_store(&pool->left.value, pool->pieces);
-    int asleep = atomic_load(&pool->left.sleepers) > 0;
+    pool->loop = claimed(body, environment, count, CLAIMS_PER_THREAD * (pool->workers + 1));
+    long claims = claims_of(&pool->loop);
+    atomic_store_explicit(&pool->undone.value, (int)claims, memory_order_relaxed);
+    atomic_store_explicit(
+        &pool->shares[0].claims, claims_between(0, (uint64_t)claims), memory_order_release);
+    int asleep = announce(pool);
     make_way(pool, asleep);
     if (asleep)
-        wake_sleepers(&pool->left, pool->pieces - 1);
-    help(pool);
+        wake_sleepers(&pool->regions, (int)claims - 1);
+    help(pool, 0);
     int undone;
     while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0) {
         if (spin_while(&pool->undone, undone)) {

@@ -43,8 +43,9 @@ static void scheduled_run(void *given, Body *body, void *environment, long count
         body(environment, 0, count);
         return;
     }
-    *region = (Region){.undone = GATE, .claims = unclaimed(body, environment, count)};
-    long claims = (count - 1) / region->claims.size + 1;
+    region->undone = (Gate)GATE;
+    unclaim(&region->claims, body, environment, count);
+    long claims = claims_of(&region->claims.loop);
     atomic_store(&region->undone.value, (int)claims);
     atomic_store(&region->users, 2);
     for (long tasks = 1; tasks < scheduler->threads && tasks < claims; tasks++) {

@@ -26,7 +26,7 @@ def _c(name: str) -> str:
 
 
 CLAIMS = _c("claims.h")
-"""C for threads of a host that claim the items of a parallel loop."""
+"""C for threads that claim the items of a parallel loop."""
 
 GATE = _c("gate.h")
 """C for numbers that threads wait for."""
@@ -162,7 +162,7 @@ def _functions(compiler: Compiler) -> ctypes.CDLL:
     """The compiled pool.c. It is never unloaded, as its threads execute its code."""
     functions = own_library(
         Path(__file__).with_name("pool.c"), "thread pool", compiler,
-        before=f"#define _GNU_SOURCE\n{GATE}",
+        before="\n".join(["#define _GNU_SOURCE", CLAIMS, GATE]),
     )  # fmt: skip
     functions.pool_create.argtypes = [ctypes.c_int]
     functions.pool_create.restype = ctypes.c_void_p

@@ -15,7 +15,8 @@ static void claim(int64_t begin, int64_t end, void *claims)
 
 void aten_run(ParallelFor *parallel_for, Body *body, void *environment, long count)
 {
-    Claims claims = unclaimed(body, environment, count);
+    Claims claims;
+    unclaim(&claims, body, environment, count);
     (void)parallel_for(0, count, 1, claim, &claims);
     do_items(&claims); /* what it left, if it failed */
 }
