@@ -271,9 +271,10 @@ FEW, CORES = len(PRIMITIVES) + len(COMPOSITIONS), 3
 
 
 def with_cores(target: Target) -> Target:
-    """The target with all that this CPU has, and several cores."""
+    """The target with all that this CPU has, and several cores, to which any work may be given."""
     whole = avx512(X86_64_V4, host_cpu().features & PRODUCTS) if target is AVX512 else target
-    return replace(whole, arch="native" if whole.packs else whole.arch, cores=CORES)
+    arch = "native" if whole.packs else whole.arch
+    return replace(whole, arch=arch, cores=CORES, fork=0.0)
 
 
 @cache

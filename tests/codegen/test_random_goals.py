@@ -57,7 +57,7 @@ RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_lo
 
 def set_apart(source: Source) -> Source:
     """The source with names of its own for what stands beside its function."""
-    shared = r"\b(region\d|run_parallel\b|parallel\b|parallel_pool\b)"
+    shared = r"\b(region\d|parts\d|run_parallel\b|parallel\b|parallel_pool\b)"
     return replace(source, text=re.sub(shared, rf"{source.name}_\1", source.text))
 
 

@@ -154,7 +154,7 @@ PLANTED: dict[str, tuple[type[Any], Change, str]] = {
         Groups, lambda g: [replace(g, tile=replace(g.tile, pointer="nowhere"))], "nowhere is no"
     ),
     "no item": (ItemIndex, nothing, "is no variable"),
-    "items too far": (ItemIndex, lambda i: [replace(i, count=i.count + 1)], "which has"),
+    "items too far": (ItemIndex, lambda i: [replace(i, last=i.last + 1)], "which has"),
     "not passed on": (ParallelFor, lambda p: [replace(p, pointers=())], "is no pointer"),
     "a prefetch of nothing": (Prefetch, elsewhere, "nowhere is no pointer"),
     "a prefetch out of turn": (Prefetch, out_of_turn, "never is no variable"),

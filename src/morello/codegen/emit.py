@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from math import prod
 
 from morello.codegen.conv import joined_views, matmul_views, merged_rows
 from morello.codegen.loops import (
@@ -17,6 +18,7 @@ from morello.codegen.loops import (
     over_registers,
     with_size,
 )
+from morello.codegen.parts import divided_nodes
 from morello.codegen.statements import (
     Barrier,
     Block,
@@ -32,7 +34,9 @@ from morello.codegen.statements import (
     Registers,
     RunBlock,
     Runs,
+    Shared,
     Statement,
+    Tiles,
     loops_in,
     walk,
 )
@@ -92,6 +96,7 @@ class Emitter:
         self._numbers = count()
         self._in_use = 0
         self._around: list[str] = []  # the variables of the loops that are being emitted
+        self._divided: set[int] = set()  # the nodes that are divided into parts of parallel items
         self._arrays: dict[str, int] = {}  # arrays of registers by name, and how many they have
 
     def emit(self, node: ImplNode, views: Sequence[View]) -> list[Statement]:
@@ -114,7 +119,10 @@ class Emitter:
         dim = rewrite.dim
         if over_registers(node.impl.spec.operation, dim, views):
             return self._unrolled(node, rewrite, views)
-        return [line for loop in loops(node, views, dim) for line in self._steps(node, loop)]
+        steps = [self._steps(node, loop) for loop in loops(node, views, dim)]
+        if node.number in self._divided:
+            return [Tiles(steps)]
+        return [line for lines in steps for line in lines]
 
     def _steps(self, node: ImplNode, loop: MergedLoop) -> list[Statement]:
         if loop.times == 1:
@@ -267,6 +275,8 @@ class Emitter:
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
         variables = [self._name(dim) for dim, _ in rewrite.tiles]
         tiles = cut_each(spec, views, rewrite.tiles, variables)
+        items = prod(counts) + len(rest)
+        self._divided |= divided_nodes(node.children, items)
         in_use = self._enter_region()
         lines: list[Statement] = []
         divisor = 1
@@ -275,7 +285,7 @@ class Emitter:
         ):
             index = f"item / {divisor}" if divisor > 1 else "item"
             index = f"{index} % {times}" if len(counts) > 1 else index
-            lines.append(ItemIndex(variable, f"{index} * {size}", times, size))
+            lines.append(ItemIndex(variable, f"{index} * {size}", (times - 1) * size))
             divisor *= times
         lines += self.emit(body, tiles)
         for last in rest:
@@ -334,8 +344,8 @@ class Emitter:
         outside = self._enter_region()
         step = body.impl.spec.size(dim)
         inner: list[Statement] = [
-            ItemIndex(piece, "item", rewrite.pieces, 1),
-            ItemIndex(variable, f"item * {step}", rewrite.pieces, step),
+            ItemIndex(piece, "item", rewrite.pieces - 1),
+            ItemIndex(variable, f"item * {step}", (rewrite.pieces - 1) * step),
         ]
         inner += self.emit(body, pieces)
         lines.append(self._region(node, outside, [*inputs, *parts], inner, rewrite.pieces))
@@ -361,7 +371,7 @@ class Emitter:
         tensors: dict[int, View] = dict(enumerate(views))
         declared: list[Statement] = []
         lines: list[Statement] = []
-        names_groups = False
+        names_groups, shared = False, node.number in self._divided
         for position, (branch, child) in enumerate(zip(impl.children, node.children, strict=True)):
             spec = child.impl.spec
             used = []
@@ -382,9 +392,12 @@ class Emitter:
                     view = within(view, tensor.shape, _padding(impl.spec.operation))
                 used.append(view)
             inner = self.emit(child, used)
+            if shared and position == 0:
+                inner = [Shared(self._name("shared"), inner)]
             soon = _copied_next(node) if position else _written_later(node)
             lines += self._prefetchable(node, views, soon, inner)
-        self._in_use = in_use
+        if not shared:  # what other parts of the region use may not overlap it
+            self._in_use = in_use
         if not (declared or names_groups):
             return lines
         return [Block([*declared, *lines])]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from morello.base.debug import shows
 from morello.codegen.emit import Emitter
+from morello.codegen.parts import in_parts
 from morello.codegen.prefetch import notes, with_prefetches
 from morello.codegen.statements import Program
 from morello.codegen.verifier import check
@@ -25,6 +26,7 @@ def lower(
     views = operand_views(spec, names or {array: array for array in spec.arrays})
     emitter = emitting(impl.target, spec)
     statements = with_prefetches(emitter.emit(ImplNode(impl), views), impl.target)
+    statements = in_parts(statements)
     parameters = tuple(zip(views, spec.dtypes, strict=True))
     program = Program(parameters, statements, emitter.workspace)
     if shows("verify"):

@@ -15,6 +15,7 @@ from morello.codegen.statements import (
     Groups,
     ParallelFor,
     Runs,
+    Shared,
     Statement,
     bodies,
 )
@@ -85,7 +86,7 @@ _FILE = """
     MORELLO_PARALLEL MORELLO_RESTRICT group_t parallel parallel_pool parallel_t run_parallel
 """
 _LOCAL = """
-    begin body count end environment item items line more piece pool run taken workspace
+    begin body count end environment item items line more part piece pool run taken work workspace
 """
 FILE_SCOPE = frozenset((*_FILE.split(), FLAGGED))
 """Identifiers at file scope that generated files and headers define for themselves, or flags."""
@@ -190,9 +191,11 @@ def define(statement: Statement, called: NamesInC, names: Names) -> None:
     """Give a name to what a statement defines for those after it, if it does."""
     if isinstance(statement, Groups):
         called[statement.name] = names.fresh(f"{called[statement.tile.pointer]}_groups")
-    elif isinstance(statement, Definition):
+    elif isinstance(statement, Definition | Shared):
         called[statement.name] = names.fresh(stem(statement.name))
     elif isinstance(statement, ParallelFor):
+        if statement.counter:
+            called[statement.counter] = names.lasting(stem(statement.counter))
         called[statement.name] = names.lasting(stem(statement.name))
 
 

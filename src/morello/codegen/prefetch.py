@@ -31,7 +31,9 @@ from morello.codegen.statements import (
     Prefetch,
     Prefetchable,
     Runs,
+    Shared,
     Statement,
+    Tiles,
     Turn,
     Wrap,
     bodies,
@@ -297,8 +299,10 @@ class _Pass:
             loop = replace(statement, body=self.of(statement.body, scope.inside(statement)))
             serves = loop.reduction and not _reduces_inside(loop)
             return self._reduction(loop, scope.requests) if serves else loop
-        if isinstance(statement, Block):
-            return Block(self.of(statement.body, scope))
+        if isinstance(statement, Block | Shared):
+            return replace(statement, body=self.of(statement.body, scope))
+        if isinstance(statement, Tiles):
+            return self._tiles(statement, scope)
         if isinstance(statement, If):
             body, otherwise = (self.of(b, scope) for b in (statement.body, statement.otherwise))
             return replace(statement, body=body, otherwise=otherwise)
@@ -311,6 +315,14 @@ class _Pass:
             otherwise = self.of(statement.otherwise, _Scope())
             return replace(statement, blocks=blocks, otherwise=otherwise)
         return statement
+
+    def _tiles(self, tiles: Tiles, scope: _Scope) -> Tiles:
+        loops = []
+        for statements in tiles.loops:
+            loops.append(self.of(statements, scope))
+            for statement in statements:
+                scope = scope.after(statement)
+        return Tiles(loops)
 
     def _reduction(self, loop: For, requests: Sequence[PrefetchRequest]) -> For:
         """A reduction loop in chunks, at whose start it prefetches, if it can serve requests.

@@ -20,7 +20,9 @@ from morello.codegen.statements import (
     Prefetch,
     Registers,
     Runs,
+    Shared,
     Statement,
+    Tiles,
     walk,
 )
 from morello.ir.dtype import DType
@@ -56,6 +58,10 @@ class Printer:
                 lines += ["} else {", *self._indented(statement.otherwise), "}"]
             elif isinstance(statement, ParallelFor):
                 lines += self._parallel_for(statement)
+            elif isinstance(statement, Shared):
+                lines += self._shared(statement)
+            elif isinstance(statement, Tiles):
+                lines += [line for loop in statement.loops for line in self.lines(loop)]
             elif isinstance(statement, Runs):
                 lines += self._runs(statement)
             elif isinstance(statement, Prefetch):
@@ -149,11 +155,28 @@ class Printer:
         pointers = {n: self._pointers[n] for n in map(self._called.__getitem__, loop.pointers)}
         variables = tuple(self._called[variable] for variable in loop.variables)
         body = tuple(self.lines(loop.body))
-        self.regions.append(Region(name, pointers, variables, body, loop.workspace))
+        region = Region(
+            name, pointers, variables, body, loop.workspace,
+            loop.items, loop.parts, loop.last_parts, self._called[loop.counter],
+        )  # fmt: skip
+        self.regions.append(region)
         return [
             "{",
-            f"  struct {name} environment = {{{', '.join((*pointers, *variables))}}};",
-            f"  run_parallel(run, pool, {name}, &environment, {loop.items});",
+            f"  {region.environment}",
+            f"  run_parallel(run, pool, {name}, &environment, {region.all_parts});",
+            "}",
+        ]
+
+    def _shared(self, shared: Shared) -> list[str]:
+        """Statements that fill a buffer, if the thread has not filled it for these parts."""
+        if not shared.part:
+            return self.lines(shared.body)
+        name, key = self._called[shared.name], f"taken->run + work - {shared.part}"
+        return [
+            f"static _Thread_local unsigned long {name};",
+            f"if ({name} != {key}) {{",
+            *self._indented(shared.body),
+            f"  {name} = {key};",
             "}",
         ]
 

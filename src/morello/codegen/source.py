@@ -123,25 +123,27 @@ def unit(
     code: list[str] = []
     before = aligned_stack(impl.target)
     for region in regions:
-        code += region.definition(workspace_lines(region.workspace), before)
+        kept = workspace_lines(region.workspace, kept=bool(region.counter))
+        code += region.definition(kept, before)
     prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
     code += [*before, f"{prototype} {{", *workspace_lines(program.workspace)]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
         region = regions[0]
+        begin, end = map(region.first_part, ("begin", "end"))
         code += [
             "",
             f"{ranged(signature(f'{name}_range', parameters))} {{",
-            f"  struct {region.name} environment = {{{', '.join(region.pointers)}}};",
-            f"  {region.name}(&environment, begin, end);",
+            f"  {region.environment}",
+            f"  {region.name}(&environment, {begin}, {end});",
             "}",
         ]
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     return Unit(
         includes, helpers, code, parameters, items,
-        tuple(region.name for region in regions), program.workspace,
+        tuple(name for region in regions for name in region.names), program.workspace,
     )  # fmt: skip
 
 
@@ -266,9 +268,12 @@ def _headers(target: Target, helpers: Iterable[str]) -> list[str]:
     return [f"#include <{file}>" for file in dict.fromkeys(files)]
 
 
-def workspace_lines(size: int) -> list[str]:
-    """The definition of a workspace at the start of a function, if it needs one."""
+def workspace_lines(size: int, *, kept: bool = False) -> list[str]:
+    """The definition of a workspace at the start of a function, if it needs one.
+
+    What is in it may be `kept` for the next call in the same thread.
+    """
     if not size:
         return []
-    storage = "" if size <= STACK_BYTES else "static _Thread_local "
+    storage = "" if size <= STACK_BYTES and not kept else "static _Thread_local "
     return [f"  {storage}_Alignas(64) unsigned char workspace[{size}];"]

@@ -71,13 +71,12 @@ class Groups:
 class ItemIndex:
     """A variable that depends on the number of an item of a parallel loop: `value`, in C.
 
-    It has `count` values: 0, `step`, 2 * `step`, and so on.
+    Its values are from 0 to `last`.
     """
 
     name: str
     value: str
-    count: int
-    step: int
+    last: int
 
 
 Definition = Buffer | Registers | Groups | ItemIndex
@@ -179,11 +178,32 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class Tiles:
+    """Loops over tiles of a result, one after the other: iterations may run in any order."""
+
+    loops: Sequence[Sequence[Statement]]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Statements that fill a buffer, which the parts of an item after it read.
+
+    With a `part`, in C the number of a part among these, a thread runs them only if the last part
+    that it ran was none of these; `name` is a variable of the thread.
+    """
+
+    name: str
+    body: Sequence[Statement]
+    part: str = ""
+
+
+@dataclass(frozen=True)
 class ParallelFor:
     """A loop over items that may run at once: the body, once for each number of an item.
 
     It becomes a C function of this name with a workspace of its own. `pointers` and `variables`
-    are what the body uses from around it.
+    are what the body uses from around it. An item has so many `parts`, the last one `last_parts`,
+    which may run at once as well: the body runs once for each.
     """
 
     name: str
@@ -193,6 +213,10 @@ class ParallelFor:
     body: Sequence[Statement]
     workspace: int
     node: int = 0
+    parts: int = 1
+    last_parts: int = 1
+    counter: str = ""
+    """The variable that counts the parts of all its runs, if parts share buffers."""
 
 
 # ---- work
@@ -312,6 +336,8 @@ Statement = (
     | For
     | Block
     | If
+    | Tiles
+    | Shared
     | ParallelFor
     | Runs
     | Call
@@ -322,7 +348,7 @@ Statement = (
 )
 
 
-_WITH_BODY = (For, Block, ParallelFor, Prefetchable, Deferred)
+_WITH_BODY = (For, Block, Shared, ParallelFor, Prefetchable, Deferred)
 
 
 def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
@@ -331,6 +357,8 @@ def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
         return statement.body, statement.otherwise
     if isinstance(statement, Runs):
         return (*(block.body for block in statement.blocks), statement.otherwise)
+    if isinstance(statement, Tiles):
+        return statement.loops
     return (statement.body,) if isinstance(statement, _WITH_BODY) else ()
 
 

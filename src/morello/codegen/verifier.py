@@ -158,7 +158,7 @@ class _Verifier:
     ) -> Iterator[str]:
         yield from self._define(statement.name)
         if isinstance(statement, ItemIndex):
-            scope.variables[statement.name] = 0, (statement.count - 1) * statement.step
+            scope.variables[statement.name] = 0, statement.last
         elif isinstance(statement, Registers):
             scope.registers[statement.name] = statement
         elif isinstance(statement, Buffer):

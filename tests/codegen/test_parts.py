@@ -1,0 +1,104 @@
+"""Items of parallel loops in parts: each is done once, in any order, on any thread."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support import skip_unless_it_runs
+
+from morello import api
+from morello.codegen.lower import lower
+from morello.codegen.statements import ParallelFor, Shared, walk
+from morello.frontends import parse
+from morello.impl.tree import Impl
+from morello.scheduling import Schedule
+from morello.targets import find_target
+
+TWO = replace(find_target("avx2"), cores=2, fork=0.01)
+"""With threads that cost nearly nothing, so that all loops have parts."""
+
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
+RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_long)
+
+
+def in_parallel(expression: str) -> Schedule:
+    return Schedule.of(replace(parse(expression), parallel=True), TWO)
+
+
+def plain() -> Impl:
+    """Two items and a remainder, each with loops over rows and columns."""
+    schedule = in_parallel("f32[40,24] @ f32[24,72]").parallel(m=16).tile(n=32)
+    return schedule.tile(m=4).solve().impl
+
+
+def copying() -> Impl:
+    """Items that copy what their loops read, and again in each iteration of the outer one."""
+    schedule = in_parallel("f32[256,24] @ f32[24,72]").parallel(n=32)
+    return (
+        schedule.move("b", "L2", packed=8)
+        .tile(m=64)
+        .move("a", "L2", packed=8)
+        .tile(m=8)
+        .solve()
+        .impl
+    )
+
+
+PROGRAMS = {"plain": (plain, 0), "copying": (copying, 2)}
+
+
+@pytest.fixture(params=PROGRAMS)
+def program(request: pytest.FixtureRequest) -> tuple[Impl, int]:
+    make, copies = PROGRAMS[request.param]
+    return make(), copies
+
+
+def region(impl: Impl) -> ParallelFor:
+    (found,) = [s for s in walk(lower(impl).body) if isinstance(s, ParallelFor)]
+    return found
+
+
+def test_parts(program: tuple[Impl, int]) -> None:
+    impl, copies = program
+    loop = region(impl)
+    assert loop.parts > 1
+    shared = {s.part for s in walk(loop.body) if isinstance(s, Shared) and s.part}
+    assert bool(loop.counter) == bool(shared) == bool(copies)
+
+
+def test_short_parts_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("morello.codegen.parts.LEAST", 1e12)
+    loop = region(plain())
+    assert (loop.parts, loop.last_parts) == (1, 1)
+
+
+def test_any_order(program: tuple[Impl, int]) -> None:
+    """Each part once, in any order, of new arrays at each call: no copy of older ones is read."""
+    skip_unless_it_runs(TWO)
+    impl, _ = program
+    kernel: Any = api.compile(impl)  # is verified
+    random, rng = Random(0), np.random.default_rng(0)
+
+    def run(_: int, body: Any, environment: int, count: int) -> None:
+        cuts = [0, *sorted(random.sample(range(1, count), random.randint(0, count - 1))), count]
+        ranges = list(pairwise(cuts))
+        random.shuffle(ranges)
+        for begin, end in ranges:
+            body(environment, begin, end)
+
+    wrapped = RUN(run)
+    set_parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+        kernel.library.address(f"{kernel.symbol}_set_parallel")
+    )
+    set_parallel(ctypes.cast(wrapped, ctypes.c_void_p), None)
+    a, b, _ = kernel.arguments
+    for _ in range(20):
+        x, y = (rng.standard_normal(arg.shape).astype(np.float32) for arg in (a, b))
+        np.testing.assert_allclose(kernel(x, y), x.astype(np.float64) @ y, rtol=1e-4, atol=1e-4)
+    set_parallel(None, None)
