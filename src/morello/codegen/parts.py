@@ -95,23 +95,18 @@ def in_parts(statements: Sequence[Statement]) -> list[Statement]:
 
 def _divided(loop: ParallelFor) -> ParallelFor:
     """The loop over the parts of its items."""
-    body, parts = loop.body, _count(loop.body)
-    last = parts
-    if len(body) == 1 and isinstance(body[0], If):  # the last item is the remainder
-        (branches,) = body
-        parts, last = _count(branches.body), _count(branches.otherwise)
-        whole, rest = _part(branches.body, parts), _part(branches.otherwise, last)
-        body = [replace(branches, body=whole, otherwise=rest)]
+    first = loop.body[0]
+    body: list[Statement]
+    if len(loop.body) == 1 and isinstance(first, If):  # the last item is the remainder
+        parts, last = _count(first.body), _count(first.otherwise)
+        rest = _part(first.otherwise, last)
+        body = [replace(first, body=_part(first.body, parts), otherwise=rest)]
     else:
-        body = _part(body, parts)
+        parts = last = _count(loop.body)
+        body = _part(loop.body, parts)
     shares = any(isinstance(s, Shared) and s.part for s in walk(body))
-    return replace(
-        loop,
-        body=body,
-        parts=parts,
-        last_parts=last,
-        counter=f"parts.{loop.name}" if shares else "",
-    )
+    counter = f"parts.{loop.name}" if shares else ""
+    return replace(loop, body=body, parts=parts, last_parts=last, counter=counter)
 
 
 def _count(statements: Sequence[Statement]) -> int:
