@@ -297,8 +297,49 @@ def test_late_workers_may_run_where_the_caller_sleeps(kernel: Kernel) -> None:
         while os.sched_getaffinity(worker) == allowed and len(allowed) > 1:
             time.sleep(0.01)  # the worker falls asleep, and is kept off the caller's CPU
             assert kernel.meet(2) and time.monotonic() < give_up
+        (avoided,) = allowed - os.sched_getaffinity(worker) or [min(allowed)]
+        os.sched_setaffinity(0, {avoided})
         caller.start()
-        while os.sched_getaffinity(worker) < allowed:
+        os.sched_setaffinity(0, allowed)
+        while avoided not in os.sched_getaffinity(worker):
+            time.sleep(0.001)
+            assert time.monotonic() < give_up
+        assert caller.is_alive()
+        state[0] = 1000
+        caller.join()
+    finally:
+        os.sched_setaffinity(0, allowed)
+        state[0] = 1000
+        kernel.attach(2)
+
+
+@pytest.mark.skipif(
+    available_threads() < 2 or not Path("/proc/self/task").exists(),
+    reason="moves threads as Linux does",
+)
+def test_the_caller_fetches_a_worker_that_does_not_run(kernel: Kernel) -> None:
+    """One that has begun an item, beside a program that leaves it no time."""
+    allowed = os.sched_getaffinity(0)
+    here, there = sorted(allowed)[:2]
+    before = {int(name) for name in os.listdir("/proc/self/task")}
+    made = Pool(2, find_compiler())
+    (worker,) = {int(name) for name in os.listdir("/proc/self/task")} - before
+    os.sched_setscheduler(worker, os.SCHED_IDLE, os.sched_param(0))
+    state = np.zeros(1, np.int32)
+
+    def call() -> None:
+        os.sched_setaffinity(0, {here})
+        kernel.c.late(address(state))
+
+    spinning = f"import os; os.sched_setaffinity(0, [{there}])\nwhile True: pass"
+    spinner = subprocess.Popen([sys.executable, "-c", spinning])
+    try:
+        kernel.c.kernel_set_parallel(ctypes.c_void_p(made.address), ctypes.c_void_p(made.handle))
+        os.sched_setaffinity(worker, {there})
+        caller = threading.Thread(target=call)
+        caller.start()
+        give_up = time.monotonic() + 30
+        while os.sched_getaffinity(worker) != {here}:
             time.sleep(0.001)
             assert time.monotonic() < give_up
         assert caller.is_alive()
@@ -306,6 +347,8 @@ def test_late_workers_may_run_where_the_caller_sleeps(kernel: Kernel) -> None:
         caller.join()
     finally:
         state[0] = 1000
+        spinner.kill()
+        spinner.wait()
         kernel.attach(2)
 
 

@@ -77,10 +77,10 @@ static void relax(void)
 #endif
 }
 
-/* Looks at the gate for a while, and says whether its value is still `old`. */
-static int spin_while(Gate *gate, int old)
+/* Looks at the gate for so long, and says whether its value is still `old`. */
+static int spin_while(Gate *gate, int old, int64_t ns)
 {
-    int64_t end = now_ns() + SPIN_NS;
+    int64_t end = now_ns() + ns;
     do {
         for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
             if (atomic_load_explicit(&gate->value, memory_order_relaxed) != old)
@@ -103,7 +103,7 @@ static void sleep_through(Gate *gate, int old)
 /* Returns once the gate's value is not `old`, or for no reason. */
 static void wait_while(Gate *gate, int old)
 {
-    if (spin_while(gate, old))
+    if (spin_while(gate, old, SPIN_NS))
         sleep_through(gate, old);
 }
 

@@ -15,13 +15,20 @@
 #include <sched.h>
 #endif
 
-enum { CLAIMS_PER_THREAD = 64 }; /* at most; enough to balance the load */
+enum {
+    CLAIMS_PER_THREAD = 64, /* at most; enough to balance the load */
+    LOOK_NS = 20 * 1000,    /* after which a thread that has not run at all is late */
+    LOOKS = 3,
+};
 
 typedef struct {
     struct Pool *pool;
     pthread_t thread;
     int share;
-    atomic_int id; /* what Linux calls it, once it runs */
+    atomic_int id;    /* what Linux calls it, once it runs */
+    atomic_int works; /* whether it may have claimed something */
+    atomic_int moved; /* whether it is on the caller's CPU, and should leave it at once */
+    int64_t ran;      /* for so long when the caller last looked */
 } Worker;
 
 typedef struct Pool {
@@ -81,10 +88,50 @@ static void make_way(Pool *pool, int asleep)
 }
 
 /* Lets the workers run there again, as the caller is about to sleep. If another program keeps
- * one from running, Linux moves it to the CPU that is idle now. */
+ * one from running, Linux moves it some time to the CPU that is idle now. */
 static void give_way(Pool *pool)
 {
     avoid(pool, -1);
+}
+
+/* How long a worker has run; 0 if that is not known. */
+static int64_t time_of(Worker *worker)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (pthread_getcpuclockid(worker->thread, &clock) || clock_gettime(clock, &time))
+        return 0;
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* Notes for how long the workers have run. */
+static void look(Pool *pool)
+{
+    for (int i = 0; i < pool->workers; i++)
+        if (atomic_load(&pool->members[i].works))
+            pool->members[i].ran = time_of(&pool->members[i]);
+}
+
+/* Moves the workers that have claimed something, and have not run since the last look, to the
+ * caller's CPU; returns whether there are any. The caller is about to sleep. */
+static int fetch_late(Pool *pool)
+{
+    int fetched = 0, cpu = sched_getcpu();
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    if (!CPU_ISSET(cpu, &pool->cpus))
+        return 0;
+    for (int i = 0; i < pool->workers; i++) {
+        Worker *worker = &pool->members[i];
+        if (!atomic_load(&worker->works) || time_of(worker) != worker->ran)
+            continue;
+        atomic_store(&worker->moved, 1);
+        pool->avoided = -1;
+        syscall(SYS_sched_setaffinity, atomic_load(&worker->id), sizeof here, &here);
+        fetched = 1;
+    }
+    return fetched;
 }
 
 #else
@@ -93,6 +140,8 @@ static void survey(Pool *pool) { (void)pool; }
 static void identify(Worker *worker) { (void)worker; }
 static void make_way(Pool *pool, int asleep) { (void)pool, (void)asleep; }
 static void give_way(Pool *pool) { (void)pool; }
+static void look(Pool *pool) { (void)pool; }
+static int fetch_late(Pool *pool) { return (void)pool, 0; }
 
 #endif
 
@@ -113,8 +162,13 @@ static void *work(void *argument)
         int regions = atomic_load(&pool->regions.value);
         if (atomic_load(&pool->stopped))
             return NULL;
+        atomic_store(&self->works, 1);
         help(pool, self->share);
-        wait_while(&pool->regions, regions);
+        atomic_store(&self->works, 0);
+        if (atomic_exchange(&self->moved, 0))
+            sleep_through(&pool->regions, regions);
+        else
+            wait_while(&pool->regions, regions);
     }
 }
 
@@ -179,6 +233,25 @@ Pool *pool_create(int threads)
     return pool;
 }
 
+/* Returns once all claims are done. */
+static void wait_for_workers(Pool *pool)
+{
+    int undone, looks = 0;
+    while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0) {
+        if (!spin_while(&pool->undone, undone, LOOK_NS))
+            continue;
+        look(pool);
+        if (!spin_while(&pool->undone, undone, LOOK_NS))
+            continue;
+        if (!fetch_late(pool)) {
+            if (++looks < LOOKS)
+                continue;
+            give_way(pool);
+        }
+        sleep_through(&pool->undone, undone);
+    }
+}
+
 /* Calls `body` for ranges that make up [0, count), on any of the threads, and waits for all.
  *
  * A call from within a region, or while another thread has one under way, runs in its caller
@@ -201,12 +274,6 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
     if (asleep)
         wake_sleepers(&pool->regions, (int)claims - 1);
     help(pool, 0);
-    int undone;
-    while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0) {
-        if (spin_while(&pool->undone, undone)) {
-            give_way(pool);
-            sleep_through(&pool->undone, undone);
-        }
-    }
+    wait_for_workers(pool);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
 }
