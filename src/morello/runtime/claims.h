@@ -49,10 +49,12 @@ static inline long take_first(Share *share)
     return (long)(uint32_t)old;
 }
 
-/* Takes half of the claims of another share into one's own, which is empty, if there are any. */
+/* Takes half of the claims of another share into one's own, which is empty, if there are any.
+ * Nobody else writes to an empty share. */
 static inline int take_half(Share *shares, int count, int own)
 {
-    for (int other = 0; other < count; other++) {
+    for (int i = 1; i < count; i++) {
+        int other = (own + i) % count;
         uint64_t old = atomic_load_explicit(&shares[other].claims, memory_order_relaxed);
         uint64_t begin, end;
         while ((begin = (uint32_t)old) != (end = old >> 32)) {
