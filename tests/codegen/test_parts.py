@@ -78,27 +78,42 @@ def test_short_parts_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (loop.parts, loop.last_parts) == (1, 1)
 
 
+def ranges(random: Random, count: int) -> list[tuple[int, int]]:
+    """Ranges that make up [0, count), in any order."""
+    cuts = [0, *sorted(random.sample(range(1, count), random.randint(0, count - 1))), count]
+    found = list(pairwise(cuts))
+    random.shuffle(found)
+    return found
+
+
 def test_any_order(program: tuple[Impl, int]) -> None:
-    """Each part once, in any order, of new arrays at each call: no copy of older ones is read."""
+    """Parts, or items, in any order, of new arrays at each call: no copy of older ones is read."""
     skip_unless_it_runs(TWO)
     impl, _ = program
     kernel: Any = api.compile(impl)  # is verified
     random, rng = Random(0), np.random.default_rng(0)
 
+    def function(suffix: str, *arguments: Any) -> Any:
+        address = kernel.library.address(f"{kernel.symbol}_{suffix}")
+        return ctypes.CFUNCTYPE(None, *arguments)(address)
+
     def run(_: int, body: Any, environment: int, count: int) -> None:
-        cuts = [0, *sorted(random.sample(range(1, count), random.randint(0, count - 1))), count]
-        ranges = list(pairwise(cuts))
-        random.shuffle(ranges)
-        for begin, end in ranges:
+        for begin, end in ranges(random, count):
             body(environment, begin, end)
 
     wrapped = RUN(run)
-    set_parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
-        kernel.library.address(f"{kernel.symbol}_set_parallel")
-    )
-    set_parallel(ctypes.cast(wrapped, ctypes.c_void_p), None)
+    pointer, number = ctypes.c_void_p, ctypes.c_long
+    set_parallel = function("set_parallel", pointer, pointer)
+    of_items = function("range", pointer, pointer, pointer, number, number)
     a, b, _ = kernel.arguments
+    set_parallel(ctypes.cast(wrapped, pointer), None)
     for _ in range(20):
         x, y = (rng.standard_normal(arg.shape).astype(np.float32) for arg in (a, b))
-        np.testing.assert_allclose(kernel(x, y), x.astype(np.float64) @ y, rtol=1e-4, atol=1e-4)
+        expected = x.astype(np.float64) @ y
+        result = kernel(x, y)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+        result[...] = 77
+        for begin, end in ranges(random, kernel.source.items):
+            of_items(x.ctypes.data, y.ctypes.data, result.ctypes.data, begin, end)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
     set_parallel(None, None)
