@@ -327,28 +327,30 @@ def test_the_caller_fetches_a_worker_that_does_not_run(kernel: Kernel) -> None:
     os.sched_setscheduler(worker, os.SCHED_IDLE, os.sched_param(0))
     state = np.zeros(1, np.int32)
 
-    def call() -> None:
-        os.sched_setaffinity(0, {here})
-        kernel.c.late(address(state))
-
-    spinning = f"import os; os.sched_setaffinity(0, [{there}])\nwhile True: pass"
-    spinner = subprocess.Popen([sys.executable, "-c", spinning])
-    try:
-        kernel.c.kernel_set_parallel(ctypes.c_void_p(made.address), ctypes.c_void_p(made.handle))
+    def fetched() -> bool:
+        """Whether the caller of a region moves the worker, if it waits for that at all."""
         os.sched_setaffinity(worker, {there})
-        caller = threading.Thread(target=call)
+        state[0] = 0
+        caller = threading.Thread(target=lambda: kernel.c.late(address(state)))
         caller.start()
-        give_up = time.monotonic() + 30
-        while os.sched_getaffinity(worker) != {here}:
+        soon = time.monotonic() + 2
+        while not (moved := os.sched_getaffinity(worker) == {here}) and time.monotonic() < soon:
             time.sleep(0.001)
-            assert time.monotonic() < give_up
-        assert caller.is_alive()
         state[0] = 1000
         caller.join()
+        return moved
+
+    spinning = f"import os; os.sched_setaffinity(0, [{there}]); print(flush=True)\nwhile True: pass"
+    spinner = subprocess.Popen([sys.executable, "-c", spinning], stdout=subprocess.PIPE)
+    try:
+        assert spinner.stdout is not None and spinner.stdout.readline()
+        kernel.c.kernel_set_parallel(ctypes.c_void_p(made.address), ctypes.c_void_p(made.handle))
+        os.sched_setaffinity(0, {here})
+        assert any(fetched() for _ in range(10))  # not if it runs when it is looked at
     finally:
-        state[0] = 1000
+        os.sched_setaffinity(0, allowed)
         spinner.kill()
-        spinner.wait()
+        spinner.communicate()
         kernel.attach(2)
 
 
