@@ -31,7 +31,8 @@ try:
     import jax
     import jax.numpy as jnp
 
-    from morello.frameworks.jax_programs import evaluated
+    from morello.frameworks.jax_programs import traced_program
+    from morello.frameworks.jax_weights import PackedCalls, TracedCall, traced_call
     from morello.frameworks.xla import SegmentCall
 except ImportError as error:
     raise MorelloError(
@@ -55,8 +56,9 @@ def jit(
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
     stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
-    compiled. The options are those of `morello.compile`, and `fuse_seconds` and `winograd` (see
-    `compile_graph`).
+    compiled. Weights that are passed again, the very arrays, are packed for the kernels that read
+    them, by one more compilation; not with `weights="plain"`. The other options are those of
+    `morello.compile`, and `fuse_seconds` and `winograd` (see `compile_graph`).
     Also a decorator, with or without arguments.
     """
     if function is None:
@@ -65,6 +67,7 @@ def jit(
         )
     check_known(options, GraphOptions.__annotations__)
     reports: list[ProgramReport] = []
+    calls: list[TracedCall] = []
 
     @functools.wraps(function)
     def traced(*args: Any, **keywords: Any) -> Any:
@@ -80,12 +83,26 @@ def jit(
             forms.append(of_results)
             return list(map(jnp.asarray, results))
 
-        arrays = evaluated(plain, [leaves[n] for n in places], options, reports)
+        given = [leaves[n] for n in places]
+        program = traced_program(plain, given, options, reports)
+        if program is not None:
+            calls.append(traced_call(program, form, leaves, forms[-1]))
+        arrays = plain(*given) if program is None else program(*given)
         return jax.tree.unflatten(forms[-1], arrays)
 
     compiled: Any = jax.jit(traced, static_argnums=static_argnums, static_argnames=static_argnames)
     compiled.reports = reports
-    return cast(Function, compiled)
+    if options.get("weights") == "plain":
+        return cast(Function, compiled)
+    packed = PackedCalls(compiled, calls)
+
+    @functools.wraps(compiled)
+    def called(*args: Any, **keywords: Any) -> Any:
+        return packed(*args, **keywords)
+
+    for name in ("clear_cache", "eval_shape", "lower", "trace"):
+        setattr(called, name, getattr(compiled, name))
+    return called
 
 
 def report(function: Function) -> tuple[ProgramReport, ...]:

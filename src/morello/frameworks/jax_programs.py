@@ -7,7 +7,7 @@ derivatives none is needed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,16 @@ from morello.frameworks.jax_operators import check_known, computed
 from morello.frameworks.xla import SegmentCall
 from morello.graph.frameworks import JAX
 from morello.graph.graph import Graph, Node
+from morello.graph.operators import Constant
 from morello.importers.stablehlo import from_module
-from morello.models import CompiledGraph, compile_graph
+from morello.models import CompiledGraph, Segment, compile_graph
+from morello.models.constants import GivenSegment
 from morello.models.reporting import ProgramReport, program_report
 from morello.options import GraphOptions
 
 Function = Callable[..., list[Any]]
+
+NONE: Mapping[int, Any] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +51,8 @@ class JaxProgram:
         """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
         arguments = _types_of(self.traced)
         try:
-            model = compile_graph(graph_of(self.traced), JAX, **self.options)
+            model = compiled(graph_of(self.traced), self.options)
             report = program_report(model, arguments)
-            for node in model.left:
-                check_known(node)
         except GraphError as error:
             note = str(error)
         except MorelloError:  # of wrong options, or without a C compiler
@@ -76,33 +78,59 @@ class JaxProgram:
         model = self.model
         if model is None:
             return self.plain(*arrays)
-        values: dict[Node, Any] = dict(zip(model.graph.inputs, arrays, strict=True))
-        others: dict[Any, list[Any]] = {}
-
-        def value(node: Node) -> Any:
-            if node not in values:
-                values[node] = computed(node, [value(source) for source in node.inputs], others)
-            return values[node]
-
-        for step in model.steps:
-            if isinstance(step, Node):
-                value(step)
-            else:
-                results = SegmentCall(step)(*map(value, step.inputs))
-                values.update(zip(step.outputs, results, strict=True))
-        return [value(node) for node in model.graph.outputs]
+        return results_of(model, arrays, {each: GivenSegment(each) for each in model.segments})
 
 
-def evaluated(
-    function: Function, arrays: Sequence[Any], options: GraphOptions, reports: list[ProgramReport]
+def compiled(graph: Graph, options: GraphOptions) -> CompiledGraph:
+    """A graph, compiled; raises `GraphError` if JAX does not have what is left to it."""
+    model = compile_graph(graph, JAX, **options)
+    for node in model.left:
+        check_known(node)
+    return model
+
+
+def results_of(
+    model: CompiledGraph,
+    arrays: Sequence[Any],
+    segments: Mapping[Segment, GivenSegment],
+    constants: Mapping[int, Any] = NONE,
 ) -> list[Any]:
-    """The results of a function of arrays, as a program unless only JAX can compute it."""
+    """The results of a model in operations of JAX, by these segments in place of its own.
+
+    The constants are given as arrays of JAX, by the `id` of each.
+    """
+    values: dict[Node, Any] = dict(zip(model.graph.inputs, arrays, strict=True))
+    others: dict[Any, list[Any]] = {}
+
+    def value(node: Node) -> Any:
+        if node not in values:
+            operator = node.operator
+            if isinstance(operator, Constant) and id(operator.array) in constants:
+                values[node] = constants[id(operator.array)]
+            else:
+                values[node] = computed(node, [value(source) for source in node.inputs], others)
+        return values[node]
+
+    for step in model.steps:
+        if isinstance(step, Node):
+            value(step)
+        else:
+            given = segments[step]
+            every = (*map(value, step.inputs), *(constants[id(each)] for each in given.constants))
+            values.update(zip(step.outputs, SegmentCall(given.segment)(*every), strict=True))
+    return [value(node) for node in model.graph.outputs]
+
+
+def traced_program(
+    function: Function, arrays: Sequence[Any], options: GraphOptions, reports: list[ProgramReport]
+) -> JaxProgram | None:
+    """A function of arrays as a program; None, with a note, if only JAX can compute it."""
     traced = _traced(function, arrays)
     obstacle = _obstacle(traced)
     if obstacle:
         reports.append(ProgramReport(JAX.name, _types_of(traced), note=obstacle))
-        return list(function(*arrays))
-    return JaxProgram(traced, options, reports)(*arrays)
+        return None
+    return JaxProgram(traced, options, reports)
 
 
 def _types_of(traced: Any) -> tuple[str, ...]:

@@ -1,0 +1,206 @@
+"""Weights that are passed to functions of JAX again: packed, and told apart by identity."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+from tests.doors.test_jax import OPTIONS, agree
+from tests.importers.test_stablehlo import random
+
+import morello.jax
+from morello.frameworks import jax_weights
+
+jit = partial(morello.jax.jit, **OPTIONS)
+
+X = random(8, 96)
+
+
+@pytest.fixture(autouse=True)
+def any_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of a wide gap need not be faster with packed weights."""
+    monkeypatch.setattr(jax_weights, "LEAST_GAIN", -10.0)
+
+
+@pytest.fixture
+def contents(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Any]]]:
+    """Weak references to what is packed for programs."""
+    made: list[weakref.ref[Any]] = []
+
+    class Recorded(jax_weights._Contents):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(jax_weights, "_Contents", Recorded)
+    yield made
+
+
+def weights(seed: int = 0) -> dict[str, Any]:
+    return {"up": random(96, 256, seed=seed) / 10, "bias": random(256, seed=seed),
+            "down": random(256, 96, seed=seed) / 10}  # fmt: skip
+
+
+def layer(x: Any, w: dict[str, Any]) -> Any:
+    return x + jax.nn.relu(x @ w["up"] + w["bias"]) @ w["down"]
+
+
+def packed(function: Any) -> list[str]:
+    """The heads of the reports of programs with packed weights."""
+    return [text for each in morello.jax.report(function) if "packed" in (text := str(each))]
+
+
+def test_weights_that_are_passed_again_are_packed() -> None:
+    function, w = jit(layer), weights()
+    agree(function(X, w), layer(X, w))
+    assert packed(function) == []
+    for n in range(3):
+        x = random(8, 96, seed=n)
+        agree(function(x, w), layer(x, w))
+    (report,) = packed(function)
+    assert report.startswith("(float32[8,96], packed float32[256], packed float32[256,9")
+
+
+def test_the_same_weights_serve_other_shapes() -> None:
+    function, w = jit(layer), weights()
+    for rows in (8, 8, 3, 3, 8, 3):
+        x = random(rows, 96)
+        agree(function(x, w), layer(x, w))
+    assert len(packed(function)) == 2
+
+
+def test_a_changed_weight_changes_the_result() -> None:
+    function, w = jit(layer), weights()
+    for _ in range(3):
+        function(X, w)
+    for n in range(3):
+        w = {**w, "up": w["up"].at[0].add(1.0 + n)}
+        agree(function(X, w), layer(X, w))
+        agree(function(X, w), layer(X, w))
+
+
+def test_sets_of_weights_take_turns() -> None:
+    function, sets = jit(layer), [weights(1), weights(2)]
+    for _ in range(4):
+        for w in sets:
+            agree(function(X, w), layer(X, w))
+    assert len(packed(function)) == 2
+
+
+def test_weights_that_change_with_each_call_are_never_packed() -> None:
+    function, w = jit(layer), weights()
+    for _ in range(jax_weights.MOST_WITHOUT + 4):
+        w = jax.tree.map(lambda each: each * 0.99, w)
+        result = function(X, w)
+    agree(result, layer(X, w))
+    function(X, w)
+    agree(function(X, w), layer(X, w))
+    assert packed(function) == []
+
+
+def test_weights_that_seldom_stay_are_packed_a_few_times() -> None:
+    function, w = jit(layer), weights()
+    for _ in range(jax_weights.MOST_IN_VAIN + 3):
+        w = jax.tree.map(lambda each: each * 0.99, w)
+        for _ in range(3):
+            agree(function(X, w), layer(X, w))
+    assert len(packed(function)) <= jax_weights.MOST_IN_VAIN + 1
+
+
+def test_what_is_packed_is_freed_with_the_weights(contents: list[weakref.ref[Any]]) -> None:
+    function, w = jit(layer), weights()
+    for _ in range(3):
+        result = function(X, w)
+    assert [each() is not None for each in contents] == [True]
+    arrays = [weakref.ref(each) for each in contents[0]().packed]  # type: ignore[union-attr]
+    result.block_until_ready()
+    del w["up"]
+    gc.collect()
+    assert {each() for each in (*contents, *arrays)} == {None}
+
+
+def test_deleted_weights_are_refused_and_given_ones_are_not_packed() -> None:
+    function, w = jit(layer), weights()
+    step = jax.jit(lambda w: jax.tree.map(lambda each: each * 0.5, w), donate_argnums=0)
+    for _ in range(3):
+        agree(function(X, w), layer(X, w))
+        agree(function(X, w), layer(X, w))
+        before, w = w, step(w)
+        if before["up"].is_deleted():
+            with pytest.raises((RuntimeError, ValueError), match="deleted"):
+                function(X, before)
+        agree(function(X, w), layer(X, w))
+
+
+def test_within_programs_of_jax_weights_are_arguments() -> None:
+    function, w = jit(layer), weights()
+    for _ in range(2):
+        function(X, w)
+    agree(jax.jit(lambda x: function(x, w) + 1)(X), layer(X, w) + 1)
+    agree(
+        jax.grad(lambda w: function(X, w).sum())(w), jax.grad(lambda w: layer(X, w).sum())(w), 1e-3
+    )
+    xs = random(2, 8, 96)
+    agree(jax.vmap(function, (0, None))(xs, w), layer(xs, w))
+
+
+def test_other_arguments_are_as_they_were_traced() -> None:
+    def scaled(tree: Any, w: Any, kind: str, n: int, scale: float = 1.0) -> Any:
+        y = tree["x"] @ w["up"] * scale + n
+        return {"y": y.sum() if kind == "sum" else y, "none": None}
+
+    function, w = jit(scaled, static_argnames="kind"), weights()
+    for kind, n, scale in [("sum", 1, 2.0), ("sum", 2, 3.0), ("all", 3, 1.5), ("all", 4, 0.5)] * 2:
+        agree(
+            function({"x": X}, w, kind, n, scale=scale), scaled({"x": X}, w, kind, n, scale), 1e-3
+        )
+    for k in range(3):
+        x = np.asarray(X) + k
+        agree(function({"x": x}, w, "all", 1), scaled({"x": X + k}, w, "all", 1))
+    assert len(packed(function)) >= 2
+
+
+def test_images_are_no_weights() -> None:
+    function = jit(lambda a, b: jnp.tanh(a @ b) @ b.T)
+    a, b = random(96, 128), random(128, 256)
+    for _ in range(4):
+        agree(function(a, b), jnp.tanh(a @ b) @ b.T, 1e-3)
+    for text in packed(function):
+        assert "(float32[96,128], packed" in text
+
+
+def test_plain_weights_are_never_packed() -> None:
+    function, w = jit(layer, weights="plain"), weights()
+    for _ in range(3):
+        agree(function(X, w), layer(X, w))
+    assert packed(function) == []
+
+
+def test_threads_may_call_with_packed_weights() -> None:
+    function, sets = jit(layer), [weights(1), weights(2)]
+    expected = [layer(X, w) for w in sets]
+    failed: list[int] = []
+
+    def work(number: int) -> None:
+        for n in range(30):
+            which = (number + n // 5) % 2
+            if not np.allclose(function(X, sets[which]), expected[which], 1e-4, 1e-4):
+                failed.append(number)
+
+    threads = [Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
