@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
-from morello.base.errors import CallError, MorelloError
+from morello.base.errors import CallError, MorelloError, SpecError, quoted
 from morello.graph.graph import TensorType, apply
 from morello.graph.operators import Input
 from morello.ir.spec import Spec
@@ -25,6 +25,7 @@ from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import PlacedCall, PlacedStage, whole
 from morello.options import GraphOptions, Options, check_known
+from morello.request.request import WEIGHTS
 from morello.runtime.argument import Argument, check_functional
 
 try:
@@ -56,9 +57,10 @@ def jit(
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
     stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
-    compiled. Weights that are passed again, the very arrays, are packed for the kernels that read
-    them, by one more compilation; not with `weights="plain"`. The other options are those of
-    `morello.compile`, and `fuse_seconds` and `winograd` (see `compile_graph`).
+    compiled. The options are those of `morello.compile`, and `fuse_seconds` and `winograd` (see
+    `compile_graph`). Weights that are passed again, the very arrays, are packed for the kernels
+    that read them, by one more compilation: when calls with them have taken as long as that is
+    expected to take, in the second call with `weights="constant"`, never with `weights="plain"`.
     Also a decorator, with or without arguments.
     """
     if function is None:
@@ -66,6 +68,9 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, **options
         )
     check_known(options, GraphOptions.__annotations__)
+    weights = options.get("weights")
+    if weights is not None and weights not in WEIGHTS:
+        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(weights)}.")
     reports: list[ProgramReport] = []
     calls: list[TracedCall] = []
 
@@ -92,9 +97,9 @@ def jit(
 
     compiled: Any = jax.jit(traced, static_argnums=static_argnums, static_argnames=static_argnames)
     compiled.reports = reports
-    if options.get("weights") == "plain":
+    if weights == "plain":
         return cast(Function, compiled)
-    packed = PackedCalls(compiled, calls)
+    packed = PackedCalls(compiled, calls, at_once=weights is not None)
 
     @functools.wraps(compiled)
     def called(*args: Any, **keywords: Any) -> Any:

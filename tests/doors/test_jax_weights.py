@@ -20,9 +20,10 @@ from tests.doors.test_jax import OPTIONS, agree
 from tests.importers.test_stablehlo import random
 
 import morello.jax
+from morello.base.errors import SpecError
 from morello.frameworks import jax_weights
 
-jit = partial(morello.jax.jit, **OPTIONS)
+jit = partial(morello.jax.jit, **{"weights": "constant", **OPTIONS})
 
 X = random(8, 96)
 
@@ -180,11 +181,27 @@ def test_images_are_no_weights() -> None:
         assert "(float32[96,128], packed" in text
 
 
+def test_weights_are_packed_once_that_would_have_been_worth_it() -> None:
+    """One compilation is expected to take 2 searches of 0.1 seconds, or as long as the first."""
+    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    for _ in range(3):
+        function(X, w)
+    (report,) = morello.jax.report(function)
+    assert packed(function) == []
+    searches = max(0.2, report.compiling.whole)
+    for _ in range(int(searches / report.seconds) + 1):
+        function(X, w)
+    agree(function(X, w), layer(X, w))
+    assert len(packed(function)) == 1
+
+
 def test_plain_weights_are_never_packed() -> None:
     function, w = jit(layer, weights="plain"), weights()
     for _ in range(3):
         agree(function(X, w), layer(X, w))
     assert packed(function) == []
+    with pytest.raises(SpecError, match="plain or constant"):
+        jit(layer, weights="plane")
 
 
 def test_threads_may_call_with_packed_weights() -> None:

@@ -8,10 +8,10 @@ chosen by their identity, and ends with the first of them.
 from __future__ import annotations
 
 import weakref
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -23,32 +23,35 @@ from morello.frameworks.jax_programs import JaxProgram, compiled, graph_of, resu
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.models import CompiledGraph
+from morello.models.compiling import SECONDS
 from morello.models.constants import weights_among, with_constants, with_given_constants
 from morello.models.reporting import program_report
+from morello.targets.calibration import hertz_of
+from morello.targets.cpu import host_cpu
 
 LEAST_BYTES = 1 << 16
 """The least bytes of weights that are worth another program."""
 
-LEAST_GAIN = 0.03
+LEAST_GAIN = 0.02
 """The share of the cost of all kernels that packed weights have to save."""
 
 MOST_MEMORY = 0.25
 """The part of the free memory that the weights of a program may take, packed."""
 
-MOST_PROGRAMS = 8
-"""How many programs with packed weights a function has: those that were made last."""
+MOST_SETS = 8
+"""How many sets of weights of a function are kept: those that were found last."""
 
 ENOUGH_CALLS = 8
-"""A program with packed weights that was called less often was made in vain."""
+"""Weights that were packed for fewer calls were packed in vain."""
 
 MOST_IN_VAIN = 3
-"""After so many of these, no weights are packed any more."""
+"""After so many sets of these, no weights are packed any more."""
 
 MOST_WITHOUT = 32
-"""After so many calls in a row without packed weights, none are looked for any more."""
+"""After so many calls in a row without weights to pack, none are looked for any more."""
 
 CALLS_BEFORE = 4
-"""In how many calls before an array is looked for, as sets of weights may take turns."""
+"""In how many calls before an array is looked for: sets of weights may take turns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +99,19 @@ def _kind(leaf: Any) -> object:
 
 
 class PackedCalls:
-    """The calls of one function: arrays that are passed again, and are weights, are packed."""
+    """The calls of one function: arrays that are passed again, and are weights, are packed.
 
-    def __init__(self, function: Callable[..., Any], traced: Sequence[TracedCall]) -> None:
+    That is a compilation like that of the function. It is done once calls with these arrays have
+    taken as long as it is expected to take; or `at_once`, in the second call with them.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], traced: Sequence[TracedCall], *, at_once: bool
+    ) -> None:
         """The function adds the calls that it traces to the list."""
-        self._function, self._traced = function, traced
-        self._programs: tuple[_PackedProgram, ...] = ()
-        self._before: dict[TracedCall, deque[list[_Reference]]] = defaultdict(
-            partial(deque, maxlen=CALLS_BEFORE)
-        )
-        self._unworthy: set[tuple[TracedCall, tuple[int, ...]]] = set()
+        self._function, self._traced, self._at_once = function, traced, at_once
+        self._weights: tuple[_Weights, ...] = ()
+        self._before: deque[tuple[Any, list[_Reference]]] = deque(maxlen=CALLS_BEFORE)
         self._in_vain = self._without = 0
         self._lock = Lock()
 
@@ -113,45 +119,43 @@ class PackedCalls:
         if self._without >= MOST_WITHOUT:
             return self._function(*args, **keywords)
         leaves, form = jax.tree.flatten((args, keywords))
-        result = self._by_program(form, leaves)
-        if result is NotImplemented and self._lock.acquire(blocking=False):
-            try:  # unless another thread packs weights
-                self._pack_weights(form, leaves)
+        weights = next((each for each in self._weights if each.are_in(form, leaves)), None)
+        wanted = weights is None or weights.is_due
+        if wanted and self._lock.acquire(blocking=False):  # or else another thread packs weights
+            try:
+                weights = weights or self._found(form, leaves)
+                if weights and weights.is_due:
+                    weights.pack(leaves)
             finally:
                 self._lock.release()
-            result = self._by_program(form, leaves)
+        if weights is None:
+            return self._function(*args, **keywords)
+        self._without = self._without + 1 if weights.is_refused else 0
+        result = weights(leaves)
         return self._function(*args, **keywords) if result is NotImplemented else result
 
-    def _by_program(self, form: Any, leaves: Sequence[Any]) -> Any:
-        """The result by a program with packed weights; `NotImplemented` if there is none."""
-        for program in self._programs:
-            result = program(form, leaves)
-            if result is not NotImplemented:
-                self._without = 0
-                return result
-        return NotImplemented
-
-    def _pack_weights(self, form: Any, leaves: Sequence[Any]) -> None:
-        """Make a program if weights of this call were passed before."""
+    def _found(self, form: Any, leaves: Sequence[Any]) -> _Weights | None:
+        """The weights of a call, if they were passed before."""
+        before = [_same(known, leaves) for earlier, known in self._before if earlier == form]
+        same = max(before, key=len, default=())
+        self._before.append((form, [*map(_reference, leaves)]))
         traced = next((t for t in reversed(self._traced) if t.takes(form, leaves, t.kinds)), None)
         if traced is None:
-            return
+            return None
         self._without += 1
-        before = self._before[traced]
-        same = max((_same(call, leaves) for call in before), key=len, default=())
-        before.append([*map(_reference, leaves)])
-        if not same or (traced, same) in self._unworthy:
-            return
-        program = _packed_program(traced, leaves, same)
-        if program is None:
-            self._unworthy.add((traced, same))
-            return
-        every = [program, *self._programs]
-        kept = [each for each in every[:MOST_PROGRAMS] if not each.ended]
-        self._in_vain += sum(p.calls < ENOUGH_CALLS for p in every if p not in kept)
-        self._programs = (*kept,)
+        numbers = _weights_of(traced, leaves, same)
+        if not numbers:
+            return None
+        self._without = 0
+        found = _Weights(traced, leaves, numbers, self._at_once)
+        every = found, *self._weights
+        kept = [each for each in every[:MOST_SETS] if not each.ended]
+        self._in_vain += sum(each.was_in_vain for each in every if each not in kept)
+        self._weights = (*kept,)
         if self._in_vain >= MOST_IN_VAIN:
-            self._programs, self._without = (), MOST_WITHOUT
+            self._weights, self._without = (), MOST_WITHOUT
+            return None
+        return found
 
 
 _Reference = Callable[[], Any]
@@ -171,88 +175,116 @@ def _same(before: Sequence[_Reference], leaves: Sequence[Any]) -> tuple[int, ...
     )
 
 
-def _packed_program(
-    traced: TracedCall, leaves: Sequence[Any], same: Collection[int]
-) -> _PackedProgram | None:
-    """A program for arrays that are the same in several calls; None if it is not worth it."""
-    program = traced.program
-    plain = program.model
+def _weights_of(traced: TracedCall, leaves: Sequence[Any], same: Collection[int]) -> list[int]:
+    """The numbers of the leaves that are weights, of those that are the same in several calls.
+
+    There are none if packing them would not be worth it.
+    """
+    plain = traced.program.model if same else None
     if plain is None:
-        return None
+        return []
     numbers = dict(zip(plain.graph.inputs, traced.kinds, strict=True))
     inputs = [node for node, number in numbers.items() if number in same]
     among = weights_among(plain, inputs)
     weights = [numbers[node] for node in inputs if node in among]
     count = sum(leaves[number].nbytes for number in weights)
-    if not LEAST_BYTES <= count <= MOST_MEMORY * free_memory():
-        return None
-    try:
-        graph = graph_of(program.traced)
-        nodes = dict(zip(traced.kinds, graph.inputs, strict=True))
-        arrays = {number: jax.device_get(leaves[number]) for number in weights}
-        constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
-        model = compiled(constant, program.options)
-    except Exception:  # it is no reason for a function to fail that its weights are not packed
-        return None
-    if model.plan.cost > (1 - LEAST_GAIN) * plain.plan.cost:
-        return None
-    types = [
-        f"packed {kind}" if number in arrays else str(kind)
-        for number, kind in zip(traced.kinds, program.traced.in_avals, strict=True)
-    ]
-    program.reports.append(program_report(model, tuple(types)))
-    return _PackedProgram(traced, leaves, model, arrays)
+    return weights if LEAST_BYTES <= count <= MOST_MEMORY * free_memory() else []
 
 
-class _PackedProgram:
-    """A program for calls some of whose arguments are always the same arrays.
+class _Weights:
+    """Arguments that are the same arrays in several calls, and what is packed of them.
 
-    It refers to them weakly; when the first of them is freed, so is what was packed.
+    They are referred to weakly; when the first of them is freed, so is what was packed.
     """
 
     def __init__(
-        self,
-        traced: TracedCall,
-        leaves: Sequence[Any],
-        model: CompiledGraph,
-        arrays: Mapping[int, Array],
+        self, traced: TracedCall, leaves: Sequence[Any], numbers: Sequence[int], at_once: bool
     ) -> None:
-        """The arrays are constants of the model: the leaves with these numbers."""
-        self.calls = 0
-        self._traced, self._weights = traced, [*arrays]
-        self._ids = [id(leaves[n]) for n in arrays]
-        self._varying = [n for n in traced.kinds if n not in arrays]
+        """The weights are the leaves with these numbers."""
+        self._traced, self._numbers = traced, numbers
+        self._ids = [id(leaves[n]) for n in numbers]
+        self._varying = [n for n in traced.kinds if n not in numbers]
+        self._wait = 0.0 if at_once else _calls_before(traced.program)
+        self._calls = 0
+        self._contents: _Contents | None = None
+        self.ended = False
+        """Whether one of them was freed."""
         own = weakref.ref(self)
 
         def end(_: object) -> None:
-            program = own()
-            if program is not None:
-                program._contents = None
+            weights = own()
+            if weights is not None:
+                weights.ended, weights._contents = True, None
 
-        self._references = [weakref.ref(leaves[n], end) for n in arrays]
-        self._contents: _Contents | None = _Contents(model, leaves, arrays)
+        self._references = [weakref.ref(leaves[n], end) for n in numbers]
 
     @property
-    def ended(self) -> bool:
-        """Whether one of the arrays was freed."""
-        return self._contents is None
+    def is_due(self) -> bool:
+        """Whether they are to be packed now."""
+        return self._calls >= self._wait
 
-    def __call__(self, form: Any, leaves: Sequence[Any]) -> Any:
-        """The result of the function; `NotImplemented` for calls with other arguments."""
-        if len(leaves) <= self._weights[-1] or self._ids != [id(leaves[n]) for n in self._weights]:
+    @property
+    def was_in_vain(self) -> bool:
+        """Whether they were packed for few calls."""
+        return self._wait == inf and self._calls < ENOUGH_CALLS
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a program with them packed is not worth it."""
+        return self._wait == inf and self._contents is None
+
+    def are_in(self, form: Any, leaves: Sequence[Any]) -> bool:
+        """Whether they are among the arguments of a call, whose others have the right types."""
+        if len(leaves) <= self._numbers[-1] or self._ids != [id(leaves[n]) for n in self._numbers]:
+            return False
+        # Only now: other arrays may have the ids of those that were freed.
+        return not self.ended and self._traced.takes(form, leaves, self._varying)
+
+    def pack(self, leaves: Sequence[Any]) -> None:
+        """Compile the program that has them packed; without it if it is not worth it."""
+        self._calls, self._wait = 0, inf
+        program, arrays = (
+            self._traced.program,
+            {n: jax.device_get(leaves[n]) for n in self._numbers},
+        )
+        try:
+            graph = graph_of(program.traced)
+            nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
+            constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
+            model = compiled(constant, program.options)
+        except Exception:  # it is no reason for a function to fail that its weights are not packed
+            return
+        assert program.model is not None
+        if model.plan.cost > (1 - LEAST_GAIN) * program.model.plan.cost:
+            return
+        types = [
+            f"packed {kind}" if number in arrays else str(kind)
+            for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
+        ]
+        program.reports.append(program_report(model, tuple(types)))
+        self._contents = _Contents(model, leaves, arrays)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The result of the function; `NotImplemented` if they are not packed."""
+        self._calls += 1
+        contents = self._contents
+        if contents is None or any(leaves[n].is_deleted() for n in self._numbers):
             return NotImplemented
-        contents = self._contents  # none if one of the arrays was freed before, with this id
-        if contents is None or not self._traced.takes(form, leaves, self._varying):
-            return NotImplemented
-        if any(leaves[n].is_deleted() for n in self._weights):
-            return NotImplemented
-        self.calls += 1
         arrays = contents.run(
             [leaves[n] for n in self._varying],
             [leaves[n] for n in contents.unpacked],
             contents.packed,
         )
         return jax.tree.unflatten(self._traced.returned, arrays)
+
+
+def _calls_before(program: JaxProgram) -> float:
+    """How many calls of a program take as long as another compilation is expected to take."""
+    model = program.model
+    assert model is not None
+    kernels = {kernel for segment in model.segments for kernel in segment.kernels}
+    searches = len(kernels) * program.options.get("budget", SECONDS)
+    return max(searches, model.time.whole) * hertz_of(host_cpu()) / model.plan.cost
 
 
 class _Contents:
