@@ -19,7 +19,7 @@ from jax import export, lax
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Dot, Foreign
+from morello.graph.operators import Dot, Foreign, Where
 from morello.graph.rewriting import simplified
 from morello.importers.mlir import captured, type_of
 from morello.importers.stablehlo import StableOperation, from_module, parse, read
@@ -369,6 +369,17 @@ def test_a_scan_of_known_length_is_its_steps(reverse: bool) -> None:
     square = random(6, 6)
     graph = agrees(scanned(5, reverse), X, square)
     assert sum(isinstance(node.operator, Dot) for node in simplified(graph).nodes) == 5
+
+
+@pytest.mark.parametrize("sizes", [[3, 0, 7, 2, 9, 3], [0, 5, 1, 0, 4, 6], [0] * 6])
+def test_a_ragged_product_is_one_of_rows_in_groups(sizes: list[int]) -> None:
+    """Rows after the last group are zero."""
+    graph = imported(lax.ragged_dot, random(24, 8), random(6, 8, 5), np.array(sizes, np.int32))
+    x, matrices = random(24, 8), random(6, 8, 5)
+    product = simplified(graph)
+    assert not any(isinstance(node.operator, Dot | Where) for node in product.nodes)
+    (result,) = evaluate(product, [np.asarray(x), np.asarray(matrices), np.array(sizes, np.int32)])
+    np.testing.assert_allclose(result, lax.ragged_dot(x, matrices, np.array(sizes)), 1e-5, 1e-5)
 
 
 def test_loops_within_loops_and_counters_that_bodies_read() -> None:

@@ -8,10 +8,30 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType, apply
-from morello.graph.operators import Broadcast, Dot, Gather, PrimitiveOperator
-from morello.graph.patterns.matching import Rule, constant, in_dtype, reshaped, transposed
+from morello.graph.operators import (
+    Broadcast,
+    Concat,
+    Constant,
+    Cumulate,
+    Dot,
+    Gather,
+    PrimitiveOperator,
+    Reduce,
+    Slice,
+    Where,
+)
+from morello.graph.patterns.matching import (
+    Rule,
+    constant,
+    in_dtype,
+    is_map,
+    mapped,
+    number,
+    reshaped,
+    transposed,
+)
 from morello.graph.patterns.rows import within
-from morello.graph.views import VIEWS
+from morello.graph.views import VIEWS, shown
 from morello.ir.primitives import grouped_matmul
 
 LARGE = 1 << 12
@@ -35,6 +55,64 @@ def grouped_product(x: Node, matrices: Node, ids: Node) -> Node:
         grouped_matmul(), (rows, count, size, columns), TensorType((rows, columns), x.dtype)
     )
     return apply(operator, x, matrices, in_dtype(ids, _NUMBERS))
+
+
+def groups_of_rows(ends: Node, rows: int) -> Node:
+    """The group of each of so many rows, which are sorted by groups, by where groups end.
+
+    The rows from the last end on have the number of no group.
+    """
+    given = reshaped(in_dtype(ends, _NUMBERS), (1, *ends.shape))
+    every = constant(np.arange(rows)[:, None], _NUMBERS)
+    before = in_dtype(mapped("less_equal", given, every), np.dtype(np.float32))
+    return in_dtype(apply(Reduce("sum", (1,)), before), _NUMBERS)
+
+
+def product_of_groups(node: Node) -> Node | None:
+    """dot(where(starts <= row < ends, x, 0), matrices), summed over groups, too -> a product.
+
+    The groups are beside each other, as their ends are sums of sizes and their starts the ends
+    before: so JAX has its `ragged_dot` computed.
+    """
+    dot, (masked, matrices) = node.operator, node.inputs
+    assert isinstance(dot, Dot)
+    if dot.batch or (0, 0) not in dot.contracted or len(dot.contracted) != 2:
+        return None
+    if not isinstance(masked.operator, Where) or (node.type.rank, matrices.type.rank) != (2, 3):
+        return None
+    mask, x, other = masked.inputs
+    ends = _ends_of_groups(mask, masked.shape[1])
+    if ends is None or x.shape != masked.shape[1:] or number(shown(other)) != 0:
+        return None
+    (sides,) = (pair for pair in dot.contracted if pair != (0, 0))
+    if sides[0] != 2 or node.dtype != x.dtype:
+        return None
+    matrices = matrices if sides[1] == 1 else transposed(matrices, (0, 2, 1))
+    return grouped_product(x, matrices, groups_of_rows(ends, x.shape[0]))
+
+
+def _ends_of_groups(mask: Node, rows: int) -> Node | None:
+    """Where groups end, if a mask says for each which of so many rows are in it; else None."""
+    if not is_map(mask, "logical_and"):
+        return None
+    after, before = mask.inputs
+    if not (is_map(after, "less_equal") and is_map(before, "less")):
+        return None
+    limits = after.inputs[0], before.inputs[1]
+    starts, ends = map(shown, limits)
+    if any(each.type.size != ends.type.size for each in limits):
+        return None
+    for each in (after.inputs[1], before.inputs[0]):
+        numbers = each.operator.array if isinstance(each.operator, Constant) else None
+        if numbers is None or not np.array_equal(numbers, np.arange(rows)[:, None]):
+            return None
+    if ends.operator != Cumulate(0) or starts.operator != Concat(0) or len(starts.inputs) != 2:
+        return None
+    first, others = starts.inputs
+    zero = first.type.size == 1 and number(shown(first)) == 0
+    before_last = Slice((0,), (ends.type.size - 1,), (1,))
+    follow = others.operator == before_last and others.inputs == (ends,)
+    return ends if zero and follow else None
 
 
 def taken_matrices(node: Node) -> Node | None:
@@ -81,4 +159,4 @@ def _stored(rows: Node) -> Node | None:
     return apply(Gather(0), whole, constant(numbers, _NUMBERS))
 
 
-RULES: Mapping[type[Operator], Sequence[Rule]] = {Dot: (taken_matrices,)}
+RULES: Mapping[type[Operator], Sequence[Rule]] = {Dot: (taken_matrices, product_of_groups)}
