@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
@@ -147,15 +148,15 @@ class PackedCalls:
         if not numbers:
             return None
         self._without = 0
-        found = _Weights(traced, leaves, numbers, self._at_once)
-        every = found, *self._weights
+        weights = _Weights(traced, leaves, numbers, self._at_once)
+        every = weights, *self._weights
         kept = [each for each in every[:MOST_SETS] if not each.ended]
         self._in_vain += sum(each.was_in_vain for each in every if each not in kept)
         self._weights = (*kept,)
         if self._in_vain >= MOST_IN_VAIN:
             self._weights, self._without = (), MOST_WITHOUT
             return None
-        return found
+        return weights
 
 
 _Reference = Callable[[], Any]
@@ -241,28 +242,28 @@ class _Weights:
         return not self.ended and self._traced.takes(form, leaves, self._varying)
 
     def pack(self, leaves: Sequence[Any]) -> None:
-        """Compile the program that has them packed; without it if it is not worth it."""
+        """Compile the program that has them packed, unless it is not worth it."""
         self._calls, self._wait = 0, inf
-        program, arrays = (
-            self._traced.program,
-            {n: jax.device_get(leaves[n]) for n in self._numbers},
-        )
-        try:
-            graph = graph_of(program.traced)
-            nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
-            constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
-            model = compiled(constant, program.options)
-        except Exception:  # it is no reason for a function to fail that its weights are not packed
-            return
+        with suppress(Exception):  # which is no reason for the function to fail
+            self._contents = self._packed(leaves)
+
+    def _packed(self, leaves: Sequence[Any]) -> _Contents | None:
+        program, arrays = self._traced.program, {n: leaves[n] for n in self._numbers}
+        arrays = jax.device_get(arrays)  # which does not keep those of JAX alive
+        graph = graph_of(program.traced)
+        nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
+        constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
+        model = compiled(constant, program.options)
         assert program.model is not None
         if model.plan.cost > (1 - LEAST_GAIN) * program.model.plan.cost:
-            return
+            return None
+        contents = _Contents(model, leaves, arrays)
         types = [
             f"packed {kind}" if number in arrays else str(kind)
             for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
         ]
         program.reports.append(program_report(model, tuple(types)))
-        self._contents = _Contents(model, leaves, arrays)
+        return contents
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result of the function; `NotImplemented` if they are not packed."""

@@ -72,7 +72,7 @@ def product_of_groups(node: Node) -> Node | None:
     """dot(where(starts <= row < ends, x, 0), matrices), summed over groups, too -> a product.
 
     The groups are beside each other, as their ends are sums of sizes and their starts the ends
-    before: so JAX has its `ragged_dot` computed.
+    before: so JAX has ragged products computed.
     """
     dot, (masked, matrices) = node.operator, node.inputs
     assert isinstance(dot, Dot)
