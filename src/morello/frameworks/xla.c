@@ -1,10 +1,11 @@
 /* XLA's custom call that runs a segment. The text before this is xla.h. */
 
-typedef void Loop(void *pool, Body *body, void *environment, long count);
+typedef void ParallelFor(void *pool, Body *body, void *environment, long count);
 
 /* A segment, how it is run, how many arrays it takes, and how many threads may have work. */
 typedef struct {
-    void (*run)(const void *segment, char *arena, char *const *arrays, Loop *run, void *pool);
+    void (*run)(
+        const void *segment, char *arena, char *const *arrays, ParallelFor *run, void *pool);
     const void *segment;
     int64_t inputs;
     int64_t outputs;
