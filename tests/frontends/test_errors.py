@@ -26,7 +26,7 @@ SYNTAX = [
     ("f32[4,4]{0,0} @ f32[4,4]", "each of the 2 dimensions once", 8),
     ("f32[4,4]{1 0} @ f32[4,4]", "cannot be read", 8),
     ("f32[4,4]{1,0 @ f32[4,4]", "does not end", 8),
-    ("f32[4,4]{0,1:T(4,4)} @ f32[4,4]", "groups have 4 bytes", 8),
+    ("f32[4,4]{0,1:T(4,4)} @ f32[4,4]", "groups have 4 bytes", 21),
     ("f32[2,4,4]{0,1,2:T(4,4,1)} @ f32[2,4,4]", "packs 2 dimensions", 10),
     ("f32[] @ f32[4,4]", "write a size", 4),
     ("f32[4,] @ f32[4,4]", "write a size", 6),
