@@ -45,9 +45,10 @@ def results(
     inputs: list[Array | None],
     outputs: int,
     domain: str | None = None,
+    changing: int = 0,
     **attributes: Any,
 ) -> Any:
-    """The results of a node's graph and of ONNX Runtime; inputs but the first are constants.
+    """The results of a node's graph and of ONNX Runtime; all inputs but one are constants.
 
     Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
     """
@@ -57,12 +58,14 @@ def results(
         domain = "" if onnx.defs.has(kind) and "Attention" not in kind else "com.microsoft"
     node = make.make_node(kind, names, [f"y{n}" for n in range(outputs)], domain=domain,
                           **attributes)  # fmt: skip
-    first, *known = [(n, each) for n, each in zip(names, inputs, strict=True) if each is not None]
-    code = make.np_dtype_to_tensor_dtype(first[1].dtype)
+    name, first = names[changing], inputs[changing]
+    assert first is not None
+    known = [(n, e) for n, e in zip(names, inputs, strict=True) if e is not None and n != name]
+    code = make.np_dtype_to_tensor_dtype(first.dtype)
     graph = make.make_graph(
         [node],
         "node",
-        [make.make_tensor_value_info(first[0], code, first[1].shape)],
+        [make.make_tensor_value_info(name, code, first.shape)],
         [onnx.ValueInfoProto(name=name) for name in node.output],
         [onnx.numpy_helper.from_array(each, name) for name, each in known],
     )
@@ -74,7 +77,7 @@ def results(
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     session = runtime.InferenceSession(model.SerializeToString(), options)
-    return evaluate(program.graph, [first[1]]), session.run(None, {first[0]: first[1]})
+    return evaluate(program.graph, [first]), session.run(None, {name: first})
 
 
 X, W, B = (2, 5, 8), (8, 24), (24,)
@@ -209,3 +212,17 @@ def test_zeros_are_quantized_by_their_range() -> None:
     x = np.zeros((2, 3), np.float32)
     for ours, theirs in zip(*results("DynamicQuantizeLinear", [x], 3), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_rows_of_quantized_tables(bits: int, zeros: bool, dtype: Any) -> None:
+    rows, groups, group = 9, 3, 16
+    scales = GENERATOR.uniform(0.01, 0.02, (rows, groups)).astype(dtype)
+    given = [u8(rows, groups * group * bits // 8), i32(2, 5, low=-rows, high=rows), scales]
+    given += [u8(rows, -(-groups * bits // 8))] if zeros else []
+    ((ours,), (theirs,)) = results(
+        "GatherBlockQuantized", given, 1, bits=bits, block_size=group, changing=1
+    )
+    np.testing.assert_array_equal(ours.astype(dtype), theirs)

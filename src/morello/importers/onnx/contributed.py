@@ -9,9 +9,11 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, TensorType
-from morello.graph.operators import PrimitiveOperator, Reduce, Transpose
+from morello.graph.operators import Gather, PrimitiveOperator, Reduce, Transpose
+from morello.graph.patterns.matching import sliced
 from morello.importers.onnx.call import (
     FLOAT32,
+    INT32,
     NARROW,
     LeftError,
     OnnxCall,
@@ -20,6 +22,7 @@ from morello.importers.onnx.call import (
     function,
     number,
     op,
+    position,
     reshaped,
     translates,
 )
@@ -163,6 +166,45 @@ def matmul_n_bits(call: OnnxCall) -> Node:
             result = function("add", by_offsets, result)
     result = cast(reshaped(result, (*x.shape[:-1], columns)), x.dtype)
     return result if bias is None else function("add", result, bias)
+
+
+@translates("GatherBlockQuantized", domain=MICROSOFT)
+def gathered_blocks(call: OnnxCall) -> Node:
+    """Rows of a table of 4 or 8 bits, converted to floats once they are gathered."""
+    table, index, scales = call[0], call[1], call[2]
+    bits, group = call.attribute("bits", 4), call.attribute("block_size", 128)
+    last = table.type.rank - 1
+    axes = call.attribute("gather_axis", 0), call.attribute("quantize_axis", 1)
+    if table.dtype != np.uint8 or bits not in (4, 8):
+        raise LeftError(f"its table is of {bits} bits, in {table.dtype}")
+    if scales.dtype not in NARROW or tuple(position(axis, last + 1) for axis in axes) != (0, last):
+        raise LeftError(f"its axes are {axes} of {table.type}, with scales of {scales.dtype}")
+    groups, size = scales.shape[-1], table.shape[last] * 8 // bits
+    if size != groups * group or 0 in (*table.shape, *index.shape):
+        raise LeftError(f"it has {groups} groups of {group} of {size} numbers")
+    numbers, factors = op(Gather(0), table, index), op(Gather(0), scales, index)
+    shape = (*numbers.shape[:-1], groups)
+    offsets = constant(2 ** (bits - 1), INT32)
+    if call.get(3) is not None:
+        zeros = _unpacked(op(Gather(0), call[3], index), bits, groups)
+        offsets = reshaped(zeros, (*shape, 1))
+    blocks = reshaped(_unpacked(numbers, bits, size), (*shape, group))
+    shifted = cast(function("subtract", blocks, offsets), FLOAT32)
+    result = function("multiply", shifted, reshaped(cast(factors, FLOAT32), (*shape, 1)))
+    return cast(reshaped(result, (*shape[:-1], size)), scales.dtype)
+
+
+def _unpacked(packed: Node, bits: int, count: int) -> Node:
+    """The first `count` numbers of 4 or 8 bits along the last axis of bytes, in i32."""
+    numbers = cast(packed, INT32)
+    if bits == 8:
+        return numbers
+    *outer, width = numbers.shape
+    shifted = function(
+        "right_shift", reshaped(numbers, (*outer, width, 1)), constant([0, 4], INT32)
+    )
+    halves = function("bitwise_and", shifted, constant(15, INT32))
+    return sliced(reshaped(halves, (*outer, 2 * width)), len(outer), 0, count)
 
 
 def nibbles(rows: Array, size: int) -> Array:
