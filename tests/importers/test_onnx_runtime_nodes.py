@@ -46,6 +46,7 @@ def results(
     outputs: int,
     domain: str | None = None,
     changing: int = 0,
+    version: int = 17,
     **attributes: Any,
 ) -> Any:
     """The results of a node's graph and of ONNX Runtime; all inputs but one are constants.
@@ -69,7 +70,7 @@ def results(
         [onnx.ValueInfoProto(name=name) for name in node.output],
         [onnx.numpy_helper.from_array(each, name) for name, each in known],
     )
-    versions = [make.make_opsetid("", 17), make.make_opsetid("com.microsoft", 1)]
+    versions = [make.make_opsetid("", version), make.make_opsetid("com.microsoft", 1)]
     model = make.make_model(graph, opset_imports=versions, ir_version=8)
     program = import_model(model)
     assert not program.left
@@ -226,3 +227,10 @@ def test_rows_of_quantized_tables(bits: int, zeros: bool, dtype: Any) -> None:
         "GatherBlockQuantized", given, 1, bits=bits, block_size=group, changing=1
     )
     np.testing.assert_array_equal(ours.astype(dtype), theirs)
+
+
+@pytest.mark.parametrize("scale", [0.6, 0.5, 1.6, 2.0])
+def test_images_had_their_nearest_pixels_chosen_otherwise_before_version_11(scale: float) -> None:
+    inputs = [floats(1, 2, 5, 7), np.array([1, 1, scale, 2], np.float32)]
+    ((ours,), (theirs,)) = results("Resize", inputs, 1, version=10, mode="nearest")
+    np.testing.assert_array_equal(ours, theirs)

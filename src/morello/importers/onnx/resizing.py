@@ -56,7 +56,8 @@ class _Axis:
 
 @translates("Resize", "Upsample")
 def resize(call: OnnxCall) -> Node:
-    if call.type == "Upsample" or call.version < 11:
+    before = call.type == "Upsample" or call.version < 11
+    if before:
         places, rounding = "asymmetric", "floor"
     else:
         places = call.text("coordinate_transformation_mode", "half_pixel")
@@ -69,7 +70,11 @@ def resize(call: OnnxCall) -> Node:
         del axes[0]
     if any(axis.size * axis.count > MOST_FOLDED for axis in axes):
         raise LeftError("it makes too large an image")
-    weights = [_weights(call, axis, mode, axis.places(places), rounding) for axis in axes]
+    weights = []
+    for axis in axes:
+        # before version 11, as ONNX Runtime has it: an axis that becomes shorter rounds up
+        way = "ceil" if before and axis.scale < 1 else rounding
+        weights.append(_weights(call, axis, mode, axis.places(places), way))
     return resampled(call[0], weights)
 
 
