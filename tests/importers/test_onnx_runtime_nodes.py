@@ -234,3 +234,16 @@ def test_images_had_their_nearest_pixels_chosen_otherwise_before_version_11(scal
     inputs = [floats(1, 2, 5, 7), np.array([1, 1, scale, 2], np.float32)]
     ((ours,), (theirs,)) = results("Resize", inputs, 1, version=10, mode="nearest")
     np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["Relu", "Tanh", "Sigmoid"])
+def test_plain_recurrent_layers_have_functions_of_their_own(name: str) -> None:
+    inputs = [floats(5, 2, 3), floats(2, 4, 3), floats(2, 4, 4), floats(2, 8)]
+    pairs = zip(
+        *results(
+            "RNN", inputs, 2, hidden_size=4, direction="bidirectional", activations=[name] * 2
+        ),
+        strict=True,
+    )
+    for ours, theirs in pairs:
+        np.testing.assert_allclose(ours, theirs, 1e-5, 1e-5)

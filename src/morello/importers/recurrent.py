@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Dot
+from morello.graph.operators import Concat, Dot, Where
 from morello.graph.patterns.matching import constant, mapped, reshaped, selected, sliced
 
 MOST_STEPS = 1024
@@ -96,15 +96,31 @@ def rnn(weights: Weights, function: str) -> Step:
 
 
 def unrolled(
-    x: Node, weights: Weights, step: Step, state: tuple[Node, ...], backwards: bool
+    x: Node,
+    weights: Weights,
+    step: Step,
+    state: tuple[Node, ...],
+    backwards: bool,
+    lengths: Node | None = None,
 ) -> tuple[Node, tuple[Node, ...]]:
-    """The outputs [t, b, h] of all steps of inputs [t, b, i], and the last state."""
+    """The outputs [t, b, h] of all steps of inputs [t, b, i], and the last state.
+
+    The sequences of a batch may have lengths [b]: steps beyond them keep the state, and their
+    outputs are 0.
+    """
     count, batch, _ = x.shape
     given = weights.of_inputs(x)
     outputs: list[Node] = []
     for t in reversed(range(count)) if backwards else range(count):
-        state = step(selected(given, 0, t), state)
-        outputs.append(reshaped(state[0], (1, batch, weights.hidden)))
+        after = step(selected(given, 0, t), state)
+        output = after[0]
+        if lengths is not None:
+            each = reshaped(lengths, (batch, 1))
+            inside = mapped("greater", each, constant(t, each.dtype))
+            after = tuple(apply(Where(), inside, *pair) for pair in zip(after, state, strict=True))
+            output = apply(Where(), inside, output, constant(0, output.dtype))
+        state = after
+        outputs.append(reshaped(output, (1, batch, weights.hidden)))
     in_order = outputs[::-1] if backwards else outputs
     return joined(in_order, 0), state
 

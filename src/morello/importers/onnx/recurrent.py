@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Transpose
+from morello.graph.operators import Constant, Transpose
 from morello.graph.patterns.matching import selected, sliced
 from morello.importers.building import settled
 from morello.importers.onnx.call import LeftError, OnnxCall, constant, op, reshaped, translates
@@ -26,7 +26,12 @@ from morello.importers.recurrent import (
     unrolled,
 )
 
-_DEFAULTS = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
+_KNOWN = {
+    "GRU": [("sigmoid", "tanh")],
+    "LSTM": [("sigmoid", "tanh", "tanh")],
+    "RNN": [("tanh",), ("relu",), ("sigmoid",)],
+}
+"""The functions of a direction that are translated, the default ones first."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,9 @@ def _recurrent(
     biases = call.get(3) or none
     zero = constant(np.zeros((directions, batch, hidden)), x.dtype)
     first = [call.get(5 + n) or zero for n in range(states)]
+    lengths = call.get(4)
+    if lengths is not None and isinstance(lengths.operator, Constant):
+        lengths = None if {*call.integers(4)} == {count} else lengths
     outputs, lasts = [], []
     for d in range(directions):
         bias = selected(biases, 0, d)
@@ -82,7 +90,7 @@ def _recurrent(
         weights = weights_of(d, *own, *halves)
         backwards = d == 1 or call.text("direction", "forward") == "reverse"
         start = tuple(selected(each, 0, d) for each in first)
-        every, state = unrolled(x, weights, step(weights), start, backwards)
+        every, state = unrolled(x, weights, step(weights), start, backwards, lengths)
         outputs.append(reshaped(every, (count, 1, batch, hidden)))
         lasts.append([reshaped(each, (1, batch, hidden)) for each in state])
     return joined(outputs, 1), *(joined(each, 0) for each in zip(*lasts, strict=True))
@@ -91,17 +99,21 @@ def _recurrent(
 def _check_left(call: OnnxCall, count: int, directions: int) -> None:
     """Leave what is not of the usual form."""
     call.floating()
-    lengths = call.get(4)
-    if lengths is not None and {*call.integers(4)} != {count}:
-        raise LeftError("its sequences have lengths of their own")
     if not 0 < count * directions <= MOST_STEPS:
         raise LeftError(f"it has {count} steps, and {MOST_STEPS} at most are written out")
-    given = [each.decode().lower() for each in call.attribute("activations", [])]
-    if given and tuple(given) != _DEFAULTS[call.type] * directions:
+    if (given := _functions(call, directions)) not in _KNOWN[call.type]:
         raise LeftError(f"its functions are {', '.join(given)}")
     odd = {"clip", "input_forget", "layout", "activation_alpha", "activation_beta"}
     if any(call.attributes.get(name) for name in odd) or call.get(7) is not None:
         raise LeftError("it has peepholes, bounds, or another layout")
+
+
+def _functions(call: OnnxCall, directions: int) -> tuple[str, ...]:
+    """The functions of each direction; of all of them, if directions differ in theirs."""
+    given = tuple(each.decode().lower() for each in call.attribute("activations", []))
+    given = given or _KNOWN[call.type][0] * directions
+    own = given[: len(given) // directions]
+    return own if given == own * directions else given
 
 
 @translates("LSTM")
@@ -133,4 +145,6 @@ def gated_unit(call: OnnxCall) -> tuple[Node, ...]:
 
 @translates("RNN")
 def plain(call: OnnxCall) -> tuple[Node, ...]:
-    return _recurrent(call, 1, 1, lambda weights: rnn(weights, "tanh"))
+    return _recurrent(
+        call, 1, 1, lambda weights: rnn(weights, _functions(call, call[2].shape[0])[0])
+    )
