@@ -24,7 +24,7 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
     "Attention", "AveragePool", "BatchNormalization", "BitShift", "BitwiseAnd", "Cast", "CastLike",
-    "ConvTranspose", "DFT", "DequantizeLinear", "Dropout", "GRU",
+    "ConvTranspose", "CumProd", "DFT", "DequantizeLinear", "Dropout", "GRU",
     "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
     "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "TopK",
 }  # fmt: skip

@@ -247,3 +247,43 @@ def test_plain_recurrent_layers_have_functions_of_their_own(name: str) -> None:
     )
     for ours, theirs in pairs:
         np.testing.assert_allclose(ours, theirs, 1e-5, 1e-5)
+
+
+OF_MICROSOFT: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "ExpandDims": ([floats(3, 4), np.array(-2, np.int32)], {}),
+    "GatherND": ([floats(3, 4), np.array([[0, 1], [2, -1]])], {}),
+    "Pad": ([floats(3, 4), np.array([1, 0, 0, 2]), floats(1)], {}),
+    "TransposeMatMul": ([floats(4, 3), floats(4, 5)], {"transA": 1, "alpha": 0.5}),
+    "Trilu": ([floats(3, 4), np.array(1)], {"upper": 0}),
+}
+
+
+@pytest.mark.parametrize("kind", OF_MICROSOFT)
+def test_operators_that_onnx_runtime_had_first(kind: str) -> None:
+    inputs, attributes = OF_MICROSOFT[kind]
+    ((ours,), (theirs,)) = results(kind, inputs, 1, "com.microsoft", **attributes)
+    np.testing.assert_allclose(ours, theirs, 1e-6)
+
+
+@pytest.mark.parametrize("form", [{}, {"exclusive": 1}, {"reverse": 1, "exclusive": 1}])
+def test_products_up_to_each_element(form: dict[str, int]) -> None:
+    """ONNX Runtime has no kernel for them."""
+    x, make = floats(3, 5), onnx.helper
+    model = make.make_model(
+        make.make_graph(
+            [make.make_node("CumProd", ["x", "axis"], ["y"], **form)],
+            "products",
+            [make.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
+            [onnx.ValueInfoProto(name="y")],
+            [onnx.numpy_helper.from_array(np.array(1), "axis")],
+        ),
+        opset_imports=[make.make_opsetid("", 26)],
+    )
+    program = import_model(model)
+    assert not program.left
+    turned = x[:, ::-1] if form.get("reverse") else x
+    expected = np.cumprod(turned.astype(np.float64), 1)
+    if form.get("exclusive"):
+        expected = np.concatenate([np.ones((3, 1)), expected[:, :-1]], 1)
+    expected = expected[:, ::-1] if form.get("reverse") else expected
+    np.testing.assert_allclose(*evaluate(program.graph, [x]), expected, 1e-5)

@@ -17,6 +17,8 @@ from morello.importers.onnx.call import (
     NARROW,
     LeftError,
     OnnxCall,
+    Results,
+    Translation,
     cast,
     constant,
     function,
@@ -26,7 +28,9 @@ from morello.importers.onnx.call import (
     reshaped,
     translates,
 )
+from morello.importers.onnx.choosing import gather_slices
 from morello.importers.onnx.elementwise import scaled, swished
+from morello.importers.onnx.movement import numbers, pad, trilu
 from morello.importers.onnx.products import conv, gemm, product
 from morello.importers.onnx.reductions import layer_norm, rms_norm
 from morello.ir.primitives import quantized_matmul
@@ -56,7 +60,28 @@ def quick_gelu(call: OnnxCall) -> Node:
     return swished(call[0], call.attribute("alpha", 1.702))
 
 
-@translates("FusedMatMul", domain=MICROSOFT)
+_AS_IN_ONNX: dict[str, Translation] = {
+    "GatherND": gather_slices,
+    "Pad": pad,
+    "Range": numbers,
+    "Trilu": trilu,
+}
+
+
+@translates(*_AS_IN_ONNX, domain=MICROSOFT)
+def as_in_onnx(call: OnnxCall) -> Results:
+    """What an operator of ONNX of the same name, of version 13, computes."""
+    return _AS_IN_ONNX[call.type](replace(call, version=13))
+
+
+@translates("ExpandDims", domain=MICROSOFT)
+def expand_dimensions(call: OnnxCall) -> Node:
+    (axis,), shape = call.integers(1), [*call[0].shape]
+    shape.insert(position(axis, len(shape) + 1), 1)
+    return reshaped(call[0], shape)
+
+
+@translates("TransposeMatMul", "FusedMatMul", domain=MICROSOFT)
 def fused_matmul(call: OnnxCall) -> Node:
     a, b = (_stacked(x) if call.attribute(f"transBatch{n}", 0) else x
             for x, n in ((call[0], "A"), (call[1], "B")))  # fmt: skip
@@ -182,13 +207,13 @@ def gathered_blocks(call: OnnxCall) -> Node:
     groups, size = scales.shape[-1], table.shape[last] * 8 // bits
     if size != groups * group or 0 in (*table.shape, *index.shape):
         raise LeftError(f"it has {groups} groups of {group} of {size} numbers")
-    numbers, factors = op(Gather(0), table, index), op(Gather(0), scales, index)
-    shape = (*numbers.shape[:-1], groups)
+    rows, factors = op(Gather(0), table, index), op(Gather(0), scales, index)
+    shape = (*rows.shape[:-1], groups)
     offsets = constant(2 ** (bits - 1), INT32)
     if call.get(3) is not None:
         zeros = _unpacked(op(Gather(0), call[3], index), bits, groups)
         offsets = reshaped(zeros, (*shape, 1))
-    blocks = reshaped(_unpacked(numbers, bits, size), (*shape, group))
+    blocks = reshaped(_unpacked(rows, bits, size), (*shape, group))
     shifted = cast(function("subtract", blocks, offsets), FLOAT32)
     result = function("multiply", shifted, reshaped(cast(factors, FLOAT32), (*shape, 1)))
     return cast(reshaped(result, (*shape[:-1], size)), scales.dtype)
@@ -196,13 +221,11 @@ def gathered_blocks(call: OnnxCall) -> Node:
 
 def _unpacked(packed: Node, bits: int, count: int) -> Node:
     """The first `count` numbers of 4 or 8 bits along the last axis of bytes, in i32."""
-    numbers = cast(packed, INT32)
+    whole = cast(packed, INT32)
     if bits == 8:
-        return numbers
-    *outer, width = numbers.shape
-    shifted = function(
-        "right_shift", reshaped(numbers, (*outer, width, 1)), constant([0, 4], INT32)
-    )
+        return whole
+    *outer, width = whole.shape
+    shifted = function("right_shift", reshaped(whole, (*outer, width, 1)), constant([0, 4], INT32))
     halves = function("bitwise_and", shifted, constant(15, INT32))
     return sliced(reshaped(halves, (*outer, 2 * width)), len(outer), 0, count)
 

@@ -175,7 +175,7 @@ def pad(call: OnnxCall) -> Node:
     if (mode := call.text("mode", "constant")) != "constant":
         return _repeating(x, mode, before, after)
     filler = number(call.attribute("value", 0.0), x) if call.version < 11 else call.get(2)
-    filler = number(0, x) if filler is None else filler
+    filler = number(0, x) if filler is None else reshaped(filler, ())
     kept = {
         d: (max(-before[d], 0), max(n + min(after[d], 0), max(-before[d], 0)), 1)
         for d, n in enumerate(x.shape)
@@ -309,7 +309,8 @@ def size_of(call: OnnxCall) -> Node:
 
 @translates("Range")
 def numbers(call: OnnxCall) -> Node:
-    start, limit, delta = (call.static(i).reshape(()) for i in range(3))
+    start, limit = (call.static(i).reshape(()) for i in range(2))
+    delta = np.ones((), start.dtype) if call.get(2) is None else call.static(2).reshape(())
     count = np.ceil((float(limit) - float(start)) / float(delta)) if delta else np.inf
     if not abs(count) <= MOST_FOLDED:
         raise GraphError(f"a range from {start} to {limit} in steps of {delta}.")

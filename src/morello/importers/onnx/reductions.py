@@ -34,6 +34,7 @@ from morello.importers.onnx.call import (
     constant,
     function,
     in_few_bits,
+    left_if_refused,
     number,
     op,
     position,
@@ -43,6 +44,7 @@ from morello.importers.onnx.call import (
 )
 from morello.importers.onnx.movement import backwards, between
 from morello.importers.onnx.products import padding, steps
+from morello.importers.prefixes import cumulated as up_to_each
 
 _KINDS = {
     "ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceProd": "prod",
@@ -110,23 +112,25 @@ def arg_reduction(call: OnnxCall) -> Node:
     return function("subtract", number(x.shape[axis] - 1, place), place)
 
 
-@translates("CumSum")
+@translates("CumSum", "CumProd")
 def cumulated(call: OnnxCall) -> Node:
-    """Sums of all elements up to each, or from each on; an exclusive one is without it."""
+    """Sums or products of all elements up to each, or from each on; exclusive ones without it."""
     (axis,) = call.integers(1)
     axis = position(axis, call[0].type.rank)
     backward = bool(call.attribute("reverse", 0))
+    adds = call.type == "CumSum"
 
-    def sums(x: Node) -> Node:
+    def prefixes(x: Node) -> Node:
         x = backwards(x, axis) if backward else x
-        total = op(Cumulate(axis), x)
+        with left_if_refused():
+            total = op(Cumulate(axis), x) if adds else up_to_each("prod", x, axis)
         if call.attribute("exclusive", 0):
             before, n = tuple(int(d == axis) for d in range(x.type.rank)), x.shape[axis]
-            shifted = op(Pad(before, (0,) * x.type.rank), total, number(0, x))
+            shifted = op(Pad(before, (0,) * x.type.rank), total, number(0 if adds else 1, x))
             total = between(shifted, {axis: (0, n, 1)})
         return backwards(total, axis) if backward else total
 
-    return in_few_bits(sums, call[0])
+    return in_few_bits(prefixes, call[0])
 
 
 @translates("Softmax", "LogSoftmax")
