@@ -26,7 +26,7 @@ from morello.importers.recurrent import (
     unrolled,
 )
 
-_KNOWN = {
+_KNOWN: dict[str, list[tuple[str, ...]]] = {
     "GRU": [("sigmoid", "tanh")],
     "LSTM": [("sigmoid", "tanh", "tanh")],
     "RNN": [("tanh",), ("relu",), ("sigmoid",)],
