@@ -104,6 +104,29 @@ def test_what_others_read_is_an_output_of_a_part() -> None:
     assert second == ["Softmax"]
 
 
+def test_copies_that_no_kernel_makes_leave_the_rest_one_part() -> None:
+    """Tokens before the batch, as PyTorch's attention has them: their rows are copied together."""
+    model = parsed(
+        """agraph (float[2, n, 16] x, float[2, 6, 16] y) => (float[8, 16] z) {
+            rows = Constant <value = int64[2] {8, 16}> ()
+            columns = Constant <value = int64[2] {12, 16}> ()
+            t = Transpose <perm = [1, 0, 2]> (x)
+            u = Transpose <perm = [1, 0, 2]> (y)
+            q = Reshape (t, rows)
+            k = Reshape (u, columns)
+            a = MatMul (q, w)
+            b = MatMul (k, w)
+            c = Transpose <perm = [1, 0]> (b)
+            d = MatMul (a, c)
+            e = Softmax (d)
+            z = MatMul (e, b)
+        }"""
+    )
+    (part,) = ours(checked(weights(model, ("w", (16, 16))), options()))
+    assert part.count("Softmax") == 1
+    assert part.count("Reshape") == 2  # views of copies
+
+
 def test_what_has_no_kernel_after_all_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_softmax(
         partition: GraphPartition, framework: Framework, **asked: Any
