@@ -225,8 +225,8 @@ class _Claiming:
         if left and not wrong:
             # what reads them may be a view of them, once they are stored
             first = {node for node in left if not left.intersection(node.inputs)}
-            own = [name for name, node in program.values.items() if node in first]
-            wrong = {self._writers[name] for name in own}
+            own = {name for name, node in program.values.items() if node in first}
+            wrong = {self._writers[name] for name in own & self._writers.keys()}
         if left and not wrong:  # what is left is none of the model's nodes, but made of these
             wrong = {n for n in part if not self._is_computed(n)}
         if wrong:
