@@ -22,6 +22,7 @@ from morello.ir.primitives import PRIMITIVES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
+C_SOURCES = sorted((ROOT / "src" / "morello").rglob("*.[ch]"))
 
 LAYERS = [
     "base",
@@ -274,6 +275,9 @@ def test_such_code_is_noticed(code: str) -> None:
     assert [*compared(ast.walk(ast.parse(code)))]
 
 
+STRUCT = re.compile(r"^} (\w+);", re.MULTILINE)
+"""The name of a struct of C."""
+
 QUOTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?`")
 """A name, or names joined by dots, in backticks; it may be a call."""
 
@@ -325,7 +329,9 @@ def mentioned(path: Path) -> set[str]:
 
 @cache
 def of_the_package() -> set[str]:
-    return {name for path in SOURCES for name in defined(path)} | {*vars(builtins), *keyword.kwlist}
+    names = {name for path in SOURCES for name in defined(path)}
+    structs = {name for path in C_SOURCES for name in STRUCT.findall(path.read_text())}
+    return names | structs | {*vars(builtins), *keyword.kwlist}
 
 
 @cache
