@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
@@ -76,6 +77,32 @@ def test_short_parts_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("morello.codegen.parts.LEAST", 1e12)
     loop = region(plain())
     assert (loop.parts, loop.last_parts) == (1, 1)
+
+
+def with_rows_in_registers() -> Impl:
+    """An item that loads b to registers before its loop."""
+    schedule = in_parallel("f32[1024,64] + f32[64]").parallel(i=512)
+    schedule = schedule.move("b", "L2").move("b", "L1").move("b", "registers", vector=8)
+    return schedule.tile(i=64).solve().impl
+
+
+def with_a_barrier() -> Impl:
+    """A loop over rows of a, whose tiles are loaded again within an iteration."""
+    schedule = in_parallel("f32[264,512] += f32[264,1] @ f32[1,512]").parallel(m=132).tile(m=6)
+    for level in ("L2", "L1"):
+        for operand in "abc":
+            schedule = schedule.move(operand, level)
+    schedule = schedule.tile(n=16).move("c", "registers", vector=8)
+    return schedule.tile(n=8).tile(m=1).solve().impl
+
+
+@pytest.mark.parametrize("make", [with_rows_in_registers, with_a_barrier])
+def test_registers_and_constants_are_of_one_part(make: Callable[[], Impl]) -> None:
+    """What a part finds in registers is its own, and no barrier changes what is constant in it."""
+    skip_unless_it_runs(TWO)
+    impl = make()
+    assert region(impl).parts == 1
+    api.compile(impl)  # is verified
 
 
 def ranges(random: Random, count: int) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from morello.codegen.loops import emits_nothing
 from morello.codegen.statements import (
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -72,12 +73,13 @@ def _loops_over_parts(impl: Impl) -> bool:
 
 
 def _copies_little(impl: Impl) -> bool:
-    """Whether an Impl copies an input at little cost, even if all cores do."""
-    rewrite, operation = impl.rewrite, impl.spec.operation
+    """Whether an Impl copies an input to a buffer at little cost, even if all cores do."""
+    rewrite, operation, target = impl.rewrite, impl.spec.operation, impl.target
     if not isinstance(rewrite, Move) or len(impl.children) != 2:
         return False
+    kept = rewrite.level != target.levels[target.registers].name
     read = all(o.name != rewrite.operand or not o.written for o in operation.operands)
-    return read and impl.children[0].impl.cost * impl.target.cores <= COPIED * impl.cost
+    return kept and read and impl.children[0].impl.cost * target.cores <= COPIED * impl.cost
 
 
 def in_parts(statements: Sequence[Statement]) -> list[Statement]:
@@ -130,6 +132,8 @@ def _loop(statements: Sequence[Statement]) -> For | None:
     first = statements[0]
     if len(statements) > 1 or not isinstance(first, For):
         return None
+    if any(isinstance(s, Barrier) and s.variable == first.variable for s in walk(first.body)):
+        return None  # it would change what is constant in a part
     return None if first.overlaps and _reads_what_it_writes(first) else first
 
 
