@@ -7,7 +7,7 @@ import pytest
 
 import morello
 from morello.base.errors import RewriteError, SpecError
-from morello.rewrites import Split, Tile, apply
+from morello.rewrites import GroupRows, SpatialSplit, Split, Tile, apply
 from morello.runtime.packing import random_inputs
 from morello.search.prepacking import with_layouts
 from morello.targets.catalog import native
@@ -69,6 +69,17 @@ def test_no_loop_cuts_groups() -> None:
     with pytest.raises(RewriteError, match="it would cut groups of b"):
         apply(Split("k", 3), spec, TARGET)
     assert apply(Split("k", 4), spec, TARGET)
+
+
+def test_no_matrix_cuts_groups() -> None:
+    """Groups of another dimension are none of the one that is summed, once that is gone."""
+    text = "grouped_matmul(bf16[64,128], bf16[8,128,128]{0,1,2:T(16,1,2)}, i32[64])"
+    with pytest.raises(RewriteError, match="it would cut groups of matrices"):
+        apply(GroupRows(16), morello.parse(text), TARGET)
+    filters = "bf16[64,64,1,2]{3,2,1,0:T(16,1,1,2)}"
+    spec = morello.parse(f"f32[1,64,1,8] += conv(bf16[1,64,1,9], {filters})")
+    with pytest.raises(RewriteError, match="it would cut groups of the filter along q"):
+        apply(SpatialSplit(), spec, TARGET)
 
 
 @pytest.mark.parametrize(

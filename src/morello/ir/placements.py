@@ -283,7 +283,7 @@ class Placements:
         grouped = (self._grouped[codes] == dim) & (self._groups[codes] == lanes)
         return self._may_along(codes, dim, grouped)
 
-    def cuts_groups(self, codes: Ints, dim: int, tile: Ints) -> Bools:
+    def cuts_groups(self, codes: Ints, dim: int, tile: Ints | int) -> Bools:
         """Whether tiles along `dim` would begin or end inside of groups."""
         cut = (self._grouped[codes] == dim) & (tile % self._groups[codes] != 0)
         return self._must(codes, cut)

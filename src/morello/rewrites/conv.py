@@ -68,6 +68,9 @@ class SpatialSplit(Rewrite):
             cut = batch.placements.paneled_along(batch.codes[0], position)
             whole = ~cut | (batch.size(inner) == 1)
             yield Condition(whole, f"the window would cut panels of the image along {dim}")
+            position, _ = batch.operation.places[1, inner]
+            cut = batch.placements.cuts_groups(batch.codes[1], position, 1)
+            yield Condition(~cut, f"it would cut groups of the filter along {inner}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         inner = pixels_of(batch.operation).values()

@@ -64,8 +64,11 @@ class GroupRows(Rewrite):
             yield Condition(here, f"{operand.name} must be in memory")
             for dim in ("m", GROUP):
                 if dim in operand.dims:
-                    cut = placements.paneled_along(codes, operand.dims.index(dim))
+                    position = operand.dims.index(dim)
+                    cut = placements.paneled_along(codes, position)
                     yield Condition(~cut, f"it would cut panels of {operand.name}")
+                    cut = placements.cuts_groups(codes, position, 1)
+                    yield Condition(~cut, f"it would cut groups of {operand.name}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         rows, groups = batch.size("m").tolist(), batch.size(GROUP).tolist()
