@@ -36,8 +36,9 @@ typedef struct Pool {
     Gate undone;  /* the claims that are not done */
     alignas(LINE) Loop loop;
     Share *shares; /* of the caller, then of the workers */
+    int threads;   /* that have one */
     atomic_int busy, stopped;
-    int workers;
+    int workers; /* that have been started, for the caller alone */
     pid_t owner; /* the process that the workers are in */
 #ifdef __linux__
     cpu_set_t cpus; /* where the workers may run, */
@@ -148,7 +149,7 @@ static int fetch_late(Pool *pool) { return (void)pool, 0; }
 /* Makes claims until none is left. */
 static void help(Pool *pool, int own)
 {
-    int made = make_claims(&pool->loop, pool->shares, pool->workers + 1, own);
+    int made = make_claims(&pool->loop, pool->shares, pool->threads, own);
     if (made > 0 && atomic_fetch_sub(&pool->undone.value, made) == made)
         wake(&pool->undone, 1);
 }
@@ -205,7 +206,8 @@ Pool *pool_create(int threads)
         free(shares);
         return NULL;
     }
-    *pool = (Pool){.regions = GATE, .undone = GATE, .shares = shares, .owner = getpid()};
+    *pool = (Pool){
+        .regions = GATE, .undone = GATE, .shares = shares, .threads = threads, .owner = getpid()};
     for (int i = 0; i < threads; i++)
         atomic_init(&shares[i].claims, 0);
     survey(pool);
@@ -264,7 +266,7 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
         body(environment, 0, count);
         return;
     }
-    pool->loop = claimed(body, environment, count, CLAIMS_PER_THREAD * (pool->workers + 1));
+    pool->loop = claimed(body, environment, count, CLAIMS_PER_THREAD * pool->threads);
     long claims = claims_of(&pool->loop);
     atomic_store_explicit(&pool->undone.value, (int)claims, memory_order_relaxed);
     atomic_store_explicit(
