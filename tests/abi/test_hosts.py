@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.support import compile_c, in_parallel, skip_unless_it_runs
 
 import morello
 from morello.abi import ABIS, abi_names, for_hosts
+from morello.abi.hosts import HOSTS, check_hosts
 from morello.base.errors import BuildError, SpecError
 from morello.cli.parser import main
 from morello.codegen import generate
@@ -184,6 +187,18 @@ def test_hosts_with_strides_take_arrays_with_gaps() -> None:
         for_hosts(generate(impl, "gaps"), impl.spec, ["xla"])
     with pytest.raises(BuildError, match="give it another name"):
         for_hosts(generate(impl, "xla_gaps"), impl.spec, ["tvm-ffi"])
+
+
+def test_names_of_parallel_loops_are_refused() -> None:
+    """No kernel is called as what the C of parallel loops on a host's threads defines."""
+    text = "\n".join(HOSTS["xla"].threads)
+    names = re.findall(r"^(?:static|long) .*?(\w+)\(|^} (\w+);|^typedef \w+ (\w+)\(", text, re.M)
+    names += re.findall(r"^#define (\w+)|^ {4}([A-Z_]{4,}) = ", text, re.M)
+    found = {*filter(None, chain.from_iterable(names))}
+    assert {"take_half", "sleep_through", "Region", "Body", "MOST_SHARES", "GATE"} <= found
+    for name in found:
+        with pytest.raises(BuildError, match="give it another name"):
+            check_hosts(parse(LAYER), name, ABIS)
 
 
 def test_unknown_abis_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
