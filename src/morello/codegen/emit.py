@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import count
 from math import prod
 
-from morello.codegen.conv import joined_views, matmul_views, merged_rows
 from morello.codegen.loops import (
     Loop,
     MergedLoop,
@@ -19,6 +18,7 @@ from morello.codegen.loops import (
     with_size,
 )
 from morello.codegen.parts import divided_nodes
+from morello.codegen.reshaped import joined_views, matmul_views, merged_rows
 from morello.codegen.statements import (
     Barrier,
     Block,

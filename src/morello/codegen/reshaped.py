@@ -1,4 +1,4 @@
-"""Views of a convolution's operands as those of the matmuls that it is made of."""
+"""Views of operands in other shapes: those of matmuls in convolutions, and of joined dimensions."""
 
 from __future__ import annotations
 
