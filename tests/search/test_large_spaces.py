@@ -116,3 +116,25 @@ def test_small_operands_are_brought_near_before_loops(
     other = search(goal, AVX512)
     assert found.cost == pytest.approx(other.cost)
     assert found.statistics.bounded < other.statistics.bounded / 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "crowded"),
+    [
+        ("relu(transpose(f32[512,512]))", True),
+        ("sum(f32[64,16]S(1024,1), axis=0)", True),
+        ("max_pool(f32[1,4,8,128], window=2)", True),
+        ("f32[7,3]S(4096,1) @ f32[3,5]S(4096,1)", True),
+        ("f32[512,512] @ f32[512,512]", False),
+        ("relu(f32[1,1024])", False),
+        ("relu(transpose(f32[500,500]))", False),
+    ],
+)
+def test_goals_whose_tiles_have_rows_in_few_sets_are_crowded(
+    expression: str, crowded: bool
+) -> None:
+    """They have programs: parts of what is small may fit where the whole does not."""
+    goal = parse(expression)
+    assert TilingTraits.of(AVX512, goal).crowded == crowded
+    if crowded:
+        assert search(goal, AVX512, budget=Budget(10.0, gap=0.05)).cost > 0

@@ -31,6 +31,7 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "vector": tiling.vector,
         "whole": tiling.whole,
         "long": tiling.long,
+        "crowded": tiling.crowded,
     }
     return json.dumps(name)
 

@@ -19,15 +19,17 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long` (see
-    `TilingTraits`). A size may be cut to so many tiles (see `Sizes.most_cuts`). With `many_dims`,
-    tensors may have `MANY_DIMS`. If it is relaxed, sums of products may keep `neighbours`.
+    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long` or
+    `crowded` (see `TilingTraits`). A size may be cut to so many tiles (see `Sizes.most_cuts`). With
+    `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed, sums of products may keep
+    `neighbours`.
     """
 
     target: Target
     relaxed: bool
     blocks: bool
     long: bool
+    crowded: bool
     most_cuts: int
     many_dims: bool
     neighbours: bool
@@ -42,7 +44,9 @@ class Family:
 
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
-        groups = rules(kind, self.target, sizes, blocks=self.blocks, long=self.long)
+        groups = rules(
+            kind, self.target, sizes, blocks=self.blocks, long=self.long, crowded=self.crowded
+        )
         if self.relaxed:
             groups = relaxed(groups, kept=self.keeps(kind))
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -53,12 +53,18 @@ SHORT_WINDOW = 0.25
 
 
 def rules(
-    kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False, long: bool = False
+    kind: Kind,
+    target: Target,
+    sizes: Sizes,
+    *,
+    blocks: bool = False,
+    long: bool = False,
+    crowded: bool = False,
 ) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long` (see
-    `TilingTraits`).
+    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long` or `crowded`
+    (see `TilingTraits`).
     """
     operation = kind.operation
     if kind.joining != NO_JOINING:
@@ -74,7 +80,8 @@ def rules(
         return [Rules(always, tuple(map(GroupRows, BLOCKS)))]
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
-        groups += _loops(kind, dim, target, sizes)
+        loops = _loops(kind, dim, target, sizes)
+        groups += loops if crowded else _once_near(loops, kind, target)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
     if operation.components and (long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
@@ -123,13 +130,6 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
             loops = one_by_one(dim, MAX_SIZE, loops, large)
         else:
             loops = [replace(group, guard=_unless(large, group.guard)) for group in loops]
-    if not operation.copies and not (operation.components and operation.sums_products):
-        levels = _levels_of_loops(kind, target)
-        for number, group in enumerate(loops):
-            (loop,) = group.rewrites
-            assert isinstance(loop, Divide | SizedTile | SizedOverlap)
-            small = partial(_small_and_far, levels, target, loop)
-            loops[number] = replace(group, guard=_unless(small, group.guard))
     if operation.contracted and (operation.output, dim) in operation.places:
         held = partial(_holds_long_sums, target.registers)
         loops = [replace(group, guard=_unless(held, group.guard)) for group in loops]
@@ -140,6 +140,20 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
         elif rows:
             guard = _of_single(rows, target.nearest if lowered else 0, guard)
         yield replace(group, guard=guard)
+
+
+def _once_near(loops: Iterable[Rules], kind: Kind, target: Target) -> Iterator[Rules]:
+    """Loops only once small operands are near, if loops over parts of them would cost as much."""
+    operation = kind.operation
+    if operation.copies or (operation.components and operation.sums_products):
+        yield from loops
+        return
+    levels = _levels_of_loops(kind, target)
+    for group in loops:
+        (loop,) = group.rewrites
+        assert isinstance(loop, Divide | SizedTile | SizedOverlap)
+        small = partial(_small_and_far, levels, target, loop)
+        yield replace(group, guard=_unless(small, group.guard))
 
 
 def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:

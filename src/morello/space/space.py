@@ -52,8 +52,9 @@ class Space:
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
         self.family = Family(
-            target, relaxed, tiling.odd_even, tiling.long, sizes.most_cuts, many_dims, neighbours
-        )
+            target, relaxed, tiling.odd_even, tiling.long, tiling.crowded, sizes.most_cuts,
+            many_dims, neighbours,
+        )  # fmt: skip
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}

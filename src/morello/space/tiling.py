@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from morello.ir.dtype import F32
+from morello.ir.dtype import F32, DType
+from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
+from morello.ir.placements import FEW
 from morello.ir.spec import Spec
+from morello.ir.tensor import MANY, aliased_at
 from morello.targets.target import Target
 
 VECTOR = 16
@@ -25,7 +29,9 @@ class TilingTraits:
     Without masks, a register of all operands is filled by no fewer than `whole` elements; with
     masks, that is 0. A `long` composition has so many products that its Specs would multiply with
     the places of each operand: these are brought into caches together, and a tensor between
-    products is computed before it is used, rather than in parts whose products are summed.
+    products is computed before it is used, rather than in parts whose products are summed. Tiles of
+    `crowded` goals may have rows that evict each other in a cache, so that only parts of them can
+    be brought there (see `is_crowded`).
     """
 
     widths: frozenset[int] = frozenset()
@@ -33,6 +39,7 @@ class TilingTraits:
     vector: int = VECTOR
     whole: int = 0
     long: bool = False
+    crowded: bool = False
 
     @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
@@ -42,12 +49,40 @@ class TilingTraits:
         register = widest_vector(target, *goals)
         whole = 0 if target.masks else register
         long = any(map(is_long, {goal.operation for goal in goals}))
-        return TilingTraits(widths, odd_even, max(VECTOR, register), whole, long)
+        crowded = any(map(is_crowded, goals))
+        return TilingTraits(widths, odd_even, max(VECTOR, register), whole, long, crowded)
 
 
 def is_long(operation: Operation) -> bool:
     """Whether an operation is a composition of more than `MOST_PRODUCTS` sums of products."""
     return sum(each.operation.is_product for each in operation.components) > MOST_PRODUCTS
+
+
+def is_crowded(goal: Spec) -> bool:
+    """Whether rows of the tiles of a goal's tensors may be in few sets of a cache.
+
+    Operands of products are copied to other layouts then, unless they themselves have such rows.
+    """
+    if any(placement.apart for placement in goal.placements):
+        return True
+    few = MANY - 1 if any(part.operation.windows for part in goal.parts) else FEW
+    return not goal.operation.is_product and any(
+        0 < aliased_at(step) <= few for step in _steps(goal)
+    )
+
+
+def _steps(goal: Spec) -> Iterator[int]:
+    """The bytes from one element to the next along each dimension of all tensors of a goal."""
+    for tensor in goal.tensors:
+        yield from _row_steps(tensor.placement.layout, tensor.shape, tensor.dtype)
+    for part, component in zip(goal.parts, goal.operation.components, strict=False):
+        shape = part.operation.extents(part.operation.output, tuple(part.sizes.values()))
+        yield from _row_steps(row_major(len(shape)), shape, component.dtype)
+
+
+def _row_steps(layout: Layout, shape: tuple[int, ...], dtype: DType) -> Iterator[int]:
+    sizes = zip(layout.strides(shape), layout.extents(shape), strict=True)
+    return (step * dtype.bytes for step, count in sizes if count > 1)
 
 
 def widest_vector(target: Target, *goals: Spec) -> int:
