@@ -123,10 +123,11 @@ def test_small_operands_are_brought_near_before_loops(
     [
         ("relu(transpose(f32[512,512]))", True),
         ("sum(f32[64,16]S(1024,1), axis=0)", True),
-        ("max_pool(f32[1,4,8,128], window=2)", True),
+        ("x = f32[512,512]; y = x * f32[512,512]{0,1}; y - expand_dims(max(y), axis=1)", True),
         ("f32[7,3]S(4096,1) @ f32[3,5]S(4096,1)", True),
         ("f32[512,512] @ f32[512,512]", False),
-        ("relu(f32[1,1024])", False),
+        ("relu(f32[64,1024])", False),
+        ("attention(f32[12,128,64], f32[12,128,64], f32[12,128,64])", False),
         ("relu(transpose(f32[500,500]))", False),
     ],
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from morello.ir.axes import axis
 from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
@@ -59,30 +60,45 @@ def is_long(operation: Operation) -> bool:
 
 
 def is_crowded(goal: Spec) -> bool:
-    """Whether rows of the tiles of a goal's tensors may be in few sets of a cache.
+    """Whether rows of all tiles of a goal, but short ones, may be in few sets of a cache.
 
-    Operands of products are copied to other layouts then, unless they themselves have such rows.
+    So they are if rows of an operand have gaps, or if a tensor is transposed and both have such
+    rows. Products copy their operands to other layouts then.
     """
     if any(placement.apart for placement in goal.placements):
         return True
+    if goal.operation.is_product:
+        return False
     few = MANY - 1 if any(part.operation.windows for part in goal.parts) else FEW
-    return not goal.operation.is_product and any(
-        0 < aliased_at(step) <= few for step in _steps(goal)
-    )
+    across = {
+        (fastest, dim)
+        for (fastest, _), *slower in _steps_of_tensors(goal)
+        for dim, step in slower
+        if 0 < aliased_at(step) <= few
+    }
+    return any((dim, fastest) in across for fastest, dim in across)
 
 
-def _steps(goal: Spec) -> Iterator[int]:
-    """The bytes from one element to the next along each dimension of all tensors of a goal."""
-    for tensor in goal.tensors:
-        yield from _row_steps(tensor.placement.layout, tensor.shape, tensor.dtype)
+def _steps_of_tensors(goal: Spec) -> Iterator[list[tuple[str, int]]]:
+    """The dimensions of each tensor with more than one element, fastest first, and the bytes from
+    an element to the next along each.
+    """
+    for operand, tensor in enumerate(goal.tensors):
+        dims = [each.names[0] for each in goal.operation.axes[operand]]
+        yield from _steps(dims, tensor.placement.layout, tensor.shape, tensor.dtype)
     for part, component in zip(goal.parts, goal.operation.components, strict=False):
         shape = part.operation.extents(part.operation.output, tuple(part.sizes.values()))
-        yield from _row_steps(row_major(len(shape)), shape, component.dtype)
+        dims = [axis(dim).names[0] for dim in component.result_dims]
+        yield from _steps(dims, row_major(len(shape)), shape, component.dtype)
 
 
-def _row_steps(layout: Layout, shape: tuple[int, ...], dtype: DType) -> Iterator[int]:
-    sizes = zip(layout.strides(shape), layout.extents(shape), strict=True)
-    return (step * dtype.bytes for step, count in sizes if count > 1)
+def _steps(
+    dims: Sequence[str], layout: Layout, shape: tuple[int, ...], dtype: DType
+) -> Iterator[list[tuple[str, int]]]:
+    sizes = zip(layout.physical, layout.strides(shape), layout.extents(shape), strict=True)
+    steps = [(dims[dim], step * dtype.bytes) for dim, step, count in sizes if count > 1]
+    if steps:
+        yield steps[::-1]
 
 
 def widest_vector(target: Target, *goals: Spec) -> int:
