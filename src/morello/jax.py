@@ -105,8 +105,13 @@ def jit(
     def called(*args: Any, **keywords: Any) -> Any:
         return packed(*args, **keywords)
 
-    for name in ("clear_cache", "eval_shape", "lower", "trace"):
+    def clear_cache() -> None:
+        compiled.clear_cache()
+        packed.forget()
+
+    for name in ("eval_shape", "lower", "trace"):
         setattr(called, name, getattr(compiled, name))
+    called.clear_cache = clear_cache  # type: ignore[attr-defined]
     return called
 
 

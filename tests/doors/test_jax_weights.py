@@ -148,7 +148,7 @@ def test_within_programs_of_jax_weights_are_arguments() -> None:
     function, w = jit(layer), weights()
     for _ in range(2):
         function(X, w)
-    agree(jax.jit(lambda x: function(x, w) + 1)(X), layer(X, w) + 1)
+    agree(jax.jit(lambda x: function(x, w) + function(x, w))(X), 2 * layer(X, w))
     agree(
         jax.grad(lambda w: function(X, w).sum())(w), jax.grad(lambda w: layer(X, w).sum())(w), 1e-3
     )
@@ -170,6 +170,20 @@ def test_other_arguments_are_as_they_were_traced() -> None:
         x = np.asarray(X) + k
         agree(function({"x": x}, w, "all", 1), scaled({"x": X + k}, w, "all", 1))
     assert len(packed(function)) >= 2
+
+
+def test_a_cleared_cache_forgets_what_was_traced(contents: list[weakref.ref[Any]]) -> None:
+    factor = 1.0
+    function, w = jit(lambda x, w: layer(x, w) * factor), weights()
+    for _ in range(3):
+        function(X, w)
+    factor = 2.0
+    function.clear_cache()
+    gc.collect()
+    assert [each() for each in contents] == [None]
+    for _ in range(3):
+        agree(function(X, w), 2 * layer(X, w), 1e-3)
+    assert len(packed(function)) == 2
 
 
 def test_images_are_no_weights() -> None:

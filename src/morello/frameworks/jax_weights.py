@@ -107,7 +107,7 @@ class PackedCalls:
     """
 
     def __init__(
-        self, function: Callable[..., Any], traced: Sequence[TracedCall], *, at_once: bool
+        self, function: Callable[..., Any], traced: list[TracedCall], *, at_once: bool
     ) -> None:
         """The function adds the calls that it traces to the list."""
         self._function, self._traced, self._at_once = function, traced, at_once
@@ -118,13 +118,14 @@ class PackedCalls:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._without >= MOST_WITHOUT:
+            self._weights = ()
             return self._function(*args, **keywords)
         leaves, form = jax.tree.flatten((args, keywords))
-        weights = next((each for each in self._weights if each.are_in(form, leaves)), None)
+        weights = self._known(form, leaves)
         wanted = weights is None or weights.is_due
         if wanted and self._lock.acquire(blocking=False):  # or else another thread packs weights
-            try:
-                weights = weights or self._found(form, leaves)
+            try:  # which may have found these meanwhile
+                weights = weights or self._known(form, leaves) or self._found(form, leaves)
                 if weights and weights.is_due:
                     weights.pack(leaves)
             finally:
@@ -134,6 +135,17 @@ class PackedCalls:
         self._without = self._without + 1 if weights.is_refused else 0
         result = weights(leaves)
         return self._function(*args, **keywords) if result is NotImplemented else result
+
+    def forget(self) -> None:
+        """Free what is packed, and forget the calls that were traced."""
+        with self._lock:
+            self._traced.clear()
+            self._before.clear()
+            self._weights = ()
+
+    def _known(self, form: Any, leaves: Sequence[Any]) -> _Weights | None:
+        """The weights of a call, if they were found in another one."""
+        return next((each for each in self._weights if each.are_in(form, leaves)), None)
 
     def _found(self, form: Any, leaves: Sequence[Any]) -> _Weights | None:
         """The weights of a call, if they were passed before."""
@@ -154,7 +166,7 @@ class PackedCalls:
         self._in_vain += sum(each.was_in_vain for each in every if each not in kept)
         self._weights = (*kept,)
         if self._in_vain >= MOST_IN_VAIN:
-            self._weights, self._without = (), MOST_WITHOUT
+            self._without = MOST_WITHOUT
             return None
         return weights
 
@@ -163,8 +175,9 @@ _Reference = Callable[[], Any]
 
 
 def _reference(leaf: Any) -> _Reference:
-    """A weak reference to an array of JAX; to None for what may change."""
-    return weakref.ref(leaf) if isinstance(leaf, jax.Array) else lambda: None
+    """A weak reference to an array of JAX; to None for what may change, or is traced."""
+    known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+    return weakref.ref(leaf) if known else lambda: None
 
 
 def _same(before: Sequence[_Reference], leaves: Sequence[Any]) -> tuple[int, ...]:
