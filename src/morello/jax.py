@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
+from morello.base.choices import WEIGHTS
 from morello.base.errors import CallError, MorelloError, SpecError, quoted
 from morello.graph.graph import TensorType, apply
 from morello.graph.operators import Input
@@ -25,7 +26,6 @@ from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import PlacedCall, PlacedStage, whole
 from morello.options import GraphOptions, Options, check_known
-from morello.request.request import WEIGHTS
 from morello.runtime.argument import Argument, check_functional
 
 try:
