@@ -12,13 +12,11 @@ from typing import Any, cast
 import torch
 import torch._dynamo.config
 from torch import fx
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from morello.base.errors import FallbackWarning, GraphError, MorelloError, SearchError
 from morello.graph.frameworks import TORCH
-from morello.graph.graph import Array
 from morello.importers.aten import changed_inputs, imported
-from morello.importers.aten_calls import array_of, type_of
+from morello.importers.aten_calls import type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
@@ -37,6 +35,7 @@ from morello.torch.parts import cut
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
 from morello.torch.tracing import traced
+from morello.torch.weights import Weights, extent, is_weight
 
 MOST_SHAPES = 8
 """For how many shapes one graph is compiled; torch runs it for others."""
@@ -46,10 +45,6 @@ MOST_CHANGES = 3
 
 _KEPT = 100
 """The graphs that a report is about: the last ones."""
-
-
-_COMPARED_BYTES = 1 << 16
-"""Buffers of at most so many bytes are compared by their elements before each call."""
 
 
 torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
@@ -135,31 +130,6 @@ def backend(
 
 
 @dataclass(frozen=True)
-class _Weight:
-    """A tensor that was taken for a constant: the argument's number, if it is one.
-
-    Of a small buffer also its bytes, where they lie and as they were: a batch norm in training
-    changes its statistics and not their version.
-    """
-
-    tensor: torch.Tensor
-    version: int
-    address: int
-    argument: int | None
-    memory: Array | None
-    contents: bytes
-
-    def unchanged(self, arguments: Sequence[Any]) -> bool:
-        tensor = self.tensor
-        return (
-            (self.argument is None or arguments[self.argument] is tensor)
-            and tensor._version == self.version
-            and tensor.data_ptr() == self.address
-            and (self.memory is None or self.memory.tobytes() == self.contents)
-        )
-
-
-@dataclass(frozen=True)
 class _Compiled:
     """A program, which of the arguments it takes, and the weights it was made with."""
 
@@ -169,7 +139,7 @@ class _Compiled:
     """Its scalar operands, which follow these arguments."""
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
-    weights: tuple[_Weight, ...]
+    weights: Weights
 
     def takes(self, arguments: Sequence[Any]) -> bool:
         """Whether no argument has elements in common with one that is changed.
@@ -232,7 +202,7 @@ class _Graph:
     def _current(self, key: Key, arguments: Sequence[Any]) -> _Compiled | None:
         """The program for these numbers, if there is one and its weights are as they were."""
         compiled = self._programs.get(key)
-        if compiled and all(weight.unchanged(arguments) for weight in compiled.weights):
+        if compiled and compiled.weights.unchanged(arguments):
             return compiled
         return None
 
@@ -334,7 +304,7 @@ class _Graph:
             n
             for n in tensors
             if stable
-            and _is_weight(arguments[n])
+            and is_weight(arguments[n])
             and not any(_overlap(arguments[n], each) for each in written)
         }
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
@@ -342,9 +312,8 @@ class _Graph:
         numbers = numbers_of(trace, free, aten.inputs)
         if any(node.type.size == 0 for node in aten.graph.nodes):
             raise GraphError("a tensor has no elements")
-        weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
-        weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
-        weights += [_weight(arguments[n], n) for n in fixed]
+        given = {n: arguments[n] for n in fixed}
+        others = [t for t in aten.tensors.values() if all(t is not each for each in given.values())]
         asked: GraphOptions = {"threads": most_threads(), **self._options}
         graph, results = laid(aten)
         compiled = compile_graph(graph, TORCH, **asked)
@@ -353,47 +322,16 @@ class _Graph:
         program = TorchProgram(aten, results, compiled)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
-        return _Compiled(program, inputs, numbers, written_inputs, tuple(weights))
+        return _Compiled(program, inputs, numbers, written_inputs, Weights(given, others))
 
 
 def _has_sizes(key: Key) -> bool:
     return any(isinstance(each, int) for each in key)
 
 
-def _is_weight(argument: Any) -> bool:
-    """Whether an argument is a parameter or buffer of a module, whose changes can be seen."""
-    static = getattr(argument, "_dynamo_static_input_type", None) is not None
-    return (isinstance(argument, torch.nn.Parameter) or static) and not argument.is_inference()
-
-
 def _overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether the memory between the first and the last element of each has a part in common."""
     if a.untyped_storage()._cdata != b.untyped_storage()._cdata:
         return False
-    (first, end), (other_first, other_end) = _extent(a), _extent(b)
+    (first, end), (other_first, other_end) = extent(a), extent(b)
     return first < other_end and other_first < end
-
-
-def _extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """The addresses of the first element, and after the last one; a tensor has some."""
-    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    start = tensor.data_ptr()
-    return start, start + (last + 1) * tensor.element_size()
-
-
-def _weight(tensor: torch.Tensor, argument: int | None) -> _Weight:
-    memory = None
-    if not isinstance(tensor, torch.nn.Parameter) and tensor.nbytes <= _COMPARED_BYTES:
-        memory = array_of(tensor)
-    contents = b"" if memory is None else memory.tobytes()
-    return _Weight(tensor, tensor._version, tensor.data_ptr(), argument, memory, contents)
-
-
-def _count_change(optimizer: torch.optim.Optimizer, *_: object) -> None:
-    """Raise the versions of what an optimizer changed; those in one kernel do not do so."""
-    for group in optimizer.param_groups:
-        if group.get("fused"):
-            torch.autograd.graph.increment_version(group["params"])
-
-
-register_optimizer_step_post_hook(_count_change)
