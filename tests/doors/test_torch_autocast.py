@@ -42,6 +42,34 @@ def test_products_are_in_bf16(inside: bool) -> None:
     assert not [what for what, _ in program.left if "foreign" in what]
 
 
+def test_what_is_left_to_torch_is_cast_as_traced() -> None:
+    def program(x: Any, taps: Any, bias: Any) -> Any:
+        y = x @ x
+        with torch.autocast("cpu", enabled=False):
+            return y, torch.conv_tbc(y.float().view(8, 2, 4), taps, bias)
+
+    given = torch.randn(8, 8), torch.randn(3, 4, 5), torch.randn(5)
+    with torch.autocast("cpu", torch.bfloat16):
+        results, expected = compiled(program)(*given), program(*given)
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.dtype is wanted.dtype
+        assert error(result, wanted) < BF16_TOLERANCE
+    (report,) = last().programs.values()
+    assert [what for what, _ in report.left if "conv_tbc" in what]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_attention_to_nothing_is_zero(dtype: Any) -> None:
+    def program(x: Any, mask: Any) -> Any:
+        return torch.ops.aten._safe_softmax(x.masked_fill(~mask, -torch.inf), -1)
+
+    x, mask = torch.randn(8, 8, dtype=dtype), torch.rand(8, 8) > 0.3
+    mask[2] = False
+    result = compiled(program)(x, mask)
+    assert not result[2].any()
+    assert error(result, program(x, mask)) < BF16_TOLERANCE
+
+
 def test_statistics_of_batches_change() -> None:
     model, x = Network(cast=True).train(), torch.randn(2, 3, 8, 8)
     other = Network(cast=True).train()

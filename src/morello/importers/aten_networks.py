@@ -310,9 +310,9 @@ def softmax(call: AtenCall) -> Node:
 
 
 def safe_softmax(call: AtenCall) -> Node:
-    """The same, but 0 where all elements are -inf."""
+    """Softmax of rows; 0 in rows of which all elements are -inf."""
     x, dtype = call.cast(call.x), call.type.dtype
-    highest = call.reduce("max", x, call.axes(), True)
+    highest = call.build.cast(call.reduce("max", x, call.axes(), True), np.dtype(np.float32))
     hidden = call.map("less", highest, -float(np.finfo(np.float32).max))
     zero = call.build.number(0, dtype)
     return call.apply(Where(), hidden, zero, softmax(call))

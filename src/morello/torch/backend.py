@@ -34,7 +34,7 @@ from morello.torch.numbers import (
 from morello.torch.parts import cut
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
-from morello.torch.tracing import traced
+from morello.torch.tracing import casts_later, traced
 from morello.torch.weights import Weights, extent, is_weight
 
 MOST_SHAPES = 8
@@ -312,6 +312,8 @@ class _Graph:
         numbers = numbers_of(trace, free, aten.inputs)
         if any(node.type.size == 0 for node in aten.graph.nodes):
             raise GraphError("a tensor has no elements")
+        if aten.left and casts_later(trace):
+            raise GraphError(f"torch.autocast casts for {', '.join(aten.left)}")
         given = {n: arguments[n] for n in fixed}
         others = [t for t in aten.tensors.values() if all(t is not each for each in given.values())]
         asked: GraphOptions = {"threads": most_threads(), **self._options}

@@ -21,6 +21,9 @@ from morello.torch.laying import Laid, Permuted, Within
 from morello.torch.threads import torch_threads
 from morello.torch.values import computing
 
+_uncast = torch._C._DisableAutocast
+"""A context of operations as they were traced, which have the casts of torch.autocast already."""
+
 Values = list[Any]
 """The tensors of the nodes that are known, by number."""
 
@@ -128,7 +131,8 @@ class TorchProgram:
         number, compute = self._number(node), computing(node)
 
         def step(values: Values) -> None:
-            values[number] = compute(*[values[source] for source in sources])
+            with _uncast():
+                values[number] = compute(*[values[source] for source in sources])
 
         self._steps.append(step)
         return number
@@ -145,7 +149,8 @@ class TorchProgram:
 
         def step(values: Values) -> None:
             tensors = [values[source] for source in sources]
-            results = key(*tensors)
+            with _uncast():
+                results = key(*tensors)
             every = (results,) if isinstance(results, torch.Tensor) else results
             for index, number in siblings.items():
                 values[number] = every[index]

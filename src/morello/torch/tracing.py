@@ -119,11 +119,20 @@ def traced(
             symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
-        casts = torch.is_autocast_enabled("cpu") or any(map(_enters_autocast, trace.graph.nodes))
-        recurrent = any(map(_is_recurrent, trace.graph.nodes))
-        if (casts and not recurrent) or any(map(_is_batched, trace.graph.nodes)):
+        casts = _casts(trace) and not casts_later(trace)
+        if casts or any(map(_is_batched, trace.graph.nodes)):
             trace = make_fx(run, _TABLE)(*fresh)
     return trace
+
+
+def casts_later(trace: fx.GraphModule) -> bool:
+    """Whether torch.autocast casts operations of a trace when they run: beside recurrent layers."""
+    return _casts(trace) and any(map(_is_recurrent, trace.graph.nodes))
+
+
+def _casts(trace: fx.GraphModule) -> bool:
+    """Whether torch.autocast casts for operations of a trace, which has no casts for them yet."""
+    return torch.is_autocast_enabled("cpu") or any(map(_enters_autocast, trace.graph.nodes))
 
 
 def _is_batched(node: fx.Node) -> bool:
