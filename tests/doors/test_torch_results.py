@@ -42,6 +42,24 @@ def test_images_with_channels_last() -> None:
     assert result.permute(0, 2, 3, 1).view(-1, 8).shape == (32, 8)
 
 
+def test_copies_of_inputs_in_another_order() -> None:
+    def program(x: Any) -> Any:
+        y = x.clone(memory_format=torch.channels_last)
+        return y, y[1], x + 1, x
+
+    x = torch.randn(2, 3, 4, 5)
+    as_by_torch(compiled(program)(x), program(x))
+
+
+def test_repeated_rows_of_other_results() -> None:
+    def program(x: Any) -> Any:
+        y = x @ x
+        return y[None].expand(3, 8, 8), y.diagonal(), y.view(64)
+
+    x = torch.randn(8, 8)
+    as_by_torch(compiled(program)(x), program(x))
+
+
 def test_views_of_other_results() -> None:
     """A change of the one is one of the other."""
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 
 from morello.graph.graph import Graph, Node, apply
-from morello.graph.operators import Foreign, Input, Transpose
-from morello.graph.views import shown
+from morello.graph.operators import Transpose
 from morello.importers.aten import ImportedAten
-from morello.importers.aten_trace import Lying, TorchChain
+from morello.importers.aten_trace import Lying
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +47,14 @@ def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
     Inputs and constants, and views of these, are results as they are.
     """
     results: list[Laid] = [*imported.results]
+    before = {*imported.memory.values()}
     new = {
         number: (result, lies)
         for number, (result, lies) in enumerate(zip(imported.results, imported.lies, strict=True))
-        if isinstance(result, Node) and lies is not None and _is_new(result, imported)
+        if isinstance(result, Node) and lies is not None and lies.memory not in before
     }
     wholes: dict[int, Lying] = {}
-    for number, (result, lies) in sorted(new.items(), key=lambda each: -each[1][0].type.size):
+    for number, (result, lies) in sorted(new.items(), key=lambda each: _rank(*each[1])):
         whole = next((n for n, other in wholes.items() if other.holds(lies)), None)
         if whole is None:
             wholes[number] = lies
@@ -68,15 +68,13 @@ def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
     return Graph(graph.inputs, (*outputs, *graph.outputs[count:])), tuple(results)
 
 
+def _rank(result: Node, lies: Lying) -> tuple[bool, int]:
+    """The order in which results may have others in their memory: large ones without gaps first."""
+    return lies.order is None, -result.type.size
+
+
 def _permuted(result: Node, lies: Lying) -> Node | Permuted:
     order = lies.order
     if order is None or lies.in_rows:
         return result
     return Permuted(apply(Transpose(order), result), tuple(map(order.index, range(len(order)))))
-
-
-def _is_new(result: Node, imported: ImportedAten) -> bool:
-    """Whether a result lies in no memory that there was before."""
-    base = shown(result)
-    chained = isinstance(base.operator, Foreign) and isinstance(base.operator.key, TorchChain)
-    return not chained and not isinstance(base.operator, Input) and base not in imported.tensors
