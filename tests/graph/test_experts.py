@@ -8,8 +8,20 @@ from tests.graph.nodes import BF16, I64, given, names, random
 
 from morello.graph.graph import Graph, Node, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Broadcast, Dot, Gather, Input, PrimitiveOperator, Reshape
+from morello.graph.operators import (
+    Broadcast,
+    Concat,
+    Cumulate,
+    Dot,
+    Gather,
+    Input,
+    PrimitiveOperator,
+    Reshape,
+    Slice,
+    Where,
+)
 from morello.graph.partition import by_rule
+from morello.graph.patterns.matching import constant, mapped
 from morello.graph.rewriting import simplified
 
 ROWS, COUNT, DEPTH, COLUMNS = 5, 3, 64, 70
@@ -77,3 +89,20 @@ def test_other_products_are_left() -> None:
     ):
         simple = simplified(graph_of(product))
         assert names(simple.outputs[0])[-1] == "dot"
+
+
+@pytest.mark.parametrize("shape", [(6, 1, 1), (1, 6, 1), (1, 1, 1)])
+def test_rows_in_groups_are_told_by_the_limits_of_each_group(shape: tuple[int, ...]) -> None:
+    """A mask whose limits belong to rows, or to all groups at once, is none of groups."""
+    ends = apply(Cumulate(0), given(max(shape), dtype=I64))
+    before = apply(Slice((0,), (max(shape) - 1,), (1,)), ends)
+    starts = apply(Concat(0), constant(np.zeros(1), I64), before)
+    first, last = (apply(Reshape(shape), each) for each in (starts, ends))
+    rows = constant(np.arange(6)[:, None], I64)
+    mask = mapped("logical_and", mapped("less_equal", first, rows), mapped("less", rows, last))
+    x, matrices = given(6, 4), given(6, 4, 5)
+    masked = apply(Where(), mask, x, apply(Broadcast((6, 6, 4)), constant(0, x.dtype)))
+    product = apply(Dot((), ((0, 0), (2, 1))), masked, matrices)
+    simple = simplified(graph_of(product))
+    grouped = any(isinstance(node.operator, PrimitiveOperator) for node in simple.nodes)
+    assert grouped == (shape == (6, 1, 1))

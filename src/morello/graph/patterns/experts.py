@@ -81,7 +81,7 @@ def product_of_groups(node: Node) -> Node | None:
     if not isinstance(masked.operator, Where) or (node.type.rank, matrices.type.rank) != (2, 3):
         return None
     mask, x, other = masked.inputs
-    ends = _ends_of_groups(mask, masked.shape[1])
+    ends = _ends_of_groups(mask, *masked.shape[:2])
     if ends is None or x.shape != masked.shape[1:] or number(shown(other)) != 0:
         return None
     (sides,) = (pair for pair in dot.contracted if pair != (0, 0))
@@ -91,8 +91,8 @@ def product_of_groups(node: Node) -> Node | None:
     return grouped_product(x, matrices, groups_of_rows(ends, x.shape[0]))
 
 
-def _ends_of_groups(mask: Node, rows: int) -> Node | None:
-    """Where groups end, if a mask says for each which of so many rows are in it; else None."""
+def _ends_of_groups(mask: Node, groups: int, rows: int) -> Node | None:
+    """Where groups end, if a mask [groups, rows, 1] says which rows are in each; else None."""
     if not is_map(mask, "logical_and"):
         return None
     after, before = mask.inputs
@@ -100,7 +100,7 @@ def _ends_of_groups(mask: Node, rows: int) -> Node | None:
         return None
     limits = after.inputs[0], before.inputs[1]
     starts, ends = map(shown, limits)
-    if any(each.type.size != ends.type.size for each in limits):
+    if ends.type.size != groups or any(each.shape != (groups, 1, 1) for each in limits):
         return None
     for each in (after.inputs[1], before.inputs[0]):
         numbers = each.operator.array if isinstance(each.operator, Constant) else None
