@@ -1,4 +1,4 @@
-"""FoldedAxis of images that are added up where they overlap."""
+"""Windows of images that are added up where they overlap."""
 
 from __future__ import annotations
 

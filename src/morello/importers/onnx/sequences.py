@@ -16,7 +16,7 @@ from morello.importers.onnx.call import INT64, KNOWN, LeftError, constant, op, p
 from morello.importers.onnx.movement import at, between
 
 Held = tuple[Node, ...]
-"""What a sequence holds."""
+"""The tensors of a sequence."""
 
 
 @dataclass(frozen=True)
