@@ -174,7 +174,8 @@ def test_other_arguments_are_as_they_were_traced() -> None:
 
 def test_a_cleared_cache_forgets_what_was_traced(contents: list[weakref.ref[Any]]) -> None:
     factor = 1.0
-    function, w = jit(lambda x, w: layer(x, w) * factor), weights()
+    function: Any = jit(lambda x, w: layer(x, w) * factor)
+    w = weights()
     for _ in range(3):
         function(X, w)
     factor = 2.0
