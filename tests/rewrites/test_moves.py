@@ -139,6 +139,20 @@ def test_rows_that_are_only_written_need_not_stay() -> None:
     refuse(Move("c", "L2"), far, "would evict each other")
 
 
+def test_sums_that_exceed_the_registers_are_read_again() -> None:
+    """They do not stay in registers while a loop over parts of k runs."""
+    aliased = Placement(row_major(2), 1, aliased=True)
+    near = spec(15, 32, 32, (L1, L1, L2), (ROWS, ROWS, aliased), accumulates=False)
+    apply(Move("c", "L1"), near, TARGET)
+    more = replace(near, sizes=(16, 32, 32))
+    refuse(Move("c", "L1"), more, "rows of c a power of two apart")
+    few = replace(near, sizes=(4, 32, 256))
+    apply(Move("c", "L1"), few, TARGET)
+    placements = (ROWS, aliased)
+    copied = replace(goal(move(2), (16, 32), (F32, F32)), levels=(L1, L2), placements=placements)
+    apply(Move("dst", "L1"), copied, TARGET)
+
+
 def test_rows_of_sums_over_windows_are_read_again() -> None:
     """A convolution adds to its output pixel by pixel: none of its rows may be evicted."""
     aliased = Placement(row_major(4), 2, aliased=True)

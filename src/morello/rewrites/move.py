@@ -203,10 +203,9 @@ class Move(Rewrite):
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         most = target.levels[level].conflict_runs * placements.apart(codes)
-        # sums over a window's pixels are read and written again
-        written_once = not (batch.operation.reads(operand) or batch.operation.windows)
-        if level == target.nearest and written_once:
-            most = np.maximum(most, WRITTEN_ONLY)
+        if level == target.nearest:
+            once = _written_once(batch, operand, target)
+            most = np.where(once, np.maximum(most, WRITTEN_ONLY), most)
         fits: Bools = ~aliased | (pages <= most)
         return fits
 
@@ -294,6 +293,23 @@ class MoveAll(Rewrite):
 
     def trait(self, spec: Spec) -> str:
         return ""
+
+
+def _written_once(batch: Batch, operand: int, target: Target) -> Bools:
+    """Whether an operand is written and not read, per batch row.
+
+    Sums over a window's pixels are read again, and those that exceed the registers are if the
+    reduction is split.
+    """
+    operation = batch.operation
+    if operation.reads(operand) or operation.windows:
+        return everywhere(batch, False)
+    if not operation.reduced:
+        return everywhere(batch, True)
+    count, length = batch.runs(operand)
+    registers = count * -(-length * batch.dtypes[operand].bytes // target.vector_bytes[0])
+    fits: Bools = registers < target.levels[target.registers].capacity
+    return fits
 
 
 def _copy(source: Batch, destination: Batch, operand: int) -> Batch:
