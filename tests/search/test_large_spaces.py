@@ -139,3 +139,25 @@ def test_goals_whose_tiles_have_rows_in_few_sets_are_crowded(
     assert TilingTraits.of(AVX512, goal).crowded == crowded
     if crowded:
         assert search(goal, AVX512, budget=Budget(10.0, gap=0.05)).cost > 0
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "broadcast(u32[226], axis=0, size=3) -> u32[3,226]{1,0}S(51076,226)",
+        "relu(f32[64,64]{1,0}S(4096,64))",
+        "sum(f32[64,16]{1,0}S(2048,64), axis=1)",
+        "relu(f32[1024]S(32))",
+        "f32[32,256] @ f32[256,64]S(1024,1)",
+    ],
+)
+def test_rows_with_gaps_are_looped_over_while_they_are_far(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest cache does not hold all of their lines, or these evict each other."""
+    goal = parse(expression)
+    found = search(goal, AVX512)
+    monkeypatch.setattr("morello.space.rules.SMALL", 0.0)
+    monkeypatch.setattr("morello.space.rules.TINY", 0.0)
+    forget_traces(monkeypatch)
+    assert found.cost == pytest.approx(search(goal, AVX512).cost)

@@ -31,8 +31,8 @@ class TilingTraits:
     masks, that is 0. A `long` composition has so many products that its Specs would multiply with
     the places of each operand: these are brought into caches together, and a tensor between
     products is computed before it is used, rather than in parts whose products are summed. Tiles of
-    `crowded` goals may have rows that evict each other in a cache, so that only parts of them can
-    be brought there (see `is_crowded`).
+    `crowded` goals may have rows that evict each other in a cache, or gaps, so that only parts of
+    them can be brought there (see `is_crowded`).
     """
 
     widths: frozenset[int] = frozenset()
@@ -60,12 +60,12 @@ def is_long(operation: Operation) -> bool:
 
 
 def is_crowded(goal: Spec) -> bool:
-    """Whether rows of all tiles of a goal, but short ones, may be in few sets of a cache.
+    """Whether tiles of a goal, but small ones, may have more lines than a cache, or in few sets.
 
-    So they are if rows of an operand have gaps, or if a tensor is transposed and both have such
-    rows. Products copy their operands to other layouts then.
+    So they may if an operand has gaps, or if a tensor is transposed and both have rows in few sets.
+    Of the latter, products copy their operands to other layouts.
     """
-    if any(placement.apart for placement in goal.placements):
+    if not all(placement.gapless for placement in goal.placements):
         return True
     if goal.operation.is_product:
         return False

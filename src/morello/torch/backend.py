@@ -35,7 +35,7 @@ from morello.torch.parts import cut
 from morello.torch.program import TorchProgram
 from morello.torch.threads import most_threads
 from morello.torch.tracing import casts_later, traced
-from morello.torch.weights import Weights, extent, is_weight
+from morello.torch.weights import ConstantWeights, extent, is_weight
 
 MOST_SHAPES = 8
 """For how many shapes one graph is compiled; torch runs it for others."""
@@ -139,7 +139,7 @@ class _Compiled:
     """Its scalar operands, which follow these arguments."""
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
-    weights: Weights
+    weights: ConstantWeights
 
     def takes(self, arguments: Sequence[Any]) -> bool:
         """Whether no argument has elements in common with one that is changed.
@@ -324,7 +324,7 @@ class _Graph:
         program = TorchProgram(aten, results, compiled)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
-        return _Compiled(program, inputs, numbers, written_inputs, Weights(given, others))
+        return _Compiled(program, inputs, numbers, written_inputs, ConstantWeights(given, others))
 
 
 def _has_sizes(key: Key) -> bool:

@@ -16,7 +16,7 @@ _COMPARED_BYTES = 1 << 16
 """Buffers that extend over at most so many bytes are compared by their elements in each call."""
 
 
-class Weights:
+class ConstantWeights:
     """Tensors that were taken for constants: their versions and addresses, as they were.
 
     Of small buffers also the bytes: a batch norm in training changes its statistics and not their
