@@ -276,7 +276,7 @@ def test_a_search_is_freed_without_the_collector_of_cycles() -> None:
 
 
 def test_a_gap_is_kept_and_a_large_one_takes_fewer_specs() -> None:
-    goal = matmul_spec((12, 20), (20, 48))
+    goal = matmul_spec((60, 100), (100, 240))
     best = search(goal, AVX2)
     for gap in (0.005, 0.02, 0.3):
         near = search(goal, AVX2, budget=Budget(inf, gap=gap))

@@ -11,7 +11,7 @@ from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.placements import FEW
 from morello.ir.spec import Spec
-from morello.ir.tensor import MANY, aliased_at
+from morello.ir.tensor import LINE_BYTES, MANY, aliased_at, runs
 from morello.targets.target import Target
 
 VECTOR = 16
@@ -62,11 +62,13 @@ def is_long(operation: Operation) -> bool:
 def is_crowded(goal: Spec) -> bool:
     """Whether tiles of a goal, but small ones, may have more lines than a cache, or in few sets.
 
-    So they may if an operand has gaps, or if a tensor is transposed and both have rows in few sets.
-    Of the latter, products copy their operands to other layouts.
+    So they may if gaps of an operand are between runs in few sets, or shorter than a line; or if a
+    tensor is transposed and both have rows in few sets. Products copy the latter to other layouts.
     """
-    if not all(placement.gapless for placement in goal.placements):
-        return True
+    for tensor in goal.tensors:
+        count, length = runs(tensor.shape, tensor.placement)
+        if tensor.placement.apart or (count > 1 and length * tensor.dtype.bytes < LINE_BYTES):
+            return True
     if goal.operation.is_product:
         return False
     few = MANY - 1 if any(part.operation.windows for part in goal.parts) else FEW
