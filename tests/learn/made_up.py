@@ -18,7 +18,7 @@ CACHES = {"L2": 12288, "L1": 640, "registers": 32}
 EXPRESSIONS = (
     ("sums", "f32[4,4] @ f32[4,8]"),
     ("sums", "sum(f32[8,64], axis=0)"),
-    ("maps", "relu(f32[4096])"),
+    ("maps", "relu(f32[30,50])"),
     ("maps", "tanh(f32[9,64])"),
 )
 
