@@ -62,7 +62,7 @@ def is_long(operation: Operation) -> bool:
 def is_crowded(goal: Spec) -> bool:
     """Whether tiles of a goal, but small ones, may have more lines than a cache, or in few sets.
 
-    So they may if gaps of an operand are between runs in few sets, or shorter than a line; or if a
+    So they may if an operand has gaps, and its runs are in few sets or shorter than a line; or if a
     tensor is transposed and both have rows in few sets. Products copy the latter to other layouts.
     """
     for tensor in goal.tensors:
@@ -97,6 +97,7 @@ def _steps_of_tensors(goal: Spec) -> Iterator[list[tuple[str, int]]]:
 def _steps(
     dims: Sequence[str], layout: Layout, shape: tuple[int, ...], dtype: DType
 ) -> Iterator[list[tuple[str, int]]]:
+    """The steps of one tensor with these dimensions; nothing if it has one element."""
     sizes = zip(layout.physical, layout.strides(shape), layout.extents(shape), strict=True)
     steps = [(dims[dim], step * dtype.bytes) for dim, step, count in sizes if count > 1]
     if steps:
