@@ -6,11 +6,12 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import _lru_cache_wrapper, cache, lru_cache
 from itertools import product
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -188,3 +189,12 @@ def reference(spec: Spec, *inputs: Floats) -> npt.NDArray[np.float64]:
     a, b = (array.astype(np.float64) for array in inputs)
     result: npt.NDArray[np.float64] = a @ b
     return result
+
+
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Call a function with each number below `count`, each in a thread of its own."""
+    threads = [Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from tests.importers.test_stablehlo import (
 )
 from tests.models.test_threads import program
 from tests.sampling import some
+from tests.support import in_threads
 
 import morello
 import morello.jax
@@ -273,11 +273,7 @@ def test_threads_may_call_at_once() -> None:
             if not np.allclose(compiled(inputs[number]), expected[number], 1e-4, 1e-4):
                 failed.append(number)
 
-    threads = [Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 8)
     assert failed == []
 
 

@@ -6,7 +6,6 @@ import gc
 import weakref
 from collections.abc import Iterator
 from functools import partial
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from tests.doors.test_jax import OPTIONS, agree
 from tests.importers.test_stablehlo import random
+from tests.support import in_threads
 
 import morello.jax
 from morello.base.errors import SpecError
@@ -230,9 +230,5 @@ def test_threads_may_call_with_packed_weights() -> None:
             if not np.allclose(function(X, sets[which]), expected[which], 1e-4, 1e-4):
                 failed.append(number)
 
-    threads = [Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 4)
     assert failed == []
