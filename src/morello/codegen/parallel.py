@@ -31,7 +31,7 @@ class Region:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it defines at the scope of the file."""
+        """The names that the region defines at file scope."""
         return (self.name, self.counter) if self.counter else (self.name,)
 
     @property

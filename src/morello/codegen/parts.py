@@ -48,7 +48,7 @@ def divided_nodes(items: Sequence[ImplNode], count: int) -> frozenset[int]:
 
 
 def _divided_nodes(node: ImplNode, wanted: float) -> frozenset[int]:
-    """Those within a node that should have so many parts."""
+    """The numbers of such nodes below a node that should have so many parts."""
     impl, children = node.impl, node.children
     if emits_nothing(impl):
         return _divided_nodes(children[0], wanted)
@@ -138,7 +138,7 @@ def _loop(statements: Sequence[Statement]) -> For | None:
 
 
 def _reads_what_it_writes(loop: For) -> bool:
-    """Whether iterations read memory that they write, other than buffers of their own."""
+    """Whether an iteration may read what another writes, which is not in buffers of its own."""
     own: set[str] = set()
     read: set[str] = set()
     written: set[str] = set()

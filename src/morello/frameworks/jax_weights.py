@@ -70,7 +70,7 @@ class TracedCall:
     returned: Any
 
     def takes(self, form: Any, leaves: Sequence[Any], numbers: Collection[int]) -> bool:
-        """Whether it is a call with such arguments; all leaves but these have the right types."""
+        """Whether a call has the traced form and values, and its leaves `numbers` the traced types."""
         return bool(
             form == self.form
             and all(_kind(leaves[n]) == self.kinds[n] for n in numbers)
@@ -302,7 +302,7 @@ def _calls_before(program: JaxProgram) -> float:
 
 
 class _Contents:
-    """What is freed with the weights: their packed copies, the model, and its program.
+    """The packed copies of weights, the compiled model, and its program, freed with the weights.
 
     The program is given the copies, and those weights that kernels take as they are.
     """

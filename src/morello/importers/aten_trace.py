@@ -151,7 +151,7 @@ class Lying:
         return self.order == (*range(len(self.shape)),)
 
     def holds(self, other: Lying) -> bool:
-        """Whether it has all elements from the first to the last one of another tensor."""
+        """Whether the memory of this tensor covers that of another one."""
         steps = zip(other.shape, other.strides, strict=True)
         last = other.first + sum((n - 1) * step for n, step in steps)
         same = (self.memory, self.dtype) == (other.memory, other.dtype)

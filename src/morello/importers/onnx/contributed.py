@@ -70,7 +70,7 @@ _AS_IN_ONNX: dict[str, Translation] = {
 
 @translates(*_AS_IN_ONNX, domain=MICROSOFT)
 def as_in_onnx(call: OnnxCall) -> Results:
-    """What an operator of ONNX of the same name, of version 13, computes."""
+    """The semantics of ONNX's operator of the same name, of opset 13."""
     return _AS_IN_ONNX[call.type](replace(call, version=13))
 
 
