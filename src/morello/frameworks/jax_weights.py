@@ -70,7 +70,7 @@ class TracedCall:
     returned: Any
 
     def takes(self, form: Any, leaves: Sequence[Any], numbers: Collection[int]) -> bool:
-        """Whether a call has the traced form and values, and its leaves `numbers` the traced types."""
+        """Whether a call has the traced form and values, and its `numbers` the traced types."""
         return bool(
             form == self.form
             and all(_kind(leaves[n]) == self.kinds[n] for n in numbers)
