@@ -72,7 +72,7 @@ def test_a_model_is_one_call_of_kernels() -> None:
         assert error(fast(x), model(x)) < F32_TOLERANCE
     (program,) = last().programs.values()
     assert (program.segments, program.left) == (1, ())
-    assert "gelu(f32[8,32] @" in str(door.report())
+    assert "gelu(f32[8,32] @" in str(last())
 
 
 class Recurrent(nn.Module):  # type: ignore[misc, name-defined]
