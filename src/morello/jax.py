@@ -116,7 +116,7 @@ def jit(
 
 
 def report(function: Function) -> tuple[ProgramReport, ...]:
-    """The programs made of a function of `jit`, for each set of arguments that it was traced for.
+    """The programs made of a function of `jit`, one for each set of arguments it was traced for.
 
     Raises `CallError` for other functions.
     """

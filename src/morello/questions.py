@@ -72,9 +72,10 @@ def _text(what: object) -> str | None:
 
 
 def kept(asked: str, table: ProgramTable, known: ProgramTable) -> tuple[str, dict[str, Any]] | None:
-    """The program of a question, as text, and what was made of it; None if it does not hold.
+    """The program that answered a question, as text, and what was made of it.
 
-    The program is in a `table`, and what was made of it in those that are `known` (see `texts`).
+    The program is in a `table`, and what was made of it in another one, `known` (see `texts`). None
+    if there is none, or the table has other programs by now.
     """
     text = known.program("", asked)
     if text is None:
@@ -143,10 +144,10 @@ def _toolchain(requested: str) -> Iterator[str]:
 def _compilers(
     words: tuple[str, ...], folders: tuple[str, ...], times: tuple[str, ...]
 ) -> Sequence[str]:
-    """The stamps of compilers, and of what words of a command name, in these folders.
+    """The stamps of compilers, and of what the words of a command name, in these folders.
 
-    Other programs come and go in the same folders, which change by that. `times` are the folders'
-    own stamps, as long as which the answer holds.
+    The answer holds as long as the folders' own stamps, `times`, are the same: these change as well
+    when other programs come and go.
     """
     names = (*words, *COMMANDS)
     return [*stamps([os.path.join(folder, name) for name in names for folder in folders])]

@@ -45,7 +45,7 @@ class Rows:
         return self.whole.size(self.dim)
 
     def block(self, rows: int) -> Spec:
-        """The Spec of so many rows, of arrays that lie in memory as parts of the whole ones."""
+        """The Spec of a slice of so many rows of the whole arrays."""
         spec = self.whole
         sizes = [
             rows if dim == self.dim else size

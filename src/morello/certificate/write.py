@@ -223,9 +223,9 @@ def _share(
     bounds: Floats,
     wanted: Floats,
 ) -> None:
-    """Raise what the children of a rewrite are to cost, so that it costs what its state is to.
+    """Raise what the children of a rewrite are to cost, until it costs what its state is to.
 
-    By their `values`, it would cost so much more: that is to `spare`.
+    If they cost their `values`, it would cost `spare` more than that.
     """
     runs: dict[int, int] = {}
     for child, count in zip(children, times, strict=True):

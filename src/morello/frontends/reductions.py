@@ -128,7 +128,7 @@ def softmax_denominator_and_max(x: Value, *, axis: int = -1) -> Value:
 def softmax_denominator_and_max_from_parts(
     max_parts: Value, denominator_parts: Value, *, axis: int = -1
 ) -> Value:
-    """The maxima along `axis` of those of parts of rows, and the sums of exp(x - max)."""
+    """The maxima along `axis` of parts' maxima, and the sums of exp(x - max)."""
     return _softmax_part(FROM_PARTS, max_parts, [denominator_parts], axis)
 
 

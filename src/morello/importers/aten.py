@@ -75,7 +75,7 @@ _WITHOUT_RESULT = {
 
 @dataclass(frozen=True)
 class ImportedAten:
-    """A graph, the names of its inputs, and what it has of the program that it was.
+    """A program of torch as a graph, with the names of its inputs.
 
     `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
     constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign

@@ -62,7 +62,7 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 def places_within(whole: torch.Tensor, part: torch.Tensor) -> Array:
-    """The numbers of the elements of a tensor, in row-major order, that a view of it has."""
+    """The numbers, in row-major order, of those elements of a tensor that are in a view of it."""
     known, wanted = _addresses(whole).ravel(), _addresses(part)
     order = np.argsort(known)
     nearest = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
@@ -181,7 +181,7 @@ def promoted(call: AtenCall, *operands: Any) -> list[Node | float]:
 
 
 def _rounded(number: float, dtype: np.dtype[Any]) -> float:
-    """A number as floats of 16 bits have it; as it is for other dtypes."""
+    """A number, rounded if the dtype is a float of 16 bits."""
     narrow = dtype.kind not in "iub" and dtype.itemsize < 4
     return float(np.array(number, dtype)) if narrow else number
 

@@ -46,8 +46,8 @@ class TorchCall:
 
 @dataclass(frozen=True)
 class TorchChain:
-    """Calls that torch does one after the other, of which the graph has no results but that of the
-    last one, or a tensor that they change.
+    """Calls that torch does one after the other. Its result is that of the last one, or a tensor
+    that they change.
 
     It takes the tensors of its input nodes, in order; further ones are ignored.
     """
@@ -70,7 +70,7 @@ class TorchChain:
 
 
 def chain(calls: Sequence[TorchCall], changed: fx.Node | None = None) -> TorchChain:
-    """Calls, each after those that it reads, with what else they read as inputs."""
+    """The chain of calls in topological order; what else they read is its inputs."""
     inside = {call.node for call in calls}
     read = dict.fromkeys(origin(node) for call in calls for node in call.node.all_input_nodes)
     return TorchChain(tuple(node for node in read if node not in inside), (*calls,), changed)

@@ -21,7 +21,7 @@ BITS = 32
 
 
 def of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
-    """A function of integers of one dtype, in that dtype; those of 64 bits are computed in 32.
+    """A function of integers of one dtype, in that dtype; int64 is computed in 32 bits.
 
     Constants are computed as they are. Raises `GraphError` where 32 bits may not suffice.
     """

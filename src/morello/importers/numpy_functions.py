@@ -166,7 +166,7 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
 
 
 def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
-    """A function of operands of one dtype; of integers of 64 bits in 32, where these suffice."""
+    """A function of operands of one dtype; int64 is computed in 32 bits, where these suffice."""
     if inputs[0].dtype != np.int64:
         return apply(Map(name), *inputs)
     if name in COMPARISONS:
@@ -177,7 +177,7 @@ def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
 
 
 def _float_remainder(name: str, *args: Operand) -> Node | None:
-    """A remainder or quotient of floats, but not of float64; None for what is none of these."""
+    """A remainder or quotient of floats of at most 32 bits; None for anything else."""
     if name not in _OF_FLOATS:
         return None
     x, by = promoted(*args)

@@ -158,7 +158,7 @@ def _product(image: Node, axis: int, weights: Node) -> Node:
 
 
 def _blocks(weights: Array) -> list[_Block]:
-    """Blocks of as many results as can be if each reads few elements, all of them as many."""
+    """The largest blocks of results that each read few elements, all blocks as many."""
     count, size = weights.shape
     number = 1
     while True:

@@ -121,7 +121,7 @@ def combined_at(kind: str, x: Node, places: Sequence[Node], rows: Node) -> Node:
 
 
 def _if_within(numbers: Node, size: int, place: Node) -> Node:
-    """A place, where the number that it is made of is one of so many; -1 elsewhere."""
+    """A place, where its number is one from 0 to `size`; -1 elsewhere."""
     below = mapped("less", numbers, constant(0, NUMBERS))
     beyond = mapped("greater_equal", numbers, constant(size, NUMBERS))
     return apply(Where(), mapped("logical_or", below, beyond), constant(-1, NUMBERS), place)

@@ -207,7 +207,7 @@ class _Reading:
     def _branches(
         self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
     ) -> tuple[Node, ...] | None:
-        """The results of the branch that a constant chooses, or of all, of which each is chosen.
+        """The results of the branch that a constant chooses, or a choice among those of all.
 
         None if the index is computed, and not all branches are a few operations of elements.
         """

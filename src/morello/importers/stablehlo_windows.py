@@ -280,7 +280,7 @@ def _scatter(operation: Any, *inputs: Node) -> Results:
 
 
 def _select_and_scatter(operation: Any, x: Node, given: Node, start: Node) -> Results:
-    """The gradient of a maximum of windows beside each other: it is that of the first maximum."""
+    """The gradient of the maxima of disjoint windows: the first maximum of each gets all of it."""
     units = (1,) * x.type.rank
     window = numbers(operation, "window_dimensions", units)
     strides = numbers(operation, "window_strides", units)

@@ -67,7 +67,7 @@ def rows_at(x: Node, places: Sequence[Node], start: int = 0) -> Node:
 
 
 def in_one(places: Sequence[Node], sizes: Sequence[int]) -> Node:
-    """Places in dimensions of these sizes as those in one, in which they are joined."""
+    """Places in dimensions of these sizes as places in one that joins them, in row-major order."""
     number, *rest = places
     for place, size in zip(rest, sizes[1:], strict=True):
         number = mapped("add", mapped("multiply", number, constant(size, NUMBERS)), place)
@@ -75,7 +75,7 @@ def in_one(places: Sequence[Node], sizes: Sequence[int]) -> Node:
 
 
 def in_one_dimension(numbers: Node, shape: tuple[int, ...], axis: int) -> Node:
-    """Places along an axis of a tensor of this shape as those of elements in row-major order.
+    """Places along an axis of a tensor as numbers of its elements, in row-major order.
 
     Along the others, the place of each number says which element it is of.
     """

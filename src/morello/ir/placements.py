@@ -588,12 +588,12 @@ class TracedPlacements(Placements):
         return self._tiles[key]
 
     def assume_ideal(self, codes: Any) -> None:
-        """Trace what follows only for those of these placements that are ideal."""
+        """Trace what follows only for rows whose placements in this column are ideal."""
         self._assume(codes, IDEAL, {*NUMBERS, *MARKS}.difference(OF_IDEAL))
         self._trace.assume(self.table(unaliased), codes, codes)
 
     def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
-        """Assume that these facts hold of all codes in a column, as they do of a placement."""
+        """Assume that the facts of these names are, for all codes of a column, a placement's."""
         _, numbers, marks = facts(placement)
         for name, fact in zip((*NUMBERS, *MARKS), (*numbers, *marks), strict=True):
             if name in names:

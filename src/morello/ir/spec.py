@@ -90,7 +90,7 @@ class Spec:
 
     @property
     def parts(self) -> tuple[SpecPart, ...]:
-        """The primitives that it is composed of, or the one that it is."""
+        """The primitives of a composition, or the only one."""
         operation = self.operation
         sizes = dict(zip(operation.dims, self.sizes, strict=True))
         if operation.primitive is not None:

@@ -21,9 +21,7 @@ PAGE_BYTES = 4096
 WAY_BYTES = 4096
 """The size of a way of an L1 cache: what lies so far apart is in the same set."""
 MANY = 16
-"""Runs that begin at so many places of a way, or more, are in so many sets that conflict misses
-are rare.
-"""
+"""Conflict misses are rare among runs that begin at so many places of a way, or more."""
 
 ANY, NONE = -1, -2
 """Neighbours in memory may be along any dimension, or are along none."""

@@ -113,7 +113,7 @@ class Jitted:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickles it by its name, as functions are, or else by the function that it is made of."""
+        """Pickled by name, as functions are, or else as made of its function and options."""
         named = getattr(sys.modules.get(self.__module__), self.title, None)
         return self.title if named is self else (Jitted, (self._options, self._function))
 

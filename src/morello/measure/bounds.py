@@ -71,7 +71,7 @@ def percent(part: float) -> str:
 
 
 def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int = 0) -> Bound:
-    """The larger of the times of its products and of its bytes, of each level that has some.
+    """The least time of a Spec: the largest of those of its products and of its bytes by level.
 
     A call reads its arrays from where they were left by the last one, which read and wrote all of
     them. `constants` are arrays by name that are left to `resident` bytes in all between two calls,
@@ -136,7 +136,7 @@ def _looks_up(part: SpecPart, operand: int) -> bool:
 
 
 def _taken(part: SpecPart, operand: int) -> int:
-    """The elements that are read of an operand that is looked up in, each as often as it is."""
+    """How many elements are read of an operand that is looked up in, with repetitions."""
     operation, primitive, sizes = part.operation, part.operation.primitive, part.sizes
     assert primitive is not None
     if not primitive.chosen:

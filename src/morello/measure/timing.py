@@ -145,7 +145,7 @@ def calls_for(run: Runner, minimum_ns: int) -> int:
 
 @contextmanager
 def pinned(threads: int = 1) -> Iterator[None]:
-    """Within it, this thread and what it starts run on so many CPUs, if that can be set.
+    """Run this thread, and what it starts in the body, on so many CPUs, if that can be set.
 
     They are the last ones, as interrupts tend to go to the first.
     """

@@ -142,7 +142,7 @@ def _is_turned(view: View) -> bool:
 
 
 def _makes_last(view: View, last: Collection[Node]) -> bool:
-    """Whether pixels of a view have their channels last, and so those of copies of it.
+    """Whether a view has the channels of its pixels last, as copies of it have them then.
 
     The pixels of an image may be one dimension.
     """
@@ -274,7 +274,7 @@ def _in_order(call: StoredCall) -> StoredCall:
 
 
 def _of_ordered_constant(call: StoredCall) -> StoredCall:
-    """A copy of a constant, which lies in the order of the memory that it is copied to.
+    """A copy of a constant, whose elements are put in the order of the copy's memory.
 
     Of equal numbers, only those of the fastest dimension are read, again and again.
     """

@@ -84,7 +84,7 @@ class _Rewriting:
             self._name[node] = name
 
     def _preferred(self) -> dict[Node, str]:
-        """The name of each node: that of the output that it is, else its own in the model."""
+        """The name of each node: that of an output that it computes, else its own in the model."""
         program, names = self._program, dict[Node, str]()
         known = zip((*program.outputs, *program.carried), self._outputs, strict=True)
         left = ((_model_node(node).proto.output[n], node) for (_, n), node in self._foreign.items())
@@ -221,7 +221,7 @@ class _Rewriting:
     def _copy(
         self, origin: NodeProto, read: Mapping[str, Node], outputs: Mapping[str, Node]
     ) -> None:
-        """Add a node of the model, given what it reads and what is needed of it, by its names."""
+        """Add a copy of a node of the model, given its inputs and needed outputs by their names."""
         proto = NodeProto()
         proto.CopyFrom(origin)
         for n, name in enumerate(origin.input):

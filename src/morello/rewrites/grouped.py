@@ -1,4 +1,4 @@
-"""Products of rows by the matrices that they choose, as products of blocks of rows by one."""
+"""Products of rows by matrices that they choose, as products of blocks of rows by one matrix."""
 
 from __future__ import annotations
 

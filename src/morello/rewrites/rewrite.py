@@ -255,7 +255,7 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
 
 
 def in_words(rewrite: Rewrite, spec: Spec, goal: Spec, target: Target) -> str:
-    """The effect of a rewrite on a Spec, a part of a goal, as listings of programs word it."""
+    """A rewrite of a Spec, which is part of a goal, in the words of program listings."""
     holes = [hole.spec for hole in apply(rewrite, spec, target).holes]
     return rewrite.words(Application(spec, holes, goal.names_in(spec.operation)))
 

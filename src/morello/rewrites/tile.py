@@ -381,7 +381,7 @@ def tiled(batch: Batch, dim: str, tile: Ints, target: Target) -> Batch:
 
 
 def placed_within(whole: Batch, part: Batch, operands: Sequence[int], target: Target) -> Batch:
-    """The parts of Specs, with the placements of tiles of these operands of the whole."""
+    """The parts of Specs, of which these operands are placed as tiles of the whole Specs' are."""
     codes = list(part.codes)
     for o in operands:
         codes[o] = whole.placements.tile(

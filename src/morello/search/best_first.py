@@ -29,13 +29,13 @@ from morello.search.solved_graph import SolvedGraph, solve_graph
 from morello.space.space import Space
 
 WEIGHTS = 1.3, 1.1, 1.03, 1.0
-"""How much weighs what is not known, stage by stage of a search; the last one proves."""
+"""The weights of what is not known, by stage of a search; the last stage proves the optimum."""
 
 FIRST_GAPS = 2.5
-"""Where a small gap is enough, what is not known weighs so many gaps more at first."""
+"""Where a small gap is enough, the first weight is 1 and so many gaps."""
 
 LAST_WEIGHT = 10.0
-"""How much weighs what is not known once it is too little to matter for the gap. Mostly these are
+"""The weight of what is not known once it is too little to matter for the gap. Mostly these are
 remainders, of which any program will do, and whose bounds may be far below their costs."""
 
 NEAR, FAR = 0.03, 1.0
@@ -48,15 +48,16 @@ FEWEST = 2
 """How many nodes of each kind there should be to expand; with fewer, a search looks farther."""
 
 GROWTH, EARLY_GROWTH = 0.06, 0.02
-"""As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps; and before
-there is any program. Each step is one rewrite deeper then, however many nodes it expands."""
+"""As `TOGETHER`, but a fraction of all nodes, so that a large graph grows in few steps. The second
+one holds until there is a program: each step is only one rewrite deeper then."""
 
 SLACKS = 1.002, 1.008, 1.03
-"""The cheapest program under limits is sought up to so many times the cost that it has at least,
-one after the other, as the time that it takes grows fast with the most that it may cost."""
+"""The cheapest program under limits is sought among those of at most so many times its lower bound,
+one of these after the other, as the time grows fast with the cost that is allowed."""
 
 REGROWN = 1.3
-"""How many times as large a graph is before the cheapest program under limits is sought again."""
+"""How many times as large a graph has to be before the cheapest program under limits is sought
+again."""
 
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""

@@ -23,12 +23,12 @@ from morello.targets.target import Condition, Target
 Floats = npt.NDArray[np.floating[Any]]
 
 CHOICE = -1
-"""The number of the kind of a node whose edges lead to the Specs of a goal, which has no kind."""
+"""In place of a kind's number: for a node that stands for a goal, and has an edge to each Spec."""
 
 
 @dataclass(frozen=True)
 class TakeSpec(Rewrite):
-    """Which Spec of a goal a program is of; its first decision, if the goal has several."""
+    """The choice among the Specs of a goal: a program's first decision, if there are several."""
 
     number: int
 
@@ -53,7 +53,7 @@ def rewrite_of(space: Space, kind: int, key: int, rule: int) -> Rewrite:
 def spec_and_decisions(
     goal: Goal, decisions: Sequence[Rewrite]
 ) -> tuple[Spec, tuple[Rewrite, ...]]:
-    """Which Spec of a goal a program is of, and the decisions from there on, in pre-order."""
+    """The Spec that a goal's program chooses, and the decisions after that, in pre-order."""
     if len(goal) == 1:
         return goal[0], tuple(decisions)
     first, *others = decisions
@@ -62,7 +62,7 @@ def spec_and_decisions(
 
 
 def of_spec(goal: Goal, number: int, decisions: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
-    """The decisions of a program of a goal that is one of the Spec of a number."""
+    """The decisions of a goal's program, given those of a program of its Spec of this number."""
     return tuple(decisions) if len(goal) == 1 else (TakeSpec(number), *decisions)
 
 

@@ -249,12 +249,10 @@ class GrowingGraph:
         return rewrites
 
     def snapshot(self, root: int, upper: float, *, optimistic: bool) -> Snapshot:
-        """The subgraph, as it is now, of the edges that a program of a root may use.
+        """A snapshot of the edges that a root's programs of at most `upper` may use.
 
-        That program costs at most `upper`.
-
-        If it is `optimistic`, each node that has edges which are not known has one more that
-        needs no memory and costs as little as these may.
+        If it is `optimistic`, each node that has unknown edges has one more, which needs no memory
+        and costs as little as these may.
         """
         values, columns = self.values, self._columns
         within = engine.edges_within(

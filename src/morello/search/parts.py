@@ -70,7 +70,7 @@ class _Cut:
 
 
 class Parts:
-    """The pieces of a Spec of a goal, and the cheapest program of each that is found so far.
+    """The pieces of a goal, and the cheapest program found so far for each.
 
     Of Specs that differ in the layouts of weights, it is one that kernels read as it is. `cuts` has
     the ways to cut Specs, of those that were asked for; what cannot be cut has none.

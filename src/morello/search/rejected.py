@@ -16,7 +16,7 @@ from morello.space.space import Space
 
 @dataclass(frozen=True)
 class Rejected:
-    """A rewrite of a Spec: the least that a program of the Spec costs which begins with it.
+    """A rewrite of a Spec, with a lower bound on the costs of programs that begin with it.
 
     `lacking` is the memory that it needs beyond what is left for the Spec, by level.
     """
@@ -48,7 +48,7 @@ def rejected(space: Space, bound: RelaxedBound, choice: Choice) -> list[Rejected
 
 
 def _least(edges: Edges, bound: RelaxedBound) -> float:
-    """The least that a rewrite of one Spec costs."""
+    """A lower bound on the cost of a rewrite of one Spec."""
     total = float(np.broadcast_to(edges.cost, 1)[0])
     for child in edges.children:
         total += int(np.broadcast_to(child.times, 1)[0]) * float(bound(child.batch)[0])

@@ -277,7 +277,7 @@ class Session:
         return incumbent
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
-        """A program of the first Spec of the goal, as one of a search over all of them.
+        """A program of the goal's first Spec, as a program of the goal.
 
         If there are others, no lower bound is known: their programs may cost less.
         """
@@ -287,7 +287,7 @@ class Session:
 
     @property
     def _specs(self) -> Goal:
-        """The goal, and the others of which a program would do as well."""
+        """The goal's Specs: a program of any of them will do."""
         return self._space.space.goals[0]
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:

@@ -42,7 +42,7 @@ Laid = Node | Permuted | Within | bool | int | float | None
 
 
 def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
-    """The graph of what is in the memory of the results, and what the results are of it.
+    """The graph whose outputs are the memory of the results, and how the results lie in it.
 
     Inputs and constants, and views of these, are results as they are.
     """

@@ -20,7 +20,7 @@ from morello.importers.aten_numbers import gives_number, is_number, number_type,
 
 
 def plain_numbers(module: fx.GraphModule) -> tuple[fx.GraphModule, frozenset[int]]:
-    """A graph of torch's compiler that takes numbers as such, and the places of these.
+    """A graph that takes as numbers what torch's compiler gives as tensors, and their places.
 
     f(x, s): x * s.item() -> f(x, s): x * s, for those of whose tensors only the number is read:
     as such a tensor of float64 the compiler gives numbers that change.

@@ -166,7 +166,7 @@ def _is_float(node: fx.Node) -> bool:
 
 
 def _numbers_first(graph: fx.Graph) -> None:
-    """Let what is computed of such numbers alone come before all else, so that it cuts no part."""
+    """Move what is computed of such numbers alone to the front, where it cuts no part."""
     first = {*graph.find_nodes(op="placeholder")}
     place = next(node for node in graph.nodes if node not in first)
     for node in [each for each in graph.nodes if _is_float(each) and each.op != "placeholder"]:

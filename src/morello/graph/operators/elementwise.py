@@ -28,7 +28,7 @@ def _divide(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """The remainder of such a division, of the sign of a; of integers by 0, it is a."""
+    """The remainder of that division, with the sign of a; a itself for integers divided by 0."""
     remainder: Array = a - _divide(a, b) * b if a.dtype.kind in "iu" else np.fmod(a, b)
     return remainder
 

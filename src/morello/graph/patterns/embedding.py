@@ -83,7 +83,7 @@ def with_folded_tables(graph: Graph) -> Graph:
 
 
 def _function_of_rows(node: Node) -> Node | None:
-    """A function of rows, and of constants, as rows of a table of what it returns."""
+    """f(table[ids]) -> f(table)[ids], where the table and f's other inputs are constant."""
     (rows,) = (source for source in node.inputs if not isinstance(source.operator, Constant))
     if not isinstance(node.operator, Map) or rows.operator != Gather(0) or node.type != rows.type:
         return None

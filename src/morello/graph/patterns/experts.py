@@ -1,4 +1,4 @@
-"""Products of rows by matrices that are chosen for each of them, as by experts of a mixture."""
+"""Products of rows, each by a matrix that is chosen for it, as in a mixture of experts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NUMBERS = np.dtype(np.int32)
 
 
 def grouped_product(x: Node, matrices: Node, ids: Node) -> Node:
-    """Each row of x times the matrix of its number; zero if it has that of none.
+    """Each row of x times the matrix of its number; zero for numbers that no matrix has.
 
     Raises `GraphError` for tensors of other shapes and dtypes.
     """

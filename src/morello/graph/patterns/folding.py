@@ -99,7 +99,7 @@ def _exact(operator: Operator) -> bool:
 
 
 def _fits(inputs: Sequence[Array], node: Node) -> bool:
-    """Whether these are numbers that a dtype of integers has, so that a cast is well defined."""
+    """Whether all numbers are in the range of a node's integers, so that the cast is defined."""
     limits = np.iinfo(node.dtype)
     return all(
         bool(np.isfinite(array).all() and array.min() >= limits.min and array.max() <= limits.max)

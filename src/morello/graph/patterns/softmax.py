@@ -41,7 +41,7 @@ def softmax(node: Node) -> Node | None:
 
 
 def reduced_axis(node: Node, kind: str, x: Node) -> int | None:
-    """The one axis along which a node is a reduction of x, so that it is broadcast to x again."""
+    """The axis of a node that reduces x along one axis, and can be broadcast to x again."""
     node = before_casts(node)
     reduce = node.operator
     if not isinstance(reduce, Reduce) or reduce.kind != kind or len(reduce.axes) != 1:

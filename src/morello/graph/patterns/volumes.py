@@ -1,4 +1,4 @@
-"""Convolutions and poolings of volumes, as those of images, which have kernels."""
+"""Convolutions and poolings of volumes as those of images, for which there are kernels."""
 
 from __future__ import annotations
 

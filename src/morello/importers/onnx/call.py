@@ -1,4 +1,4 @@
-"""One node of an ONNX model, as the functions that translate it to a graph see it."""
+"""A node of an ONNX model, as the functions that translate it see it."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def function(name: str, *inputs: Node) -> Node:
 
 
 def in_few_bits(compute: Callable[..., Node], *operands: Node) -> Node:
-    """A function of operands: of integers of 64 bits it is computed in 32, where these suffice."""
+    """A function of operands; int64 is computed in 32 bits, where these suffice."""
     small = in_32_bits(compute, *operands) if operands[0].dtype == INT64 else None
     return compute(*operands) if small is None else cast(small, INT64)
 

@@ -29,7 +29,7 @@ _CHOOSING = {"Compress", "NonZero", "Unique"}
 """The operators whose results have an unknown size, of at most the input's elements or places."""
 
 _SILENT = 4
-"""The level of ONNX Runtime's messages at which it logs none but that it crashes."""
+"""The level at which ONNX Runtime logs nothing but crashes."""
 
 
 def type_of(code: int, shape: Sequence[int]) -> TensorType | None:
@@ -113,7 +113,7 @@ def known(
 def expansion(
     proto: NodeProto, inputs: Mapping[str, Node | None], model: ModelProto
 ) -> GraphProto | None:
-    """The graph of the operators by which ONNX defines that of a node, if it does."""
+    """The graph of operators by which ONNX defines the operator of a node, if it does."""
     alone = _typed(proto, inputs, model)
     try:
         alone = onnx.shape_inference.infer_shapes(alone, data_prop=True)

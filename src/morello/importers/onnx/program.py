@@ -55,7 +55,7 @@ from morello.importers.onnx.inner import LOOPS, InnerGraph, Run, captured, inner
 from morello.importers.onnx.sequences import SEQUENCES, Held, SequenceCall
 
 MOST_INLINED = 20_000
-"""The most nodes of branches and of steps of loops that become part of a model."""
+"""The most nodes of branches and of unrolled loops that become part of a model."""
 
 _MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
 """The exceptions of translations of malformed nodes that ONNX's checker accepts."""
@@ -305,7 +305,7 @@ class _Importing:
             return None
 
     def _take(self, proto: NodeProto, branch: InnerGraph) -> None:
-        """Add the nodes of a branch, whose results are those of the node that has it."""
+        """Add the nodes of a branch in place of the node that has it."""
         if len(branch.outputs) != len(proto.output):
             raise GraphError(f"a branch has other results than the {len(proto.output)} outputs.")
         wanted = {own: new for own, new in zip(branch.outputs, proto.output, strict=True) if new}

@@ -166,7 +166,7 @@ def _with_axis(call: OnnxCall) -> tuple[Node, int]:
 
 @translates("LpNormalization")
 def lp_normalization(call: OnnxCall) -> Node:
-    """Divided by the sum of absolute values, or the root of that of squares, if it is not 0."""
+    """The input divided by its norm, of order 1 or 2, where that is not 0."""
     call.floating()
     x, order, axes = call[0], call.attribute("p", 2), (call.axis(-1),)
     if order not in (1, 2) or 0 in x.shape:

@@ -1,4 +1,4 @@
-"""Products of rows by matrices that their numbers choose, as those of a mixture of experts."""
+"""Products of rows, each by the matrix that its number chooses, as in a mixture of experts."""
 
 from __future__ import annotations
 

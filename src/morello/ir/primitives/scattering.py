@@ -100,7 +100,7 @@ def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence
 def _bound_chosen(
     kind: str, operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
 ) -> Bounds:
-    """One of the rows, which is as wrong as that one, or as the worst if they are compared."""
+    """The error of the chosen row, or the largest of all rows if they are compared."""
     table, ids, rows = inputs
     (value,) = _evaluate(kind, operation, [table.value, ids.value, rows.value])
     if table.error is None and rows.error is None:

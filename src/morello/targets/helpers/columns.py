@@ -91,11 +91,11 @@ def _rest(kind: str, w: int) -> str:
 
 
 def _totals(w: int) -> dict[str, str]:
-    """The sums of all elements of each of four registers, which end in the lanes of one."""
+    """Helpers that sum each of four registers, into the lanes of one."""
     kind = f"f32x{w}"
 
     def pairs(a: str, b: str, first: int, lanes: tuple[int, ...]) -> str:
-        """A shuffle that takes these of each four lanes of a and b; those of b count from `w`."""
+        """A shuffle that takes these lanes of every four of a, and, from 4 on, of b."""
         chosen = (
             start + first + lane % 4 + (w if lane >= 4 else 0)
             for start in range(0, w, 4)

@@ -399,7 +399,7 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
 
 
 def _order(count: int) -> list[str]:
-    """C that keeps the loads of an iteration, of so many accumulators, before those of the next.
+    """C that keeps the loads of an iteration before those of the next, for `count` accumulators.
 
     Clang unrolls short runs, and loads them in an order that no hardware prefetcher follows: runs
     of 128 to 1024 elements were read from memory at a third to a half of its speed. With 16

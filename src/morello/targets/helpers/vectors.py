@@ -68,7 +68,7 @@ def full_width(isa: str, dtype: str) -> int:
 
 
 def shuffled(a: str, b: str, lanes: Iterable[int]) -> str:
-    """C for a vector of these elements of a and b; those of b count from the width of a."""
+    """C for a vector of these lanes of a and b; the lanes of b are numbered after those of a."""
     return f"__builtin_shufflevector({a}, {b}, {', '.join(map(str, lanes))})"
 
 

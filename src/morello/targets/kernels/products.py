@@ -207,7 +207,7 @@ def conv_by_two(width: int, *, in_order: bool) -> LeafKernel:
 
 
 def shared_groups(width: int, channels: int) -> LeafKernel:
-    """A pixel of filters of groups of so many channels, whose sums are in a register of the output.
+    """One filter pixel of a convolution whose groups of so many channels share a register.
 
     The image and the filters are in the nearest cache. Each channel is repeated in a register for
     the filters of its group.

@@ -51,7 +51,7 @@ def _along(function: Callable[..., Any], dtype: DType) -> Callable[[Any], Any]:
 
 
 def _of(result: Any, dtype: DType) -> Any:
-    """A result of a search or of a sum, as what it is stored as."""
+    """The result of a scan in the dtype that it is stored in."""
     return result if dtype.is_float else result.astype(dtype.np)
 
 
