@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -107,41 +107,33 @@ UNTIMED = Budget(inf)
 """No time limit."""
 
 
+@dataclass(eq=False)
 class Watch:
     """A running budget: a `Progress` that raises `BudgetError` once the budget is used up.
 
     In the body of `with watch:` it is called again and again, so that its `report` can end the
-    search. `gap` is that of the budget.
+    search. `began` and `ends` are times of `clock`, `most` the memory that this process may use,
+    and `free` how much of that was not in use when the budget started, in bytes.
     """
+
+    began: float
+    ends: float
+    most: int
+    free: int
+    report: Progress | None
+    gap: float = 0.0
+    _looked: float = field(default=0.0, init=False)
+    _process: psutil.Process = field(default_factory=lambda: _this_process(), init=False)
 
     called: ClassVar[int] = 0
     """How many bodies of `with watch:`, of watches that report, this process is in."""
 
-    def __init__(
-        self,
-        began: float,
-        ends: float,
-        most: int,
-        free: int,
-        report: Progress | None,
-        gap: float = 0.0,
-    ) -> None:
-        """Times are those of `clock`.
-
-        `most` is the memory that this process may use, and `free` how much of that was not in
-        use when the budget started, in bytes.
-        """
-        self._began, self._ends, self._most, self._free = began, ends, most, free
-        self._report, self.gap = report, gap
-        self._looked = 0.0
-        self._process = _this_process()
-
     def __enter__(self) -> Self:
-        Watch.called += self._report is not None
+        Watch.called += self.report is not None
         return self
 
     def __exit__(self, *_: object) -> None:
-        Watch.called -= self._report is not None
+        Watch.called -= self.report is not None
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = clock()
@@ -149,24 +141,24 @@ class Watch:
             return
         self._looked = now
         tell(now=now)
-        if now > self._ends:
-            raise BudgetError(f"the search found no program in {self._ends - self._began:.3g} s")
-        if _in_use(self._process) > self._most:
+        if now > self.ends:
+            raise BudgetError(f"the search found no program in {self.ends - self.began:.3g} s")
+        if _in_use(self._process) > self.most:
             raise BudgetError(
-                f"the search found no program in {self._free / 2**30:.1f} GiB of memory"
+                f"the search found no program in {self.free / 2**30:.1f} GiB of memory"
             )
-        if self._report is not None:
-            self._report(specs, rewrites)
+        if self.report is not None:
+            self.report(specs, rewrites)
 
     @property
     def timed(self) -> bool:
         """Whether there is a time limit."""
-        return self._ends < inf
+        return self.ends < inf
 
     @property
     def left(self) -> float:
         """The seconds until the time is used up."""
-        return self._ends - clock()
+        return self.ends - clock()
 
     @property
     def over(self) -> bool:
@@ -176,19 +168,16 @@ class Watch:
     def within(self, seconds: float) -> Watch:
         """A watch with the time left, but at most so many seconds."""
         now = clock()
-        ends = min(self._ends, now + seconds)
-        return Watch(now, ends, self._most, self._free, self._report, self.gap)
+        return replace(self, began=now, ends=min(self.ends, now + seconds))
 
     def at_least(self, seconds: float) -> Watch:
         """A watch with the time left, and in any case with so many seconds."""
-        ends = max(self._ends, clock() + seconds)
-        return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
+        return replace(self, ends=max(self.ends, clock() + seconds))
 
     def part(self, share: float) -> Watch:
         """A watch with this share of the time left."""
         now = clock()
-        ends = now + share * max(0.0, self._ends - now)
-        return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
+        return replace(self, ends=now + share * max(0.0, self.ends - now))
 
     def after(self, begins: Watch, action: Callable[[], object]) -> Watch:
         """The same watch, that also does something, once the time of another is used up.
@@ -198,16 +187,16 @@ class Watch:
         waiting = [action]
 
         def report(specs: int, rewrites: int) -> None:
-            if self._report is not None:
-                self._report(specs, rewrites)
+            if self.report is not None:
+                self.report(specs, rewrites)
             if waiting and begins.over:
                 waiting.pop()()
 
-        return Watch(self._began, self._ends, self._most, self._free, report, self.gap)
+        return replace(self, report=report)
 
     def untimed(self) -> Watch:
         """A watch with the same memory limit and no time limit."""
-        return Watch(self._began, inf, self._most, self._free, self._report, self.gap)
+        return replace(self, ends=inf)
 
 
 def _in_use(process: psutil.Process) -> int:
