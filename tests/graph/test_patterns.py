@@ -376,7 +376,8 @@ def test_rotary_embeddings_are_computed_by_halves() -> None:
 def phases(filters: int, groups: int = 1) -> Node:
     """A transposed convolution by 2 x 2 windows that are 2 pixels apart, cropped by one pixel."""
     weight = random(8, filters // groups, 2, 2)
-    return transposed_convolution(given(1, 8, 5, 5), weight, (2, 2), (1, 1), (0, 0), (1, 1), groups)
+    conv = Conv((2, 2), (1, 1), (0, 0), (1, 1), groups)
+    return transposed_convolution(given(1, 8, 5, 5), weight, conv)
 
 
 @pytest.mark.parametrize("groups", [1, 2])

@@ -20,7 +20,7 @@ def transposed(
 ) -> Graph:
     """The same in both dimensions."""
     strides, first, last = ((n, n) for n in (stride, before, after))
-    result = transposed_convolution(image, weight, strides, first, last, (1, 1), groups)
+    result = transposed_convolution(image, weight, Conv(strides, first, last, (1, 1), groups))
     return Graph((image,), (result,))
 
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Dot, Gather, Pad, Where
+from morello.graph.operators import Constant, Conv, Dot, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
@@ -26,9 +26,10 @@ def transposed(call: AtenCall) -> Node:
     weight = call["weight"]
     rank = weight.type.rank - 2
     cut, less = several(call["padding"], rank), several(call["output_padding"], rank)
-    ends = [n - more for n, more in zip(cut, less, strict=True)]
+    ends = tuple(n - more for n, more in zip(cut, less, strict=True))
     strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
-    result = transposed_convolution(call.x, weight, strides, cut, ends, dilations, call["groups"])
+    conv = Conv(strides, cut, ends, dilations, call["groups"])
+    result = transposed_convolution(call.x, weight, conv)
     bias = call["bias"]
     if bias is None:
         return result

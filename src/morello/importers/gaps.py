@@ -8,6 +8,9 @@ made as one, with the filters of a phase beside each other; the phases are then 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -17,112 +20,145 @@ from morello.graph.operators import Concat, Constant, Conv, Gather, Pad, Slice
 from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
 
 
-def transposed_convolution(
-    image: Node,
-    weight: Node,
-    strides: Sequence[int],
-    before: Sequence[int],
-    after: Sequence[int],
-    dilations: Sequence[int],
-    groups: int,
-) -> Node:
-    """The transposed convolution of images [b, c, ...] by weights [c, f / groups, ...].
+def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
+    """The transpose of a convolution, of images [b, c, ...] by weights [c, f / groups, ...].
 
-    So many elements are cut off `before` and `after` the result; if fewer than 0, zeros are added.
-    Raises `GraphError` where no kernel computes it.
+    So many elements as it pads `before` and `after` are cut off the result; if fewer than 0, zeros
+    are added. Raises `GraphError` where no kernel computes it.
     """
     channels, filters, *taps = weight.shape
-    rank = len(taps)
+    rank, groups = len(taps), conv.groups
     apart = reshaped(weight, (groups, channels // groups, filters, *taps))
     swapped = transposed(apart, (0, 2, 1, *range(3, 3 + rank)))
     kernel = reshaped(swapped, (groups * filters, channels // groups, *taps))
     for axis, count in enumerate(taps, start=2):
         if count > 1:
             kernel = apply(Gather(axis), kernel, constant(range(count)[::-1], np.dtype(np.int32)))
-    spans = [step * (n - 1) for n, step in zip(taps, dilations, strict=True)]
-    return convolution_with_gaps(
-        image,
-        kernel,
-        strides,
-        [span - cut for span, cut in zip(spans, before, strict=True)],
-        [span - cut for span, cut in zip(spans, after, strict=True)],
-        dilations,
-        groups,
+    spans = [step * (n - 1) for n, step in zip(taps, conv.dilations, strict=True)]
+    before, after = (
+        tuple(span - cut for span, cut in zip(spans, cuts, strict=True))
+        for cuts in (conv.before, conv.after)
     )
+    dense = replace(conv, strides=(1,) * rank, before=before, after=after)
+    return convolution_with_gaps(image, kernel, conv.strides, dense)
 
 
-def convolution_with_gaps(
-    image: Node,
-    filters: Node,
-    gaps: Sequence[int],
-    before: Sequence[int],
-    after: Sequence[int],
-    dilations: Sequence[int],
-    groups: int,
-) -> Node:
-    """A convolution of images whose elements are `gaps` apart, between zeros, by filters
-    [f, c / groups, ...].
+def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv: Conv) -> Node:
+    """A convolution, of strides of 1, of images whose elements are `gaps` apart, between zeros.
 
     Raises `GraphError` where no kernel computes it.
     """
-    rank = len(gaps)
-    if max(gaps) == 1 and min(*before, *after) >= 0:
-        conv = Conv((1,) * rank, (*before,), (*after,), (*dilations,), groups)
+    if max(gaps) == 1 and min(*conv.before, *conv.after) >= 0:
         return apply(conv, image, filters)
-    if max(dilations) > 1 or min(before) < 0:
+    if max(conv.dilations) > 1 or min(conv.before) < 0:
         raise GraphError("a transposed convolution with dilation, or that cuts off more than taps.")
-    count, depth, *taps = filters.shape
-    sizes = [
-        (n - 1) * gap + low + high - k + 2
-        for n, gap, low, high, k in zip(image.shape[2:], gaps, before, after, taps, strict=True)
-    ]
-    cuts = [_more_outputs(*axis) for axis in zip(taps, gaps, before, sizes, strict=True)]
-    before = [first + cut for first, cut in zip(before, cuts, strict=True)]
-    low = [gap - 1 - first % gap for gap, first in zip(gaps, before, strict=True)]
-    steps = [-(-(k + n) // gap) for k, n, gap in zip(taps, low, gaps, strict=True)]
-    high = [m * gap - k - n for m, gap, k, n in zip(steps, gaps, taps, low, strict=True)]
-    firsts = [first // gap for first, gap in zip(before, gaps, strict=True)]
-    counts = [-(-(n + cut) // gap) for n, cut, gap in zip(sizes, cuts, gaps, strict=True)]
-    lasts = [
-        count + step - 1 - n - first
-        for count, step, n, first in zip(counts, steps, image.shape[2:], firsts, strict=True)
-    ]
-    if min(*lasts, *(n - 1 for n in sizes)) < 0:
+    batch, _, *sizes = image.shape
+    count, _, *taps = filters.shape
+    axes = [*map(_Axis, sizes, gaps, taps, conv.before, conv.after)]
+    if min(min(axis.after_phase, axis.outputs - 1) for axis in axes) < 0:
         raise GraphError("a transposed convolution that cuts off more than its taps.")
-    padded = filters
+    ones = (1,) * len(axes)
+    before = tuple(axis.before_phase for axis in axes)
+    phases = Conv(ones, before, tuple(axis.after_phase for axis in axes), ones, conv.groups)
+    result = apply(phases, image, _filters_of_phases(filters, axes, conv.groups))
+    placed = _in_place(result, axes, conv.groups)
+    if placed.shape[2:] == tuple(axis.outputs for axis in axes):
+        return placed
+    stops = (batch, count, *(axis.cut + axis.outputs for axis in axes))
+    return apply(Slice((0, 0, *(axis.cut for axis in axes)), stops, (1,) * len(stops)), placed)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of an image whose `size` elements are a gap apart, under filters of so many taps.
+
+    The zeros `before` and `after` the image are beside those between its elements. Every gap-th
+    output is of one phase, each of which reads the elements without the zeros.
+    """
+
+    size: int
+    gap: int
+    taps: int
+    before: int
+    after: int
+
+    @property
+    def outputs(self) -> int:
+        """The outputs of the convolution."""
+        return (self.size - 1) * self.gap + self.before + self.after - self.taps + 2
+
+    @cached_property
+    def cut(self) -> int:
+        """How many outputs to compute before the first one, so that phases have fewer taps.
+
+        The first output of all may be in the midst of the phases. Then the taps of each phase begin
+        with zeros, or the outputs of the phases do, that are cut off: whichever takes fewer
+        products.
+        """
+        zeros = self.gap - 1 - self.before % self.gap
+        with_taps = self._per_phase(self.taps + zeros) * self._per_phase(self.outputs)
+        with_outputs = self._per_phase(self.taps) * self._per_phase(self.outputs + zeros)
+        return zeros if with_outputs < with_taps else 0
+
+    @property
+    def before_taps(self) -> int:
+        """The taps of zeros before those of the filters."""
+        return self.gap - 1 - (self.before + self.cut) % self.gap
+
+    @property
+    def after_taps(self) -> int:
+        """The taps of zeros after those of the filters, so that all phases have as many."""
+        return self.phase_taps * self.gap - self.taps - self.before_taps
+
+    @property
+    def phase_taps(self) -> int:
+        """The taps of each phase."""
+        return self._per_phase(self.taps + self.before_taps)
+
+    @property
+    def phase_outputs(self) -> int:
+        """The outputs of each phase."""
+        return self._per_phase(self.outputs + self.cut)
+
+    @property
+    def before_phase(self) -> int:
+        """The padding of the image before its first element, for all phases."""
+        return (self.before + self.cut) // self.gap
+
+    @property
+    def after_phase(self) -> int:
+        """The padding of the image after its last element, for all phases."""
+        return self.phase_outputs + self.phase_taps - 1 - self.size - self.before_phase
+
+    def _per_phase(self, count: int) -> int:
+        return -(-count // self.gap)
+
+
+def _filters_of_phases(filters: Node, axes: Sequence[_Axis], groups: int) -> Node:
+    """The filters of all phases, those of a phase beside each other, in every group."""
+    count, depth = filters.shape[:2]
+    low, high = [axis.before_taps for axis in axes], [axis.after_taps for axis in axes]
     if any((*low, *high)):
         zero = apply(Constant(np.zeros((), filters.dtype)))
-        padded = apply(Pad((0, 0, *low), (0, 0, *high)), filters, zero)
-    pairs = [n for pair in zip(steps, gaps, strict=True) for n in pair]
-    each = count // groups
-    phased = reshaped(padded, (groups, each, depth, *pairs))
-    for d, gap in enumerate(gaps):
-        phased = _reversed(phased, 4 + 2 * d) if gap > 1 else phased
-    phases, kept = [4 + 2 * d for d in range(rank)], [3 + 2 * d for d in range(rank)]
-    kernel = reshaped(
-        transposed(phased, (0, *phases, 1, 2, *kept)), (count * int(np.prod(gaps)), depth, *steps)
-    )
-    conv = Conv((1,) * rank, (*firsts,), (*lasts,), (1,) * rank, groups)
-    result = reshaped(apply(conv, image, kernel), (image.shape[0], groups, *gaps, each, *counts))
+        filters = apply(Pad((0, 0, *low), (0, 0, *high)), filters, zero)
+    pairs = [n for axis in axes for n in (axis.phase_taps, axis.gap)]
+    phased = reshaped(filters, (groups, count // groups, depth, *pairs))
+    for d, axis in enumerate(axes):
+        phased = _reversed(phased, 4 + 2 * d) if axis.gap > 1 else phased
+    phases, kept = [4 + 2 * d for d in range(len(axes))], [3 + 2 * d for d in range(len(axes))]
+    shape = count * prod(axis.gap for axis in axes), depth, *(axis.phase_taps for axis in axes)
+    return reshaped(transposed(phased, (0, *phases, 1, 2, *kept)), shape)
+
+
+def _in_place(result: Node, axes: Sequence[_Axis], groups: int) -> Node:
+    """The outputs of all phases in the places of an image."""
+    rank, batch = len(axes), result.shape[0]
+    gaps, counts = [axis.gap for axis in axes], [axis.phase_outputs for axis in axes]
+    each = result.shape[1] // (groups * prod(gaps))
+    apart = reshaped(result, (batch, groups, *gaps, each, *counts))
     order = (0, 1, 2 + rank, *(n for d in range(rank) for n in (3 + rank + d, 2 + d)))
     whole = [n * gap for n, gap in zip(counts, gaps, strict=True)]
-    placed = reshaped(transposed(result, order), (image.shape[0], count, *whole))
-    if whole == sizes:
-        return placed
-    stops = (image.shape[0], count, *(n + cut for n, cut in zip(sizes, cuts, strict=True)))
-    return apply(Slice((0, 0, *cuts), stops, (1,) * len(stops)), placed)
-
-
-def _more_outputs(taps: int, gap: int, before: int, size: int) -> int:
-    """How many more outputs to compute first, along an axis, so that phases have fewer taps.
-
-    The first output of all may be in the midst of the phases. Then the taps of each phase begin
-    with zeros, or the outputs of the phases do, that are cut off: whichever takes fewer products.
-    """
-    zeros = gap - 1 - before % gap
-    with_taps = -(-(taps + zeros) // gap) * -(-size // gap)
-    with_outputs = -(-taps // gap) * -(-(size + zeros) // gap)
-    return zeros if with_outputs < with_taps else 0
+    return reshaped(transposed(apart, order), (batch, groups * each, *whole))
 
 
 def _reversed(x: Node, axis: int) -> Node:

@@ -224,7 +224,8 @@ def _convolution(operation: Any, x: Node, filters: Node) -> Results:
     dilations = numbers(operation, "rhs_dilation", units)
     groups = number(operation, "feature_group_count")
     if max(gaps) > 1:
-        result = convolution_with_gaps(image, taps, gaps, before, after, dilations, groups)
+        dense = Conv(units, before, after, dilations, groups)
+        result = convolution_with_gaps(image, taps, gaps, dense)
     else:
         wide = None if dtype == x.dtype else dtype
         result = apply(Conv(strides, before, after, dilations, groups, wide), image, taps)

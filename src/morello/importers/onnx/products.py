@@ -89,10 +89,10 @@ def transposed_conv(call: OnnxCall) -> Node:
     strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
     more = tuple(map(int, call.attribute("output_padding", [0] * rank)))
     before, after = _cut(call, x.shape[2:], w.shape[2:], strides, dilations, more)
-    ends = [cut - n for cut, n in zip(after, more, strict=True)]
-    groups = call.attribute("group", 1)
+    ends = tuple(cut - n for cut, n in zip(after, more, strict=True))
+    conv = Conv(strides, before, ends, dilations, call.attribute("group", 1))
     try:
-        result = transposed_convolution(x, w, strides, before, ends, dilations, groups)
+        result = transposed_convolution(x, w, conv)
     except GraphError as error:
         raise LeftError(f"it is {str(error).removesuffix('.')}") from None
     return result if bias is None else function("add", result, along(bias, 1, rank + 2))
