@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import stat
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import _lru_cache_wrapper, cache, lru_cache
 from itertools import product
@@ -92,6 +94,21 @@ def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
     farthest, *nearer = target.levels
     shrunk = [replace(one, capacity=n) for one, n in zip(nearer, capacities, strict=True)]
     return replace(target, levels=(farthest, *shrunk))
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    """Files that the body makes lack the modes of a mask."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    """The permissions of a file."""
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 @cache

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import mode, umask
 
 from morello.base import files
 from morello.base.errors import FileError
@@ -27,19 +27,6 @@ def nothing_is_left(tmp_path: Path) -> Iterator[None]:
     """No test leaves a temporary file behind."""
     yield
     assert not list(tmp_path.rglob(".morello-*"))
-
-
-@contextmanager
-def umask(mask: int) -> Iterator[None]:
-    old = os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(old)
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize(("mask", "wanted"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])

@@ -4,15 +4,13 @@ import ctypes
 import os
 import random
 import signal
-import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support import mode, umask
 
 from morello.base.errors import BuildError
 from morello.native.build import build
@@ -32,19 +30,6 @@ def compiler() -> Compiler:
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-@contextmanager
-def umask(mask: int) -> Iterator[None]:
-    before = os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(before)
 
 
 # ---- others
