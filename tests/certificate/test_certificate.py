@@ -135,10 +135,10 @@ def test_the_search_expands_more_than_the_proof_needs(small: bytes) -> None:
     impl = check(small).impl
     session = Session(impl.spec, impl.target)
     session.solve()
-    scaffold = session.expanded_specs()
-    assert scaffold is not None
+    expanded = session.expanded_specs()
+    assert expanded is not None
     marks = read(small).marks
-    assert 0 < np.count_nonzero(marks) <= sum(len(specs) for specs, _ in scaffold)
+    assert 0 < np.count_nonzero(marks) <= sum(len(specs) for specs, _ in expanded)
 
 
 def test_what_a_search_did_not_expand_is_proven_too(

@@ -28,7 +28,7 @@ from morello.space.kind import Kind
 AnyFloats = npt.NDArray[np.floating[Any]]
 
 _LITTLE = 1e-9
-"""The part of what a Spec is to cost at least that is kept as a reserve for rounding."""
+"""The fraction of what a Spec is to cost that is kept as a reserve for rounding."""
 
 
 def certify(
@@ -59,10 +59,10 @@ def certify(
         )
     tell(phase="prove")
     bounds = RelaxedBounds(impl.spec, impl.target)
-    graph, scaffold = ProofGraph(impl.spec, impl.target), _Scaffold(expanded)
+    graph, known = ProofGraph(impl.spec, impl.target), _KnownBounds(expanded)
     least = min(impl.cost, session.result.cost * session.result.statistics.of_bound)
     while True:
-        wanted = _Wanted(graph, bounds, scaffold, least)
+        wanted = _Wanted(graph, bounds, known, least)
         whole = Exact(graph, bounds, wanted)
         if whole.values[0] >= least * (1 - _LITTLE) or not wanted.learn(whole):
             break
@@ -86,7 +86,7 @@ def _searched(searches: Iterable[Session], impl: Impl) -> Session | None:
     return None
 
 
-class _Scaffold:
+class _KnownBounds:
     """Specs to expand for a proof, with what they cost at least, as far as is known."""
 
     def __init__(self, expanded: Iterable[tuple[Batch, AnyFloats]]) -> None:
@@ -107,20 +107,20 @@ class _Scaffold:
 
 
 class _Wanted:
-    """Marks the Specs of a scaffold that are to cost more than their bounds.
+    """Marks the known Specs that are to cost more than their bounds.
 
     From the goal down, each Spec is to cost so much that no rewrite of those above it costs less
     than these are to. By Spec, this is in `_wanted`, and what it is expected to cost in `_least`.
     """
 
     def __init__(
-        self, graph: ProofGraph, bounds: RelaxedBounds, scaffold: _Scaffold, least: float
+        self, graph: ProofGraph, bounds: RelaxedBounds, known: _KnownBounds, least: float
     ) -> None:
-        self._graph, self._of, self._scaffold = graph, bounds.of, scaffold
+        self._graph, self._of, self._known = graph, bounds.of, known
         self._bounds: Floats = np.empty(0)
         self._least: Floats = np.empty(0)
         self._wanted: Floats = np.empty(0)
-        self._lacking: list[Ints] = []  # Specs that are wanted, and not in the scaffold
+        self._lacking: list[Ints] = []  # Specs that are wanted, and not known
         self._note_new()
         self._wanted[0] = least
 
@@ -128,7 +128,7 @@ class _Wanted:
         """Which Specs of a tier these are; called for one tier after another, the highest first."""
         specs = self._graph.specs.numbers(batch)
         wanted = self._wanted[specs] > self._bounds[specs]
-        given = self._scaffold.least(batch) >= 0
+        given = self._known.least(batch) >= 0
         self._lacking.append(specs[wanted & ~given])
         marks: Bools = wanted & given
         parent = specs[marks]
@@ -139,9 +139,9 @@ class _Wanted:
         return marks
 
     def learn(self, exact: Exact) -> bool:
-        """Have the scaffold lack nothing that was wanted, and expect no more than was proven.
+        """Make all known that was wanted, and expect no more than was proven.
 
-        Returns whether it changed.
+        Returns whether what is known changed.
         """
         proven = np.full(len(self._least), np.inf)
         states = exact.expanded
@@ -150,7 +150,7 @@ class _Wanted:
         changed[np.concatenate(self._lacking)] = True
         least = np.minimum(proven, self._least)
         for specs, batch in _by_kind(self._graph, changed):
-            self._scaffold.add(batch, least[specs])
+            self._known.add(batch, least[specs])
         return bool(changed.any())
 
     def _note_new(self) -> None:
@@ -161,7 +161,7 @@ class _Wanted:
         self._wanted = np.pad(self._wanted, more)
         for specs, batch in _by_kind(self._graph, np.arange(count) >= before):
             self._bounds[specs] = self._of(batch)
-            self._least[specs] = np.maximum(self._bounds[specs], self._scaffold.least(batch))
+            self._least[specs] = np.maximum(self._bounds[specs], self._known.least(batch))
 
 
 def _by_kind(graph: ProofGraph, chosen: Bools) -> Iterator[tuple[Ints, Batch]]:
