@@ -19,7 +19,7 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.programs import store_program
+from morello.memo.programs import StoredProgram, store_program
 from morello.search.structure import structure
 from morello.targets.catalog import find_target
 
@@ -80,7 +80,7 @@ def test_a_choice_is_not_what_was_measured() -> None:
     with Table(":memory:") as table:
         third = morello.alternatives(GOAL, 3, target="avx2", table=table)[2]
         cheapest, _ = morello.implement(GOAL, target="avx2", table=table)
-        store_program(cheapest, table, measured=5)
+        store_program(StoredProgram(cheapest, measured=5), table)
         assert morello.implement(GOAL, target="avx2", table=table, choice=3)[0] == third
 
 

@@ -21,7 +21,7 @@ from morello.measure import choose as measuring
 from morello.measure.choose import TimedImpl, build_and_time, candidate_impls
 from morello.measure.timing import Timing
 from morello.memo import Table
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.packing import random_inputs
 from morello.search.budget import UNTIMED, Watch
@@ -89,7 +89,7 @@ def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -
         assert (statistics.measured, statistics.specs) == (3, 0)
     assert len(backwards) == 1
     with Table(path) as table:
-        store_program(cheapest, table)
+        store_program(StoredProgram(cheapest), table)
         kept = load_program(winner.spec, winner.target, table)
         assert kept is not None and (kept.impl, kept.measured) == (winner, 3)
         parallel = replace(winner.spec, parallel=True)

@@ -20,7 +20,7 @@ from morello.cli.parser import main
 from morello.codegen import Source
 from morello.impl.tree import Impl
 from morello.memo import Table
-from morello.memo.programs import load_program, places, store_program
+from morello.memo.programs import StoredProgram, load_program, places, store_program
 from morello.native.cache import is_whole
 from morello.questions import question
 from morello.request.goal import goal_and_target
@@ -166,7 +166,7 @@ def test_a_search_that_may_take_longer_is_made(table: Path, searches: list[str])
         impl, _ = implement(table="off", weights=weights)
         with Table(table) as kept:
             of = None if weights == "plain" else goal
-            store_program(impl, kept, gap=0.3, seconds=20.0, goal=of)
+            store_program(StoredProgram(impl, gap=0.3, seconds=20.0), kept, of)
         searches.clear()
         _, statistics = implement(weights=weights, budget=20.0)
         assert searches == [] and statistics.gap == 0.3
@@ -252,7 +252,7 @@ def test_prepacked_weights_are_remembered(table: Path, monkeypatch: pytest.Monke
 def _another_program(kernel: morello.Kernel, path: Path) -> None:
     """A measured program of the goal is in the table by now."""
     with Table(path) as own:
-        store_program(kernel.impl, own, measured=2)
+        store_program(StoredProgram(kernel.impl, measured=2), own)
 
 
 def _a_lost_object(kernel: morello.Kernel, path: Path) -> None:

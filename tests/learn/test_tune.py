@@ -38,7 +38,7 @@ from morello.learn.trait_errors import TraitErrors
 from morello.learn.trials import Trials, all_trials
 from morello.learn.tune import Enough, Tuning, plan, relative, tune
 from morello.memo import Table
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.search.budget import UNTIMED
 from morello.search.pruned_space import PrunedSpace
@@ -424,7 +424,7 @@ def test_known_programs_are_measured_in_any_case(
 def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:
     impl = faster.trials[1].impl
     with Table(":memory:") as table:
-        store_program(impl, table, 2, gap=0.1)
+        store_program(StoredProgram(impl, 2, gap=0.1), table)
         kept = load_program(impl.spec, impl.target, table)
     assert kept is not None and kept.gap == 0.1 and kept.seconds == inf
     assert kept.serves(False, 1000.0, 0.0)

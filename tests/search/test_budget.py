@@ -21,7 +21,7 @@ from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.runtime.threads import available_threads
 from morello.search import best_first
 from morello.search import budget as module
@@ -319,16 +319,17 @@ def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:
     assert not hasty.statistics.proven
     impl = reconstruct(goal, AVX2, hasty.decisions)
     with Table(":memory:") as table:
-        store_program(impl, table, gap=hasty.statistics.gap, seconds=SHORT.seconds)
+        stored = StoredProgram(impl, gap=hasty.statistics.gap, seconds=SHORT.seconds)
+        store_program(stored, table)
         kept = load_program(goal, AVX2, table)
         assert kept is not None
         assert (kept.impl, kept.gap) == (impl, hasty.statistics.gap)
         assert kept.serves(True, SHORT.seconds, 0.0)
         assert not kept.serves(True, 2 * SHORT.seconds, 0.0)
         assert not kept.serves(False, SHORT.seconds, 0.0)
-        store_program(impl, table, gap=inf, seconds=3.0)
+        store_program(StoredProgram(impl, gap=inf, seconds=3.0), table)
         assert load_program(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
-        store_program(impl, table)
+        store_program(StoredProgram(impl), table)
         proven = load_program(goal, AVX2, table)
         assert proven is not None and proven.gap == 0.0 and proven.serves(True, inf, 0.0)
 
@@ -338,7 +339,8 @@ def test_a_table_keeps_what_is_within_a_gap_for_those_who_asked_for_no_more() ->
     near = search(goal, AVX2, budget=Budget(inf, gap=0.5))
     gap, seconds = near.statistics.gap, near.statistics.seconds
     with Table(":memory:") as table:
-        store_program(reconstruct(goal, AVX2, near.decisions), table, gap=gap, seconds=seconds)
+        impl = reconstruct(goal, AVX2, near.decisions)
+        store_program(StoredProgram(impl, gap=gap, seconds=seconds), table)
         kept = load_program(goal, AVX2, table)
     assert kept is not None
     assert kept.serves(True, inf, gap)

@@ -388,7 +388,7 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
     spec, target = small("matmul")
     with Table(":memory:") as table:
         solution = search(spec, target, table=table)
-        store_program(reconstruct(spec, target, solution.decisions), table)
+        store_program(StoredProgram(reconstruct(spec, target, solution.decisions)), table)
         assert answers(spec, target, table)
         assert load_program(spec, target, table) is not None
         known = {space_of(spec, target)}
@@ -425,8 +425,8 @@ def test_a_goal_is_answered_with_its_program() -> None:
     with Table(":memory:") as table:
         assert load_program(spec, target, table) is None
         impl = reconstruct(spec, target, search(spec, target).decisions)
-        store_program(impl, table)
-        assert load_program(spec, target, table) == StoredProgram(impl, 0)
+        store_program(StoredProgram(impl), table)
+        assert load_program(spec, target, table) == StoredProgram(impl)
         assert load_program(replace(spec, parallel=True), target, table) is None
         (space, name) = table.goals()[0]
         for text in ('{"format": 1}', '{"format": 1, "rewrites": []}'):

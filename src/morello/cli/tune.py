@@ -41,7 +41,7 @@ from morello.learn.tune import Enough, Tuning, plan, tune
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
@@ -274,7 +274,7 @@ def _tuned(
     tried = len(tuning.trials) - 1 + tuning.failed
     if table is not None and tried:  # else its program, measured first, may be faster
         measured = before + len(tuning.trials)
-        store_program(best, table, measured, tuning.gap, goal=task.goal)
+        store_program(StoredProgram(best, measured, tuning.gap), table, task.goal)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
     return TuningOutcome(expression, tuning, interrupted, calls=task.calls)

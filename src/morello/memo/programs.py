@@ -23,7 +23,7 @@ LONGER = 1.1
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """A program that a table has.
+    """A program in a table.
 
     It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
     under the cost model. `gap` is its optimality gap, a fraction, and `seconds` how long the
@@ -32,7 +32,7 @@ class StoredProgram:
     """
 
     impl: Impl
-    measured: int
+    measured: int = 0
     gap: float = 0.0
     seconds: float = inf
     worst: float | None = None
@@ -76,30 +76,22 @@ def load_program(
     return None
 
 
-def store_program(
-    impl: Impl,
-    table: ProgramTable,
-    measured: int = 0,
-    gap: float = 0.0,
-    seconds: float = inf,
-    *,
-    worst: float | None = None,
-    goal: Spec | None = None,
-) -> None:
-    """Store the program of a goal, and how it was found (see `StoredProgram`).
+def store_program(program: StoredProgram, table: ProgramTable, goal: Spec | None = None) -> None:
+    """Store the program of a goal.
 
     If it is one with constant weights, `goal` is the Spec before they were laid out. A measured
     program and one that was not measured do not overwrite each other.
     """
-    weights = "plain" if goal is None else "constant"
+    impl, weights = program.impl, "plain" if goal is None else "constant"
     measured_place, place = places(goal or impl.spec, impl.target, weights)
     data = saved.save(impl)
-    if measured:
-        place, data = measured_place, data | {"measured": measured}
-    if gap:
-        data |= {name: None if n == inf else n for name, n in (("gap", gap), ("seconds", seconds))}
-    if worst is not None:
-        data["worst"] = worst
+    if program.measured:
+        place, data = measured_place, data | {"measured": program.measured}
+    if program.gap:
+        known = ("gap", program.gap), ("seconds", program.seconds)
+        data |= {name: None if n == inf else n for name, n in known}
+    if program.worst is not None:
+        data["worst"] = program.worst
     table.keep_program(*place, json.dumps(data, separators=(",", ":")))
 
 

@@ -94,15 +94,11 @@ def remembered(goal: Spec, request: Request, answer: Answer, interrupts: Interru
         if kept is not None and interrupts.noted_one:
             return answer
         seconds = seconds if interrupts.noted_one else max(seconds, budget.seconds)
-    store_program(
-        impl,
-        table,
-        statistics.measured,
-        statistics.gap,
-        inf if statistics.proven else seconds,
-        worst=statistics.worst,
-        goal=None if request.weights == "plain" else goal,
-    )
+    program = StoredProgram(
+        impl, statistics.measured, statistics.gap, inf if statistics.proven else seconds,
+        statistics.worst,
+    )  # fmt: skip
+    store_program(program, table, None if request.weights == "plain" else goal)
     return answer
 
 
