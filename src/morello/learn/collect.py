@@ -19,7 +19,7 @@ from morello.impl.saved import save, spec_data
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES
 from morello.learn.corpus import SUFFIX, MeasuredSpec, files, kept, read, write
-from morello.learn.hardware import Compiled, compiled_apart, timed
+from morello.learn.hardware import Compiled, Hardware, compiled_apart
 from morello.learn.label import seconds_for
 from morello.learn.programs import propose
 from morello.learn.specs import interleaved
@@ -124,7 +124,7 @@ class MeasuringMachine:
         cold = size > self.target.levels[1].capacity * LINE_BYTES
         tell(phase="time")
         with Worker() as worker:
-            labels = timed(worker, programs, self.compiler, cold, self._patience)
+            labels = Hardware(worker, self.compiler, cold).labels(programs, self._patience)
         about = about_here(goal, self.target, self.compiler)
         about |= {"family": family, "expression": expression, "hertz": self.hertz}
         schedules: list[list[dict[str, Any]]] = [

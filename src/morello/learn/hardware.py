@@ -1,4 +1,4 @@
-"""Runs programs on hardware: built several to a file, and timed in a separate process."""
+"""Programs on hardware: built several to a file, and timed in a process of their own."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class Compiled:
     name: str
 
 
+Patience = Callable[[Sequence[Compiled]], float]
+"""Gives the seconds that timing these programs may take."""
+
+
 def compiled(impls: Sequence[Impl], compiler: Compiler, patience_s: float) -> list[Compiled]:
     """Compile programs of one target in one file. Raises `BuildError`."""
     names = [f"program_{n}" for n in range(len(impls))]
@@ -66,33 +70,41 @@ def compiled_apart(
         return [program for members in threads.map(compile_file, files) for program in members]
 
 
-def timed(
-    worker: Worker,
-    programs: Sequence[Compiled],
-    compiler: Compiler,
-    cold: bool,
-    patience: Callable[[Sequence[Compiled]], float],
-    reference: Sequence[Compiled] = (),
-) -> Labels:
-    """Time programs of a Spec in turns with a reference: that given, or the first of them.
+@dataclass(frozen=True)
+class Hardware:
+    """Times programs in the process of a worker.
 
-    If they crash, or take longer than their `patience` in seconds, each is timed alone, and
-    those that fail again have no times.
+    If it is `cold`, also calls that find no operand in a cache.
     """
-    every = [*reference, *programs]
-    by_file = groupby(every, key=attrgetter("path"))
-    impl = every[0].impl
-    built = BuiltPrograms(
-        impl.spec.expression,
-        [(path, [program.name for program in members]) for path, members in by_file],
-        impl.threads,
-    )
-    try:
-        labels = worker.run(label, built, compiler, cold, seconds=patience(programs))
-        return labels.rows(slice(len(reference), None))
-    except CrashError:
-        if len(programs) == 1:
-            return Labels.none(cold)
-    return Labels.joined(
-        [timed(worker, [program], compiler, cold, patience, reference) for program in programs]
-    )
+
+    worker: Worker
+    compiler: Compiler
+    cold: bool
+
+    def labels(
+        self,
+        programs: Sequence[Compiled],
+        patience: Patience,
+        reference: Sequence[Compiled] = (),
+    ) -> Labels:
+        """Time programs of a Spec in turns with a reference: that given, or the first of them.
+
+        If they crash, or take longer than their `patience`, each is timed alone, and those that
+        fail again have no times.
+        """
+        every = [*reference, *programs]
+        by_file = groupby(every, key=attrgetter("path"))
+        impl = every[0].impl
+        built = BuiltPrograms(
+            impl.spec.expression,
+            [(path, [program.name for program in members]) for path, members in by_file],
+            impl.threads,
+        )
+        try:
+            seconds = patience(programs)
+            labels = self.worker.run(label, built, self.compiler, self.cold, seconds=seconds)
+            return labels.rows(slice(len(reference), None))
+        except CrashError:
+            if len(programs) == 1:
+                return Labels.none(self.cold)
+        return Labels.joined([self.labels([each], patience, reference) for each in programs])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
@@ -19,15 +19,23 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.choosers import Chooser, Order, at_random, by_affine_cost
 from morello.learn.guided_chooser import ByPrediction
-from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
+from morello.learn.hardware import (
+    TOGETHER,
+    Compiled,
+    Hardware,
+    Patience,
+    compiled,
+    compiled_apart,
+)
 from morello.learn.label import Floats, Labels, seconds_for
 from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.native.build import PATIENCE_S
-from morello.native.toolchain import Compiler, find_compiler
+from morello.native.toolchain import find_compiler
 from morello.request.goal import check_callable, goal_and_target
 from morello.runtime.threads import available_threads
 from morello.search.budget import SECONDS, Budget
+from morello.search.result import SearchResult
 from morello.search.session import Session
 from morello.targets.target import Target
 
@@ -46,9 +54,6 @@ FIRST_S = 300.0
 BATCH_S = 3.0
 SLOWER = 50.0
 """A batch may take `BATCH_S` seconds, and `SLOWER` times the expected call of each program."""
-
-
-Patience = Callable[[Sequence[Compiled]], float]
 
 
 @dataclass(frozen=True)
@@ -193,10 +198,8 @@ def tune(
     with Worker() as worker, ThreadPoolExecutor(1) as beside:
         # its process imports what it needs while the search runs
         ready = beside.submit(worker.run, seconds_for, [], 1.0, seconds=PATIENCE_S)
-        session = Session(goal, target)
+        session, random = Session(goal, target), Random(seed)
         solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
-        first = reconstruct(goal, target, solution.decisions)
-        random = Random(seed)
         chooser: Chooser
         if order == "learned":
             model = None if goal.parallel else learned(target)
@@ -207,8 +210,7 @@ def tune(
         else:
             chooser = at_random(session, random, ends)
         ready.result()
-        gap = solution.statistics.gap
-        run = _Run(worker, toolchain, first, chooser, gap, began, ends, enough, cold)
+        run = _Run(Hardware(worker, toolchain, cold), solution, chooser, enough, began, ends)
         yield run.so_far()
         yield from run.batches(known, earlier)
         yield run.confirmed()
@@ -219,33 +221,31 @@ class _Run:
 
     def __init__(
         self,
-        worker: Worker,
-        compiler: Compiler,
-        first: Impl,
+        hardware: Hardware,
+        solution: SearchResult,
         chooser: Chooser,
-        gap: float,
+        enough: Enough,
         began: float,
         ends: float,
-        enough: Enough,
-        cold: bool,
     ) -> None:
         """Builds the first choice, while the chooser looks for others, and times it.
 
         The time may run out meanwhile: all others are compared with this program.
         """
-        self._worker, self._compiler, self._gap = worker, compiler, gap
-        self._chooser = chooser
-        self._began, self._ends, self._limits, self._cold = began, ends, enough, cold
+        self._hardware, self._compiler = hardware, hardware.compiler
+        self._chooser, self._gap = chooser, solution.statistics.gap
+        self._began, self._ends, self._limits = began, ends, enough
         self._failed, self._hardware_s = 0, 0.0
+        first = reconstruct(solution.goal, solution.target, solution.decisions)
         started = monotonic()
         with ThreadPoolExecutor(1) as compiling:
-            future = compiling.submit(compiled, [first], compiler, PATIENCE_S)
+            future = compiling.submit(compiled, [first], self._compiler, PATIENCE_S)
             built = compiling.submit(monotonic)  # once the compiler is done, not the chooser
             if monotonic() < ends:
                 chooser.look_further()
             (self._first,) = future.result()
         labels = self._labels([self._first], lambda programs: FIRST_S, ())
-        times = labels.cold if cold else labels.repeats
+        times = labels.cold if hardware.cold else labels.repeats
         self._first_s = float(np.fmin.reduce(times, axis=None)) * 1e-9
         if labels.wrong[0]:
             raise VerificationError(
@@ -346,7 +346,7 @@ class _Run:
 
     def _timed(self, programs: Sequence[Compiled], patience: Patience) -> list[Trial | None]:
         """Programs timed in turns with the first choice; None for failed ones."""
-        if self._cold:
+        if self._hardware.cold:
             labels = self._labels([self._first, *programs], patience, ())
             first, labels = labels.rows(slice(1)).cold, labels.rows(slice(1, None))
             times = labels.cold
@@ -370,7 +370,7 @@ class _Run:
     ) -> Labels:
         began = monotonic()
         tell(phase="time", cost=inf, ends=inf)
-        labels = timed(self._worker, programs, self._compiler, self._cold, patience, reference)
+        labels = self._hardware.labels(programs, patience, reference)
         self._hardware_s += monotonic() - began
         return labels
 
