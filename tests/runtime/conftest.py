@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.runtime.kernels import MATMUL, matmul_arguments
+from tests.runtime.kernels import MATMUL, compile_kernel, matmul_arguments
 
-from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.kernel import CompiledKernel
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from morello.ir.dtype import F32
+from morello.native.build import build
+from morello.native.toolchain import arch_flags, find_compiler
 from morello.runtime.argument import Argument, argument
+from morello.runtime.kernel import CompiledKernel
 
 M, K, N = 5, 7, 6
 
@@ -76,3 +81,18 @@ def matmul_arguments() -> tuple[Argument, ...]:
         argument("b", F32, (K, N)),
         argument("c", F32, (M, N), output=True),
     )
+
+
+def compile_kernel(
+    source: str,
+    symbol: str,
+    arguments: tuple[Argument, ...],
+    *,
+    cache: Path | None = None,
+    release_gil: bool = False,
+) -> CompiledKernel:
+    """The function of this name in a C text, for this machine."""
+    compiler = find_compiler()
+    flags = arch_flags(compiler, "native")
+    path = build(source, compiler=compiler, flags=flags, cache=cache)
+    return CompiledKernel(path, symbol, arguments, compiler=compiler, release_gil=release_gil)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.kernels import NOTHING
+from tests.runtime.kernels import NOTHING, compile_kernel
 
 from morello.base.errors import CallError
 from morello.ir.dtype import BF16, F32
 from morello.runtime.argument import Argument, Array, argument
-from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.kernel import CompiledKernel
 
 ROWS, COLUMNS = 3, 4
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.runtime.kernels import MATMUL, NOTHING, K, M, N, matmul_arguments
+from tests.runtime.kernels import MATMUL, NOTHING, K, M, N, compile_kernel, matmul_arguments
 
 from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16, F16, F32, I8, U8, U16, DType
 from morello.runtime.argument import Argument, Array, argument, row_major_strides
-from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.kernel import CompiledKernel
 
 
 @pytest.fixture

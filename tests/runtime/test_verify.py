@@ -18,7 +18,7 @@ from tests.goals import (
     softmax_goal,
     tensor,
 )
-from tests.runtime.kernels import MATMUL, K, M, N, matmul_arguments
+from tests.runtime.kernels import MATMUL, K, M, N, compile_kernel, matmul_arguments
 from tests.runtime.numpy_kernels import faults, single, softmax_of
 
 from morello.base.errors import VerificationError
@@ -37,7 +37,7 @@ from morello.ir.rounding import Bounded, summed
 from morello.ir.spec import Spec, goal
 from morello.runtime import verify as verifying
 from morello.runtime.argument import Array
-from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.kernel import CompiledKernel
 from morello.runtime.tolerance import expected, only_integers
 from morello.runtime.verify import verify
 

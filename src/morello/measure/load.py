@@ -10,8 +10,8 @@ from morello.codegen import Source, generate
 from morello.codegen.linking import linkable
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
-from morello.native.build import PATIENCE_S
-from morello.native.toolchain import Compiler
+from morello.native.build import PATIENCE_S, build
+from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.argument import arguments
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.threads import attach, available_threads
@@ -40,15 +40,12 @@ def load(
     """
     machine = impl.target
     written = linkable(source, machine.cores)
-    kernel = kind.of_source(
-        written.text,
-        written.symbol,
-        arguments(impl.spec),
-        arch=machine.arch,
-        compiler=compiler,
-        release_gil=impl.cost > GIL_CYCLES,
-        patience_s=patience_s,
-    )
+    flags = arch_flags(compiler, machine.arch)
+    path = build(written.text, compiler=compiler, flags=flags, patience_s=patience_s)
+    kernel = kind(
+        path, written.symbol, arguments(impl.spec),
+        compiler=compiler, release_gil=impl.cost > GIL_CYCLES,
+    )  # fmt: skip
     if source.parallel:
         attach(kernel.library, written.symbol, machine.cores, compiler=compiler)
     return kernel

@@ -12,8 +12,7 @@ import numpy as np
 
 from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16
-from morello.native.build import PATIENCE_S, build
-from morello.native.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.argument import Argument, Array
 from morello.runtime.call_errors import explain
 from morello.runtime.dlpack import call_on_arrays
@@ -89,15 +88,14 @@ class CompiledKernel:
         arguments: tuple[Argument, ...],
         *,
         compiler: Compiler | None = None,
-        cache: Path | None = None,
         release_gil: bool = False,
     ) -> None:
         """Loads the C function `symbol` from the shared object at `path`.
 
-        It takes one pointer per argument, in order, and returns nothing. `compiler` and
-        `cache` are for the trampoline, built once. `release_gil` lets other Python threads
-        run during calls, which costs about 50 ns per call. Raises `BuildError` if the function
-        cannot be loaded or has arguments that no kernel can have.
+        It takes one pointer per argument, in order, and returns nothing. `compiler` is
+        for the trampoline, built once. `release_gil` lets other Python threads run during calls,
+        which costs about 50 ns per call. Raises `BuildError` if the function cannot be loaded or
+        has arguments that no kernel can have.
         """
         _validate(arguments)
         self.arguments, self.releases_gil = arguments, release_gil
@@ -110,37 +108,12 @@ class CompiledKernel:
             arguments,
             allocate=allocator(arguments[-1]),
             compiler=compiler or find_compiler(),
-            cache=cache,
             release_gil=release_gil,
         )
         hidden = any(a.raw != a.dtype.np for a in arguments)
         self.__call__ = _as_raw_bits(self.fast, arguments) if hidden else self.fast
         if sum(a.output for a in arguments) > 1:
             self.__call__ = _with_several_outputs(self.__call__, arguments)
-
-    @classmethod
-    def of_source(
-        cls,
-        source: str,
-        symbol: str,
-        arguments: tuple[Argument, ...],
-        *,
-        arch: str = "native",
-        flags: tuple[str, ...] = (),
-        compiler: Compiler | None = None,
-        cache: Path | None = None,
-        release_gil: bool = False,
-        patience_s: float = PATIENCE_S,
-    ) -> Self:
-        """Builds the C text `source` for `arch` (see `arch_flags`) and loads `symbol` from it.
-
-        `flags` come after those for `arch`; the compiler may take `patience_s` seconds. Raises
-        `BuildError`, and `TargetError` for an unknown architecture.
-        """
-        compiler = compiler or find_compiler()
-        all_flags = arch_flags(compiler, arch) + flags
-        path = build(source, compiler=compiler, flags=all_flags, cache=cache, patience_s=patience_s)
-        return cls(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
 
     def __copy__(self) -> Self:
         return self  # immutable, like a function
@@ -169,9 +142,6 @@ class CompiledKernel:
         """
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(self.arguments))
         return prototype(self.address)
-
-
-compile_kernel = CompiledKernel.of_source
 
 
 def _as_raw_bits(

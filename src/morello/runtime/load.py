@@ -80,7 +80,6 @@ def make_function(
     *,
     allocate: Callable[[], Array],
     compiler: Compiler,
-    cache: Path | None = None,
     release_gil: bool = False,
 ) -> Callable[..., Array]:
     """The builtin function `f(*inputs, out=None)` that checks its arrays and calls `symbol`.
@@ -91,7 +90,7 @@ def make_function(
     trampoline cannot be built.
     """
     otherwise = _Otherwise(tuple(argument.as_bits for argument in arguments))
-    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, False)
+    make = functools.partial(_trampoline(compiler), library.address(symbol), None, False)
     function: Callable[..., Array] = make(
         *_described(arguments), release_gil, allocate, otherwise, library
     )
@@ -150,7 +149,7 @@ def make_segment_function(
     other way is handed over to `otherwise`. The function keeps `keep`, which has the segment. It
     returns the output, or with `number` its only element.
     """
-    function: Callable[..., Any] = _trampoline(compiler, None)(
+    function: Callable[..., Any] = _trampoline(compiler)(
         None, ctypes.byref(address), number, *_described(arguments), release_gil, allocate,
         otherwise, keep,
     )  # fmt: skip
@@ -168,7 +167,6 @@ def own_library(
     *,
     before: str = "",
     kind: type[ctypes.CDLL] = ctypes.CDLL,
-    cache: Path | None = None,
 ) -> ctypes.CDLL:
     """Builds a C file of this package for the baseline architecture, and loads it permanently.
 
@@ -176,7 +174,7 @@ def own_library(
     `label`.
     """
     text, flags = before + source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
-    path = build(text, compiler=compiler, flags=flags, cache=cache)
+    path = build(text, compiler=compiler, flags=flags)
     try:
         return kind(str(path))
     except OSError as error:
@@ -184,10 +182,10 @@ def own_library(
 
 
 @functools.cache
-def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
+def _trampoline(compiler: Compiler) -> Callable[..., Any]:
     """trampoline.c's `make_function`. It is never unloaded, as its functions may live on."""
     source = Path(__file__).with_name("trampoline.c")
-    library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL, cache=cache)
+    library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL)
     objects = [ctypes.py_object] * 3
     library.set_types.argtypes = [*objects[:2], ctypes.c_ssize_t]
     library.set_types.restype = None

@@ -213,18 +213,18 @@ class Inputs:
     taken: tuple[Array, ...]
 
 
-def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
+def random_inputs(spec: Spec) -> Inputs:
     """Random inputs of moderate magnitude; see `Argument.random`."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     taken = [argument for argument in arguments(plain(spec)) if not argument.output]
     values = tuple(argument.random(random) for argument in taken)
     pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
     return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))
 
 
-def random_outputs(arguments: Sequence[Argument], seed: int = 1) -> tuple[Array, ...]:
+def random_outputs(arguments: Sequence[Argument]) -> tuple[Array, ...]:
     """New outputs, as `CompiledKernel.fast` takes them, with random numbers to update."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     outputs = [argument for argument in arguments if argument.output]
     return tuple((x.random(random) if x.updated else x.empty()).view(x.raw) for x in outputs)
 
