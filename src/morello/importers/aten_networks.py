@@ -397,7 +397,7 @@ def attention(call: AtenCall) -> Node:
         return call.apply(Attention(scale, causal=True), q, k, v)
     if call["is_causal"]:
         mask = call.build.constant(np.tri(m, n, dtype=bool))
-    return attended(call.build, q, k, v, mask, scale)
+    return attended(call.build, Attention(scale), (q, k, v), mask)
 
 
 def first_of(handler: Callable[[AtenCall], Node]) -> Handler:

@@ -28,20 +28,16 @@ def masked_score(dtype: np.dtype[Any]) -> float:
     return float(np.array(-1e30 if dtype.itemsize > 2 else -6e4, dtype))
 
 
-def attended(
-    build: GraphBuilder,
-    q: Node,
-    k: Node,
-    v: Node,
-    mask: Node | None,
-    scale: float,
-    cap: float | None = None,
-) -> Node:
-    """softmax(q k^T * scale + mask) v, as `Attention` has it; a row that sees nothing is 0.
+Heads = tuple[Node, Node, Node]
+"""The queries, keys and values of attention."""
 
-    A mask of bool says what is seen, and one of numbers is added.
+
+def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | None) -> Node:
+    """Attention that has no mask by itself, with one; a row that sees nothing is 0.
+
+    A mask of bool says what is seen, and one of numbers is added to the scores.
     """
-    plain = Attention(scale, cap=cap)
+    q, k, v = heads
     if mask is None:
         return build.apply(plain, q, k, v)
     m, n = q.shape[-2], k.shape[-2]
@@ -67,36 +63,30 @@ def attended(
 
 
 def attended_with_sinks(
-    build: GraphBuilder,
-    q: Node,
-    k: Node,
-    v: Node,
-    mask: Node | None,
-    sinks: Node,
-    scale: float,
-    cap: float | None = None,
+    build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | None, sinks: Node
 ) -> Node:
     """`attended` for heads [b, h, m, d] with a sink: one more score in each row of a head.
 
     It takes a part of the softmax, and has no value. Heads of k and v may be shared by groups.
     """
-    batch, heads, m, size = q.shape
+    q, k, v = heads
+    batch, count, m, size = q.shape
     shared, n = k.shape[1], k.shape[2]
-    group, pairs = heads // shared, ((0, 0), (1, 1))
+    group, pairs = count // shared, ((0, 0), (1, 1))
     grouped = build.reshape(q, (batch, shared, group, m, size))
-    scores = build.reshape(build.apply(Dot(pairs, ((4, 3),)), grouped, k), (batch, heads, m, n))
-    scores = build.map("multiply", scores, scale / (cap or 1))
-    if cap:
-        scores = build.map("multiply", build.map("tanh", scores), cap)
+    scores = build.reshape(build.apply(Dot(pairs, ((4, 3),)), grouped, k), (batch, count, m, n))
+    scores = build.map("multiply", scores, plain.scale / (plain.cap or 1))
+    if plain.cap:
+        scores = build.map("multiply", build.map("tanh", scores), plain.cap)
     lowest = masked_score(q.dtype)
     if mask is not None and mask.dtype == bool:
         scores = build.apply(Where(), mask, scores, build.number(lowest, q.dtype))
     elif mask is not None:
         scores = build.map("maximum", build.map("add", scores, build.cast(mask, q.dtype)), lowest)
-    column = build.reshape(build.cast(sinks, q.dtype), (1, heads, 1, 1))
-    column = build.apply(Broadcast((batch, heads, m, 1)), column)
+    column = build.reshape(build.cast(sinks, q.dtype), (1, count, 1, 1))
+    column = build.apply(Broadcast((batch, count, m, 1)), column)
     weights = build.apply(Softmax(3), build.apply(Concat(3), scores, column))
     shown = build.reshape(sliced(weights, 3, 0, n), (batch, shared, group, m, n))
     return build.reshape(
-        build.apply(Dot(pairs, ((4, 2),)), shown, v), (batch, heads, m, v.shape[3])
+        build.apply(Dot(pairs, ((4, 2),)), shown, v), (batch, count, m, v.shape[3])
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Constant, Pad, Transpose, Where
+from morello.graph.operators import Attention, Concat, Constant, Pad, Transpose, Where
 from morello.importers.attending import attended, masked_score
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.call import (
@@ -51,9 +51,9 @@ def attention(call: OnnxCall) -> list[Node]:
     if 0 in (*q.shape, *k.shape, *v.shape):
         raise LeftError("it has no elements")
     scale = call.attribute("scale", 1 / math.sqrt(q.shape[3]))
-    cap = call.attribute("softcap", 0.0) or None
+    plain = Attention(scale, cap=call.attribute("softcap", 0.0) or None)
     mask = _mask(call, q, k.shape[2], before)
-    result = attended(GraphBuilder(), q, k, v, mask, scale, cap)
+    result = attended(GraphBuilder(), plain, (q, k, v), mask)
     return [together(result) if call[0].type.rank == 3 else result, k, v]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Gather, Reduce, Where
+from morello.graph.operators import Attention, Concat, Gather, Reduce, Where
 from morello.graph.patterns.matching import selected
 from morello.importers.attending import attended, masked_score
 from morello.importers.building import GraphBuilder
@@ -29,6 +29,7 @@ from morello.importers.onnx.call import (
 from morello.importers.onnx.contributed import MICROSOFT
 from morello.importers.onnx.movement import between
 from morello.importers.onnx.products import product
+from morello.importers.onnx.quantized import QuantizedNode
 from morello.importers.onnx.quantized_layers import product_of_numbers
 from morello.importers.onnx.reductions import layer_norm
 
@@ -43,10 +44,11 @@ def attention(call: OnnxCall) -> list[Node]:
 @translates("QAttention", domain=MICROSOFT)
 def quantized_attention(call: OnnxCall) -> list[Node]:
     """That product is one of quantized numbers."""
-    x, w, x_scale, w_scale = call[0], call[1], call[3], call[4]
+    x, w = call[0], call[1]
     if x.type.rank != 3 or w.type.rank != 2:
         raise LeftError(f"it is of {x.type} and {w.type}")
-    every = product_of_numbers(x, w, call.get(6), call.get(7), x_scale, w_scale, None)
+    tokens, weights = QuantizedNode(x, call[3], call.get(6)), QuantizedNode(w, call[4], call.get(7))
+    every = product_of_numbers(tokens, weights, None)
     return _of_itself(call, every, call.get(2), mask=5, past=8, bias=9)
 
 
@@ -129,7 +131,7 @@ def _attended(
         lowest = number(masked_score(q.dtype), q)
         mask = seen if mask is None else op(Where(), seen, mask, lowest)
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(q.shape[3])
-    return together(attended(GraphBuilder(), q, k, v, mask, scale))
+    return together(attended(GraphBuilder(), Attention(scale), (q, k, v), mask))
 
 
 def _column_mask(call: OnnxCall, hidden: Node, q: Node, columns: int) -> Node:

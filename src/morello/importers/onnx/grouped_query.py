@@ -8,7 +8,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Gather, Pad, Where
+from morello.graph.operators import Attention, Concat, Gather, Pad, Where
 from morello.importers.attending import attended, attended_with_sinks, masked_score
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.attention import apart, band, together
@@ -33,7 +33,7 @@ _UNKNOWN = {
     12: "its cache is quantized", 13: "its cache is quantized",
     14: "it has norms inside", 15: "it has norms inside", 16: "its rows are padded",
 }  # fmt: skip
-"""The inputs that it may not have, and why it is left to ONNX Runtime with these."""
+"""Inputs with which it is left to ONNX Runtime, and why."""
 
 
 @translates("GroupQueryAttention", domain=MICROSOFT)
@@ -66,12 +66,12 @@ def group_query_attention(call: OnnxCall) -> list[Node]:
         lowest = number(masked_score(q.dtype), q)
         mask = bias if mask is None else op(Where(), mask, bias, lowest)
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(size)
-    cap = call.attribute("softcap", 0.0) or None
+    plain = Attention(scale, cap=call.attribute("softcap", 0.0) or None)
     sinks, build = _sinks(call, q), GraphBuilder()
     if sinks is None:
-        result = attended(build, q, k, v, mask, scale, cap)
+        result = attended(build, plain, (q, k, v), mask)
     else:
-        result = attended_with_sinks(build, q, k, v, mask, sinks, scale, cap)
+        result = attended_with_sinks(build, plain, (q, k, v), mask, sinks)
     return [together(result), *caches]
 
 
