@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from morello.graph.graph import Node, apply
@@ -24,6 +26,15 @@ from morello.importers.onnx.call import (
 )
 from morello.importers.onnx.contributed import MICROSOFT
 from morello.importers.onnx.products import product
+
+
+class QuantizedNode(NamedTuple):
+    """A tensor of integers, with the scale and zero point of the numbers that they stand for."""
+
+    integers: Node
+    scale: Node
+    zero: Node | None
+
 
 _NARROW = frozenset(map(np.dtype, (np.int8, np.uint8)))
 _QUANTIZED = _NARROW | frozenset(map(np.dtype, (np.int16, np.uint16)))
@@ -62,11 +73,11 @@ def dequantized(x: Node, scale: Node, zero: Node | None, axis: int = 1) -> Node:
 
 @translates("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: OnnxCall) -> list[Node]:
-    return [*quantized_by_range(call[0])]
+    return [each for each in quantized_by_range(call[0]) if each is not None]
 
 
-def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
-    """The numbers in u8, and the scale and zero point that the smallest and largest one give."""
+def quantized_by_range(x: Node) -> QuantizedNode:
+    """The numbers in u8, with the scale and zero point that the smallest and largest one give."""
     axes, nothing = tuple(range(x.type.rank)), number(0, x)
     if not axes or 0 in x.shape:
         raise LeftError(f"it is of {x.type}")
@@ -77,7 +88,7 @@ def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
     scale = function("divide", span, number(255, x))
     start = function("round", function("divide", function("neg", low), scale))
     zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
-    return quantized(x, scale, zero), scale, zero
+    return QuantizedNode(quantized(x, scale, zero), scale, zero)
 
 
 @translates("MatMulInteger")

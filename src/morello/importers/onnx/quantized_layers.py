@@ -28,6 +28,7 @@ from morello.importers.onnx.contributed import MICROSOFT
 from morello.importers.onnx.elementwise import leaky_relu, scaled
 from morello.importers.onnx.products import conv, gemm
 from morello.importers.onnx.quantized import (
+    QuantizedNode,
     dequantized,
     quantized,
     quantized_by_range,
@@ -127,37 +128,22 @@ def q_linear_where(call: OnnxCall) -> Node:
 
 @translates("MatMulIntegerToFloat", domain=MICROSOFT)
 def product_in_floats(call: OnnxCall) -> Node:
-    a, b, a_scale, b_scale = (call[n] for n in range(4))
-    return product_of_numbers(a, b, call.get(4), call.get(5), a_scale, b_scale, call.get(6))
+    a, b = (QuantizedNode(call[n], call[n + 2], call.get(n + 4)) for n in range(2))
+    return product_of_numbers(a, b, call.get(6))
 
 
 @translates("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_product(call: OnnxCall) -> Node:
-    return product_of_range(call[0], call[1], call[2], call.get(3), call.get(4))
+    matrix = QuantizedNode(call[1], call[2], call.get(3))
+    return product_of_numbers(quantized_by_range(call[0]), matrix, call.get(4))
 
 
-def product_of_range(
-    a: Node, b: Node, b_scale: Node, b_zero: Node | None, bias: Node | None
-) -> Node:
-    """The product of numbers, quantized by their range, with a quantized matrix."""
-    numbers, scale, zero = quantized_by_range(a)
-    return product_of_numbers(numbers, b, zero, b_zero, scale, b_scale, bias)
-
-
-def product_of_numbers(
-    a: Node,
-    b: Node,
-    a_zero: Node | None,
-    b_zero: Node | None,
-    a_scale: Node,
-    b_scale: Node,
-    bias: Node | None,
-) -> Node:
+def product_of_numbers(a: QuantizedNode, b: QuantizedNode, bias: Node | None) -> Node:
     """The product of quantized tensors, as numbers."""
-    if a_scale.type.size > 1:
+    if a.scale.type.size > 1:
         raise LeftError("it has a scale for each row")
-    total = cast(shifted_product(a, b, a_zero, b_zero), FLOAT32)
-    result = function("multiply", total, function("multiply", a_scale, b_scale))
+    total = cast(shifted_product(a.integers, b.integers, a.zero, b.zero), FLOAT32)
+    result = function("multiply", total, function("multiply", a.scale, b.scale))
     return result if bias is None else function("add", result, bias)
 
 

@@ -14,7 +14,8 @@ from morello.graph.patterns.matching import selected, sliced
 from morello.importers.building import settled
 from morello.importers.onnx.call import LeftError, OnnxCall, constant, op, reshaped, translates
 from morello.importers.onnx.contributed import MICROSOFT
-from morello.importers.onnx.quantized_layers import product_of_range
+from morello.importers.onnx.quantized import QuantizedNode, quantized_by_range
+from morello.importers.onnx.quantized_layers import product_of_numbers
 from morello.importers.recurrent import (
     MOST_STEPS,
     Step,
@@ -46,11 +47,13 @@ class _QuantizedWeights(Weights):
 
     def of_inputs(self, x: Node) -> Node:
         columns = op(Transpose((1, 0)), self.inputs)
-        return product_of_range(x, columns, self.scales[0], self.zeros[0], self.input_bias)
+        weights = QuantizedNode(columns, self.scales[0], self.zeros[0])
+        return product_of_numbers(quantized_by_range(x), weights, self.input_bias)
 
     def of_state(self, h: Node) -> Node:
         columns = op(Transpose((1, 0)), self.state)
-        return product_of_range(h, columns, self.scales[1], self.zeros[1], self.state_bias)
+        weights = QuantizedNode(columns, self.scales[1], self.zeros[1])
+        return product_of_numbers(quantized_by_range(h), weights, self.state_bias)
 
 
 def _recurrent(
