@@ -91,7 +91,7 @@ def trace(
     outputs: dict[Node, int] = {}
 
     def result(value: Any) -> Any:
-        if isinstance(value, Stand):
+        if isinstance(value, TracedArray):
             place = outputs.setdefault(value.node, len(outputs))
             view = any(np.may_share_memory(value.value, each) for each in recorder.arrays)
             return ReturnedArray(place, isinstance(value.value, np.generic), view)
@@ -152,7 +152,7 @@ class Recorder:
         self.inputs: list[Node] = []
         self.arrays: list[Array] = []
         self.failure: GraphError | None = None
-        self.pending: tuple[Stand, Array] | None = None
+        self.pending: tuple[TracedArray, Array] | None = None
         """A part of an array that was changed, and what it was a view of: it has to be assigned to
         that place next."""
         self._constants: dict[int, tuple[Array, Node]] = {}
@@ -169,7 +169,7 @@ class Recorder:
         self.inputs.append(apply(Input(TensorType(shape, value.dtype), name)))
         self.arrays.append(protected(value.view()))
         back = tuple(order.index(d) for d in range(len(order)))
-        return Stand(self, transposed(self.inputs[-1], back), self.arrays[-1], given=True)
+        return TracedArray(self, transposed(self.inputs[-1], back), self.arrays[-1], given=True)
 
     def refuse(self, what: str, remedy: str = "") -> NoReturn:
         """Raise, now and at the end, the `GraphError` that says what cannot be traced."""
@@ -193,13 +193,13 @@ class Recorder:
     def record(
         self, function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
-        """The result of a call of NumPy, with a `Stand` in place of each array."""
+        """The result of a call of NumPy, with a `TracedArray` in place of each array."""
         self.check()
-        stands: list[Stand] = []
+        traced: list[TracedArray] = []
 
         def value(each: Any) -> Any:
-            if isinstance(each, Stand):
-                stands.append(each)
+            if isinstance(each, TracedArray):
+                traced.append(each)
                 return each.value
             return each
 
@@ -209,11 +209,12 @@ class Recorder:
         except GraphError as error:
             self.refuse(f"{function.__name__}: {error}")
         nodes = self._nodes(function, args, keywords, values)
-        results = [Stand(self, *pair) for pair in zip(nodes, map(protected, values), strict=True)]
+        pairs = zip(nodes, map(protected, values), strict=True)
+        results = [TracedArray(self, *pair) for pair in pairs]
         for result in results:
-            for stand in stands:
-                if np.may_share_memory(result.value, stand.value):
-                    result.join(stand)
+            for each in traced:
+                if np.may_share_memory(result.value, each.value):
+                    result.join(each)
         return _like(returned, results) if isinstance(returned, list | tuple) else results[0]
 
     def _nodes(
@@ -247,7 +248,7 @@ class Recorder:
         ]
 
     def _node(self, each: Any) -> Any:
-        if isinstance(each, Stand):
+        if isinstance(each, TracedArray):
             return each.node
         return self.constant(each) if type(each) is np.ndarray else each
 
@@ -273,7 +274,7 @@ def protected(value: Any) -> Any:
     return value
 
 
-class Stand(np.lib.mixins.NDArrayOperatorsMixin):
+class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     """A placeholder of an array while a function is traced.
 
     The `family` are all that may have elements in common with it, which is None for the inputs and
@@ -286,10 +287,10 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __init__(self, recorder: Recorder, node: Node, value: Any, given: bool = False) -> None:
         self.recorder, self.node, self.value = recorder, node, value
-        self.family: list[weakref.ref[Stand]] | None = None if given else [weakref.ref(self)]
+        self.family: list[weakref.ref[TracedArray]] | None = None if given else [weakref.ref(self)]
         self.moved = False
 
-    def join(self, other: Stand) -> None:
+    def join(self, other: TracedArray) -> None:
         """Note that both may have elements in common."""
         self.moved = (self.moved and self.shared) or (other.moved and other.shared)
         other.moved = self.moved
@@ -316,12 +317,12 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         others = [each for ref in self.family if (each := ref()) is not None and each is not self]
         return any(each.moved or _overlap(each.value, part) for each in others)
 
-    def change(self, other: Stand) -> None:
+    def change(self, other: TracedArray) -> None:
         """Let it stand for another array from now on."""
         self.node, self.value, self.family = other.node, other.value, [weakref.ref(self)]
 
-    def change_part(self, other: Stand) -> None:
-        """Let it stand for another array, of which others see what they saw before."""
+    def change_part(self, other: TracedArray) -> None:
+        """Let it stand for another array, whose other views still see what they saw before."""
         self.node, self.value, self.moved = other.node, other.value, self.shared
 
     # ---- what NumPy hands over
@@ -333,11 +334,11 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         if out is None:
             return result
         (changed,) = out if len(out) == 1 else (None,)
-        if not isinstance(changed, Stand) or changed.family is None:
+        if not isinstance(changed, TracedArray) or changed.family is None:
             self._refuse(_SEEN, _REMEDY)
         part, place = changed.shared, changed.value
         if part:  # as in x[0] += 1, which goes on to assign to x[0]
-            changed = Stand(self.recorder, changed.node, place)
+            changed = TracedArray(self.recorder, changed.node, place)
         if isinstance(changed.value, np.generic):
             return result  # numbers do not change: the name stands for another one
         if result.shape != changed.shape or not np.can_cast(
@@ -356,7 +357,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         if function in _OF_TYPES:
             result = function(*mapped(_value, args), **keywords)
             if type(result) is np.ndarray:
-                return Stand(self.recorder, self.recorder.constant(result), protected(result))
+                return TracedArray(self.recorder, self.recorder.constant(result), protected(result))
             return result
         return self.recorder.record(function, args, keywords)
 
@@ -475,7 +476,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Stand, *args: Any, **keywords: Any) -> Any:
+    def method(self: TracedArray, *args: Any, **keywords: Any) -> Any:
         if keywords.get("out") is not None:
             self._refuse("an array is written to by `out`", "leave it out")
         return self.recorder.record(function, (self, *args), keywords)
@@ -488,7 +489,7 @@ for _name in (
     "dot", "max", "mean", "min", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze",
     "std", "sum", "swapaxes", "take", "trace", "var",
 ):  # fmt: skip
-    setattr(Stand, _name, _method(getattr(np, _name)))
+    setattr(TracedArray, _name, _method(getattr(np, _name)))
 
 _SEEN, _REMEDY = "an array that others see is changed in place", "make a new one"
 
@@ -505,4 +506,4 @@ def _single(args: tuple[Any, ...]) -> Any:
 
 
 def _value(each: Any) -> Any:
-    return each.value if isinstance(each, Stand) else each
+    return each.value if isinstance(each, TracedArray) else each

@@ -18,7 +18,7 @@ import numpy as np
 from morello.base.errors import FallbackWarning, MorelloError
 from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Array, TensorType
-from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
+from morello.importers.numpy_tracing import CONSTANTS, TracedArray, leaves, trace
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
@@ -127,7 +127,7 @@ class Jitted:
         if keywords:
             args, keywords = self._by_position(args, keywords)
         given = leaves((args, keywords))
-        if any(type(each) is Stand for each in given):
+        if any(type(each) is TracedArray for each in given):
             return self._function(*args, **keywords)  # a function that is traced calls it
         key = _key((args, keywords))
         variant = self.variants.get(key)
