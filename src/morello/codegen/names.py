@@ -188,7 +188,7 @@ def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
 
 
 def define(statement: Statement, called: NamesInC, names: Names) -> None:
-    """Give a name to what a statement defines for those after it, if it does."""
+    """Give a name in C to what a statement defines for later ones, if anything."""
     if isinstance(statement, Groups):
         called[statement.name] = names.fresh(f"{called[statement.tile.pointer]}_groups")
     elif isinstance(statement, Definition | Shared):

@@ -381,7 +381,7 @@ class _Importer:
         return _Unheld(inputs, (*calls, TorchCall(node)))
 
     def _after_unheld(self, node: fx.Node, call: AtenCall) -> Any:
-        """The nodes of a call that reads complex tensors, which torch does with what made them."""
+        """The nodes of a call on complex tensors; torch does it, and what made these."""
         unheld = self._unheld(node)
         key = TorchChain((*unheld.inputs,), unheld.calls)
         inputs = (*unheld.inputs.values(),)

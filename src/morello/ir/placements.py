@@ -46,7 +46,7 @@ Bools = npt.NDArray[np.bool_]
 _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 FEW = 2
-"""How many runs in different sets are so few that to read some evicts others."""
+"""Runs in this many sets or fewer evict each other."""
 
 _WITH_ALIAS = "with_alias"
 """The role of the table of placements that differ in `aliased`, by code and that."""
@@ -258,7 +258,7 @@ class Placements:
         return result
 
     def step(self, codes: Ints, most: int = LINE_BYTES) -> Ints:
-        """Runs begin at multiples of so many bytes in cache lines, `most` if at those of more."""
+        """The bytes, at most `most`, of which the places of runs in cache lines are multiples."""
         result: Ints = np.minimum(self._step[codes], most)
         return result
 

@@ -9,11 +9,11 @@ import numpy as np
 from morello.ir.dtype import BF16
 
 TOLERANCES = {BF16.np: 5e-2, np.dtype(np.float16): 1e-2, np.dtype(np.float32): 2e-4}
-"""How much results may differ, as a part of the result, and of the largest of all results."""
+"""The tolerance, as a fraction of each result and of the largest."""
 
 
 def differing(computed: Any, expected: Any) -> str:
-    """How what a function returns differs from what it should; "" if it does not."""
+    """The difference of a function's result from the right one, in words; "" if there is none."""
     if isinstance(expected, list | tuple):
         if type(computed) is not type(expected) or len(computed) != len(expected):
             return f"{_kind(computed)} in place of {_kind(expected)}"

@@ -61,7 +61,7 @@ class Bound:
     by: str
 
     def share(self, seconds: float) -> float:
-        """The part of the roofline that a program reaches which takes so many seconds."""
+        """The fraction of the roofline that a program of so many seconds reaches."""
         return self.seconds / seconds
 
 

@@ -29,7 +29,7 @@ def with_constants(graph: Graph, arrays: Mapping[Node, Array]) -> Graph:
 
 
 def weights_among(model: CompiledGraph, inputs: Collection[Node]) -> frozenset[Node]:
-    """Those of some inputs of a compiled graph that kernels would take packed, were they constant.
+    """The inputs, among some, that kernels of a compiled graph would take packed if constant.
 
     Kernels read them as weights (see `prepacking.weights_of`), perhaps after views, casts and
     elementwise functions that depend on nothing else, and never as the first factor of a product,

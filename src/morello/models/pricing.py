@@ -26,10 +26,10 @@ SECONDS = 10.0
 """How long other groups than the given ones are tried, if that is expected to be worth it."""
 
 LEAST_EXPECTED = 0.03
-"""The least part of the cost of all kernels that has to be expected to be saved for that."""
+"""Other groups are tried if at least this fraction of the cost of all kernels may be saved."""
 
 _COPIED = TensorType((256, 1024), np.dtype(np.float32))
-"""An array that is in memory, from where and to where a kernel copies."""
+"""An array too large for a cache, which a kernel copies from memory to memory."""
 
 
 @dataclass(frozen=True)

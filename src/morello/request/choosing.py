@@ -71,7 +71,7 @@ def sessions_of(goal: Spec, request: Request) -> list[Session]:
 
 
 def goals_of(goal: Spec, request: Request) -> list[Spec]:
-    """The goal, and those that differ from it in the layouts of weights that are allowed."""
+    """The goal, with each layout of weights that is allowed."""
     return [goal] if request.weights == "plain" else with_layouts(goal, request.target)
 
 

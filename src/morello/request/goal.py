@@ -61,7 +61,7 @@ def target_of(target: str | Target) -> Target:
 
 
 def spec_of(goal: Goal) -> Spec:
-    """The Spec that a goal is, or that it is a program of."""
+    """The Spec of a goal, which may be a program of it."""
     return goal.spec if isinstance(goal, Impl) else goal
 
 

@@ -1,4 +1,4 @@
-"""A request: of what a program is wanted, for which machine, and how it is to be found."""
+"""A request: the goal, the machine, and how a program is to be found."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Program = tuple[Impl, SearchStatistics | None]
 
 @dataclass(frozen=True)
 class Ranking:
-    """An order of a goal's programs that is another one than that of their costs.
+    """An order of a goal's programs other than that of their costs.
 
     `count` programs are put in order. `check` raises `MorelloError` for a goal and a target whose
     programs cannot be.

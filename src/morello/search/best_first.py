@@ -153,7 +153,7 @@ class BestFirst:
         )  # fmt: skip
 
     def improve(self, cost: float, decisions: Sequence[Rewrite], number: int = 0) -> None:
-        """Take a program for the cheapest so far of the goal of a number, unless it costs more.
+        """Take a program as the cheapest so far of the goal of this number, unless it costs more.
 
         It need not be in the space. If it costs less than all programs that are, it is the result.
         """

@@ -29,7 +29,7 @@ _WEIGHT_BITS, _EXTENT_BITS = 20, 16
 
 
 class _Kind:
-    """The Specs of a kind: their rules, and what nodes of it begin with."""
+    """A kind of Specs: its rules, and the first values of its nodes."""
 
     def __init__(self, space: Space, number: int, bound: RelaxedBound) -> None:
         encoding = space.encodings[number]
@@ -89,7 +89,7 @@ class GrowingGraph:
         self._columns.nodes["grown"][self.roots] = True
 
     def _begin(self, goal: Batch) -> int:
-        """The node of a goal; if that has several Specs, one that stands for any of them."""
+        """The node of a goal: of its Spec, or one above those of several."""
         kind, keys = self.space.kind_number(goal), self.space.encoding(goal).keys(goal)
         nodes = self._reaching.specs(kind, keys)
         self._begin_new()
@@ -303,7 +303,7 @@ class GrowingGraph:
         )  # fmt: skip
 
     def _unknown(self, order: Ints) -> EdgeColumns:
-        """Edges that stand for those of some nodes which are not known, with their positions."""
+        """One edge for each of some nodes with unknown edges, in place of these."""
         rest = self._columns.nodes["rest"][order]
         position = np.flatnonzero(rest < INFINITE).astype(np.int32)
         none: Any = np.zeros(len(position), np.uint8)

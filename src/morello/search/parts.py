@@ -140,7 +140,7 @@ class Parts:
         return any(isinstance(cut.rewrite, Tile) for cut in self._cuts(spec))
 
     def _specs(self) -> Iterable[Spec]:
-        """The goal, and all Specs that cuts leave, of these as well."""
+        """The goal, and all Specs that cuts leave, over and over."""
         todo, specs = [self.spec], dict[Spec, None]()
         while todo:
             spec = todo.pop()

@@ -48,7 +48,7 @@ class RelaxedSpace:
 
 @dataclass
 class _Waiting:
-    """A kind of Specs, and the nodes of those that were reached and not expanded, in order."""
+    """A kind of Specs, and the nodes that wait for their expansion, in order."""
 
     rank: SpecRank
     rules: TracedRules

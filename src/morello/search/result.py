@@ -38,7 +38,7 @@ class SearchStatistics:
 
     @property
     def proven(self) -> bool:
-        """No program of the search space is cheaper, but those before it if it was chosen."""
+        """Whether it is proven that no program is cheaper, but those before a chosen one."""
         return self.gap == 0.0
 
     @property

@@ -46,7 +46,7 @@ SOON, SOON_S = 0.1, 0.4
 least seconds: it takes some tenths of a second, in which most searches find a better one."""
 
 EARLY = 0.4
-"""The share of what is left after the bound for a program of few sizes, if there is none so far."""
+"""The share of the time after the bound for a program of few sizes, if there is none so far."""
 
 
 class Session:

@@ -86,7 +86,7 @@ class TracedRules:
         return (~ideal).nonzero()[0].astype(np.int32), ideal.nonzero()[0].astype(np.int32)
 
     def _by_numpy(self, keys: Ints, rules: Iterable[tuple[int, Ints]]) -> list[Recorded]:
-        """The edges of rules for rows. What was not known of these is worked out on the way."""
+        """The edges of rules for rows, by NumPy."""
         if not rules:
             return []
         batch = self._encoding.batch(keys, self.space.placements)

@@ -61,9 +61,9 @@ def _is_convolution(node: Node, depth: int = _DEPTH) -> bool:
 
 
 def _before(constant: Node, image: Node, steps: _Steps, base: Node) -> Node | None:
-    """A constant of each channel of an image, by channel of what was put in its places.
+    """A constant of each channel of an image, by channel of the tensor before it was placed.
 
-    None if a channel of that has elements of several ones of the image.
+    None if a channel of that tensor has elements of several channels of the image.
     """
     operator, channels = constant.operator, image.shape[1]
     assert isinstance(operator, Constant)

@@ -109,7 +109,7 @@ def _product(array: Array, factor: Array) -> Array:
 
 
 def _places(base: Node, side: int) -> list[int | None]:
-    """The dimension of the result that each of an input's dimensions is, where it is one."""
+    """For each dimension of an input, that of the result which it becomes, if any."""
     operator, rank = base.operator, base.inputs[side].type.rank
     if isinstance(operator, Conv):
         return [1 if side == 1 and d == 0 else None for d in range(rank)]

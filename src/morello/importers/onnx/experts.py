@@ -78,7 +78,7 @@ class _Layer:
 
 
 def _mixed(call: OnnxCall, first: _Layer, second: _Layer, normalized: bool) -> Node:
-    """What the experts that each row chooses make of it, weighted by its scores and added up.
+    """The sum of the results of the experts that each row chooses, weighted by its scores.
 
     The weights sum to 1 over those experts if they are `normalized`, else over all.
     """

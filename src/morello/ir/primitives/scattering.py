@@ -1,4 +1,4 @@
-"""Rows that are combined with those of a table that their numbers say, or with each other."""
+"""Rows that are combined with the rows of a table of their numbers, or with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are combined with those of a table that their numbers say; steps are in elements."""
+"""Rows that are combined with the rows of a table of their numbers; steps are in elements."""
 
 from __future__ import annotations
 

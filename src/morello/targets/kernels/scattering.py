@@ -1,4 +1,4 @@
-"""Kernels that combine rows with those of a table that their numbers say, or with each other."""
+"""Kernels that combine rows with the rows of a table of their numbers, or with each other."""
 
 from __future__ import annotations
 
