@@ -4,65 +4,30 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.doors.torch_graphs import (
+    F32_TOLERANCE,
+    compiled,
+    error,
+    fresh,  # noqa: F401
+    last,
+    perceptron,
+)
 from tests.sampling import rare
 
 import morello
 from morello.base.errors import CallError
-from morello.memo.program_table import ProgramTable
 
 torch = pytest.importorskip("torch")
 door = pytest.importorskip("morello.torch")
 nn, functional = torch.nn, torch.nn.functional
 
-OPTIONS = {"budget": 0.5, "gap": 1.0, "table": ProgramTable(":memory:")}
-"""Tests want any program, soon, and one that was found before does again."""
-
-F32_TOLERANCE = 1e-5
-
 PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Nothing compiled before, weights that are the same each time, and no gradients."""
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    with torch.no_grad():
-        yield
-
-
-def compiled(model: Any) -> Any:
-    return torch.compile(model, backend=door.backend, options=OPTIONS)
-
-
-def perceptron() -> Any:
-    """A perceptron with a residual."""
-    layers = nn.Linear(32, 48), nn.GELU(), nn.Linear(48, 32), nn.LayerNorm(32)
-    first = nn.Sequential(*layers[:3])
-    norm = layers[3]
-    both = nn.ModuleList([first, norm])
-    forward = lambda self, x: self.both[1](x + self.both[0](x))  # noqa: E731
-    model = type("Perceptron", (nn.Module,), {"forward": forward})()
-    model.both = both
-    return model.eval()
-
-
-def error(result: Any, expected: Any) -> float:
-    """The largest, relative to the largest value."""
-    difference = (result.double() - expected.double()).abs().max()
-    return float(difference / expected.double().abs().max())
-
-
-def last() -> Any:
-    """The report about the last graph."""
-    return door.report().graphs[-1]
 
 
 def test_a_model_is_one_call_of_kernels() -> None:
@@ -177,7 +142,7 @@ def test_few_shapes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that read weights are: for one batch here, and for all lengths of a growing cache."""
     monkeypatch.setattr(sys.modules["morello.torch.backend"], "MOST_SHAPES", 1)
     model = Decoder().eval()
-    fast = torch.compile(model, backend=door.backend, options=OPTIONS, dynamic=True)
+    fast = compiled(model, dynamic=True)
     for batch in 3, 4:
         keys = torch.randn(batch, 3, 8)
         for _ in range(2):

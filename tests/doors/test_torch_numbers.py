@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-
-from morello.memo.program_table import ProgramTable
+from tests.doors.torch_graphs import compiled, fresh, graphs  # noqa: F401
 
 torch = pytest.importorskip("torch")
-door = pytest.importorskip("morello.torch")
 nn, functional = torch.nn, torch.nn.functional
 
-OPTIONS = {"budget": 0.5, "gap": 1.0, "table": ProgramTable(":memory:")}
 COUNT = 11
 """More numbers than torch's compiler, or this backend, compiles a graph for."""
 
@@ -21,20 +18,12 @@ LINEAR = nn.Linear(8, 8)
 X = torch.randn(4, 8, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-
-
 def compared(program: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
     """The reports of the graphs of a program, whose results are those of torch."""
-    before = len(door.report().graphs)
-    fast = torch.compile(program, backend=door.backend, options=OPTIONS)
+    before, fast = len(graphs()), compiled(program)
     for arguments in calls:
         torch.testing.assert_close(fast(*arguments), program(*arguments))
-    return [*door.report().graphs[before:]]
+    return [*graphs()[before:]]
 
 
 def counts(graphs: Iterable[Any]) -> list[int]:
@@ -87,10 +76,10 @@ def test_sizes_and_epsilons_are_constants() -> None:
     def part(x: Any, n: int, s: float) -> Any:
         return LINEAR(x)[:, :n] * s
 
-    compiled = torch.compile(normed, backend=door.backend, options=OPTIONS, dynamic=True)
+    fast = compiled(normed, dynamic=True)
     for k in range(COUNT):
         arguments = (X, k * 0.3 + 0.1, (k % 2 + 1) * 1e-5)
-        torch.testing.assert_close(compiled(*arguments), normed(*arguments))
+        torch.testing.assert_close(fast(*arguments), normed(*arguments))
     compared(part, [(X, k % 6 + 2, k * 0.3) for k in range(COUNT)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.doors.test_torch import F32_TOLERANCE, compiled, error, fresh, last  # noqa: F401
+from tests.doors.torch_graphs import F32_TOLERANCE, compiled, error, fresh, last  # noqa: F401
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

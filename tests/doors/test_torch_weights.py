@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.doors.test_torch import (
+from tests.doors.torch_graphs import (
     F32_TOLERANCE,
     compiled,
     error,
