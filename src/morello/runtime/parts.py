@@ -121,11 +121,5 @@ def _elements(operation: Operation, sizes: Mapping[str, int]) -> int:
 
 
 def _computed(operation: Operation, sizes: Sequence[int]) -> int:
-    """The elements of a primitive's output, and of all its windows, which may be copied."""
-    named = dict(zip(operation.dims, sizes, strict=True))
-    windows = sum(
-        prod(named[name] for axis in axes for name in axis.names)
-        for axes in operation.axes
-        if not all(axis.plain for axis in axes)
-    )
-    return windows + int(prod(operation.extents(operation.output, sizes)))
+    """The elements of a primitive's output."""
+    return int(prod(operation.extents(operation.output, sizes)))

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from math import prod
 
+import numpy as np
+
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.products import MATMUL, bound_product, einsum
 from morello.ir.primitives.windows import (
@@ -143,7 +145,7 @@ def shares_registers(operation: Operation) -> bool:
 def _evaluate_conv(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     image, weights = inputs
     sizes = dict(zip(operation.operands[1].dims, weights.shape, strict=True))
-    return (einsum(operation, unfolded(operation, 0, image, sizes), weights),)
+    return (_summed(operation, unfolded(operation, 0, image, sizes), weights),)
 
 
 def _evaluate_grouped(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -151,10 +153,31 @@ def _evaluate_grouped(operation: Operation, inputs: Sequence[Array]) -> tuple[Ar
     shape = inputs[1].shape
     sizes = {"f": filters} | dict(zip(operation.operands[1].dims, shape, strict=True))
     image, weights = (unfolded(operation, i, value, sizes) for i, value in enumerate(inputs))
-    apart = einsum(operation, image, weights)
+    apart = _summed(operation, image, weights)
     counts = iter(apart.shape)
     out = [prod(next(counts) for _ in axis.names) for axis in operation.axes[2]]
     return (apart.reshape(out),)
+
+
+def _summed(operation: Operation, image: Array, weights: Array) -> Array:
+    """The sum of products of views with one axis per dimension, one pixel of the filters at a time.
+
+    So the windows of an image, which overlap, are never copied all at once.
+    """
+    names = [[name for axis in axes for name in axis.names] for axes in operation.axes[:2]]
+    pixels = operation.reduced[1:]
+    sizes = dict(zip(names[1], weights.shape, strict=True))
+    total: Array | None = None
+    for place in np.ndindex(*(sizes[dim] for dim in pixels)):
+        at = {dim: slice(n, n + 1) for dim, n in zip(pixels, place, strict=True)}
+        x, w = (
+            value[tuple(at.get(name, slice(None)) for name in own)]
+            for value, own in zip((image, weights), names, strict=True)
+        )
+        products = einsum(operation, x, w)
+        total = products if total is None else np.add(total, products, out=total)
+    assert total is not None
+    return total
 
 
 # ---- their text
