@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.graph.nodes import BF16, F32, after, f, fixed, given, names, softmax, wide
+from tests.graph.nodes import BF16, F32, after, f, fixed, given, names, random, softmax, wide
 
 from morello.graph.graph import Graph, Node, apply
 from morello.graph.interpreter import evaluate
@@ -86,6 +86,32 @@ def test_functions_are_recognized(name: str, dtype: np.dtype) -> None:
     for form in FORMS[name]:
         x = f("exp", given(4, 8, dtype=dtype))
         assert names(after(form(x), 1e-5 if dtype == F32 else 0.01)) == ["exp", name]
+
+
+def below(x: Node, name: str, slope: Node | float, limit: float = 0.0) -> Node:
+    """x, or x times a slope where a comparison with a limit tells so."""
+    condition, scaled = f(name, x, limit), f("multiply", x, slope)
+    return apply(Where(), condition, *((x, scaled) if "greater" in name else (scaled, x)))
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("name", ["greater", "greater_equal", "less", "less_equal"])
+def test_leaky_relu_is_recognized(name: str, dtype: np.dtype) -> None:
+    for slope in (0.1, -3.0, random(8, dtype=dtype)):
+        result = after(below(given(4, 8, dtype=dtype), name, slope), 1e-6 if dtype == F32 else 0.01)
+        assert names(result) == ["leaky_relu"]
+
+
+def test_other_choices_by_a_limit_are_left() -> None:
+    x = given(4, 8)
+    for other in (
+        below(x, "greater", 0.1, limit=1.0),
+        below(x, "greater", np.inf),
+        below(x, "less", given(8)),
+        apply(Where(), f("less", x, 0.0), x, f("multiply", x, 0.1)),
+        apply(Where(), f("less", f("abs", x), 0.0), f("multiply", x, 0.1), x),
+    ):
+        assert "where" in names(after(other))
 
 
 def test_a_power_in_quarters_is_a_product_of_roots() -> None:

@@ -9,7 +9,7 @@ from math import frexp, pi, sqrt
 import numpy as np
 
 from morello.graph.graph import Node, Operator
-from morello.graph.operators import Map
+from morello.graph.operators import Constant, Map, Where
 from morello.graph.patterns.matching import (
     POLYNOMIALS,
     Rule,
@@ -135,6 +135,27 @@ def silu(node: Node) -> Node | None:
     return None
 
 
+def leaky_relu(node: Node) -> Node | None:
+    """where(x > 0, x, x * c) -> leaky_relu(x, c), or where(x < 0, x * c, x), for a finite c.
+
+    It does not matter what 0 is compared to: 0 * c is 0.
+    """
+    condition, chosen, other = node.inputs
+    above = is_map(condition, "greater", "greater_equal")
+    if not (above or is_map(condition, "less", "less_equal")) or not is_float(node.dtype):
+        return None
+    x, scaled = (chosen, other) if above else (other, chosen)
+    compared, limit = condition.inputs
+    if compared is not x or number(limit) != 0 or not is_map(scaled, "multiply"):
+        return None
+    slope = scaled.inputs[scaled.inputs[0] is x]
+    if x not in scaled.inputs or not isinstance(slope.operator, Constant):
+        return None
+    if x.shape != node.shape or not np.isfinite(slope.operator.array).all():
+        return None
+    return mapped("leaky_relu", x, slope)
+
+
 @dataclass(frozen=True)
 class _Form:
     """A function as a polynomial in x and y, where y is a function of a polynomial in x."""
@@ -201,5 +222,6 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
         clip, relu, square, power, reciprocal, exact_division, limited_division, sigmoid, silu,
         composed,
     ),
+    Where: (leaky_relu,),
 }  # fmt: skip
 """The rules of this family, by the class of the operators that they are for."""
