@@ -11,7 +11,16 @@ from morello.api import implement
 from morello.errors import SearchError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Constant, Conv, Input, Map, PrimitiveOperator, Slice
+from morello.graph.operators import (
+    Concat,
+    Constant,
+    Conv,
+    Input,
+    Map,
+    PrimitiveOperator,
+    Slice,
+    Where,
+)
 from morello.graph.patterns.tiling import cycles, tilings
 from morello.graph.patterns.winograd import in_fewer_multiplications
 from morello.ir.primitives.winograd import (
@@ -112,6 +121,21 @@ def test_other_convolutions_stay(other: Any) -> None:
 def test_few_channels_are_not_worth_it() -> None:
     x = image(1, 16, 56, 56)
     assert tiles(in_fewer_multiplications(Graph((x,), (conv(x, 16),)), 2, MACHINE)) == 0
+
+
+def test_choices_are_made_in_stripes() -> None:
+    x = image(1, 64, 28, 28)
+    y = conv(x, 64)
+    zero = apply(Constant(np.zeros((), np.float32)))
+    chosen = apply(Where(), apply(Map("greater"), y, zero), y, apply(Map("expm1"), y))
+    graph = Graph((x,), (chosen,))
+    other = in_fewer_multiplications(graph, 2, MACHINE)
+    (output,) = other.outputs
+    assert output.operator == Concat(2)
+    assert all(isinstance(stripe.operator, Where) for stripe in output.inputs)
+    values = [np.random.default_rng(0).standard_normal(x.shape)]
+    (wanted,), (found,) = evaluate(graph, values), evaluate(other, values)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_parts_of_channels_stay() -> None:

@@ -7,12 +7,13 @@ less if an image is cut into stripes whose points stay in the cache (see `tiling
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
-from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.graph import Graph, Node, Operator, TensorType, apply
 from morello.graph.operators import (
     Concat,
     Constant,
@@ -22,9 +23,10 @@ from morello.graph.operators import (
     Pad,
     PrimitiveOperator,
     Slice,
+    Where,
 )
 from morello.graph.patterns.expansion import padded
-from morello.graph.patterns.matching import constant
+from morello.graph.patterns.matching import Rule, constant
 from morello.graph.patterns.padding import is_better_in_rows
 from morello.graph.patterns.tiling import Tiling, cycles, tilings
 from morello.graph.rewriting import rewritten
@@ -64,7 +66,12 @@ def in_fewer_multiplications(graph: Graph, most: int, machine: Target) -> Graph:
     if not sizes or any(map(is_better_in_rows, graph.nodes)):
         return graph
     rule = partial(convolution_by_tiles, sizes=tuple(sizes), machine=machine)
-    return rewritten(graph, {Conv: (rule,), Map: (map_before_crop, map_of_stripes)})
+    rules: Mapping[type[Operator], Sequence[Rule]] = {
+        Conv: (rule,),
+        Map: (map_before_crop, map_of_stripes),
+        Where: (map_of_stripes,),
+    }
+    return rewritten(graph, rules)
 
 
 def convolution_by_tiles(node: Node, sizes: tuple[int, ...], machine: Target) -> Node | None:
@@ -172,7 +179,7 @@ def _is_of_stripes(node: Node) -> bool:
         each = todo.pop()
         if _makes_tiles(each):
             return True
-        if isinstance(each.operator, Map | Slice) and each not in seen:
+        if isinstance(each.operator, Map | Slice | Where) and each not in seen:
             seen.add(each)
             todo += each.inputs
     return False
