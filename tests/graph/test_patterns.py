@@ -388,6 +388,13 @@ def test_functions_of_phases_are_taken_before_they_are_put_in_their_places(group
     assert names(result) == ["conv", "add", "silu", "reshape", "transpose", "reshape", "slice"]
 
 
+def test_choices_by_phases_are_made_before_they_are_put_in_their_places() -> None:
+    image = phases(6)
+    chosen = apply(Where(), f("greater", image, 0.0), image, f("expm1", image))
+    functions = ["greater", "expm1", "where"]
+    assert names(after(chosen)) == ["conv", *functions, "reshape", "transpose", "reshape", "slice"]
+
+
 def test_functions_of_pixels_are_taken_where_these_are() -> None:
     image = phases(6)
     result = after(f("add", image, random(*image.shape)))

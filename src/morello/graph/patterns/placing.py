@@ -11,7 +11,7 @@ import numpy as np
 
 from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Constant, Conv, Map, Reshape, Slice, Transpose
+from morello.graph.operators import Constant, Conv, Map, Reshape, Slice, Transpose, Where
 from morello.graph.patterns.matching import Rule
 
 _DEPTH = 8
@@ -56,8 +56,9 @@ def _is_convolution(node: Node, depth: int = _DEPTH) -> bool:
     """Whether a node is a convolution, or functions of one."""
     if isinstance(node.operator, Conv) or depth == 0:
         return depth > 0
-    same = [each for each in node.inputs if each.shape == node.shape]
-    return isinstance(node.operator, Map) and any(_is_convolution(n, depth - 1) for n in same)
+    if not isinstance(node.operator, Map | Where):
+        return False
+    return any(_is_convolution(n, depth - 1) for n in node.inputs if n.shape == node.shape)
 
 
 def _before(constant: Node, image: Node, steps: _Steps, base: Node) -> Node | None:
@@ -90,5 +91,8 @@ def _after(steps: _Steps, node: Node) -> Node:
     return node
 
 
-RULES: Mapping[type[Operator], tuple[Rule, ...]] = {Map: (before_placing,)}
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    Map: (before_placing,),
+    Where: (before_placing,),
+}
 """The rules of this family, by the class of the operators that they are for."""
