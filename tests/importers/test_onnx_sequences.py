@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from morello.base.errors import GraphError
 from morello.graph.interpreter import evaluate
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 
 from morello.importers.onnx import OnnxProgram, import_model  # noqa: E402
+
+CONSTANTS = {
+    "before": np.array(-3),
+    "four": np.array(4),
+    "last": np.array(-1),
+    "none": np.array(0),
+    "parts": np.array([1, 4]),
+}
 
 
 def parsed(body: str) -> Any:
@@ -107,3 +116,33 @@ def test_a_sequence_may_be_a_result() -> None:
     )
     assert [node.op_type for node in program.rest] == ["SequenceConstruct"]
     assert program.carried == ("r",)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ("y = SequenceAt (s, four)", "no place 4 in a sequence of 2"),
+        ("y = SequenceAt (s, before)", "no place -3 in a sequence of 2"),
+        ("t = SequenceErase (s, before) y = SequenceAt (t, last)", "no place -3"),
+        ("t = SequenceInsert (s, x, four) y = SequenceAt (t, last)", "no place 4"),
+        ("t = SplitToSequence <axis = 0> (x, parts) y = SequenceAt (t, last)",
+         r"6 elements are split into parts of \[1, 4\]"),
+        ("t = SplitToSequence <axis = 0> (x, none) y = SequenceAt (t, last)", "parts of 0"),
+    ],
+)  # fmt: skip
+def test_places_and_parts_are_within_what_there_is(nodes: str, message: str) -> None:
+    """As ONNX Runtime refuses them, too."""
+    model = parsed(
+        f"""=> (float[a, b] y) {{
+            s = SequenceConstruct (x, x)
+            {nodes}
+        }}"""
+    )
+    for name, array in CONSTANTS.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    with pytest.raises(GraphError, match=message):
+        import_model(model)
+    with pytest.raises(Exception, match=r"INVALID_ARGUMENT|FAIL|RUNTIME_EXCEPTION|sequence|split"):
+        runtime.InferenceSession(model.SerializeToString()).run(
+            None, {"x": np.zeros((6, 4), np.float32)}
+        )

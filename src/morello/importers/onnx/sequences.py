@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Node
+from morello.graph.graph import Array, Node
 from morello.graph.operators import Concat, Constant
 from morello.importers.onnx.call import INT64, KNOWN, LeftError, constant, op, position, reshaped
 from morello.importers.onnx.movement import at, between
@@ -41,15 +41,21 @@ class SequenceCall:
             raise LeftError(f"it is of {node.type}")
         return node
 
-    def place(self, index: int, default: int) -> int:
-        """An input that is a place in the first one; a number below 0 counts from its end."""
-        if index >= len(self.inputs) or self.inputs[index] is None:
-            return default
-        node = self.tensor(index)
-        if not isinstance(node.operator, Constant):
-            raise LeftError("a place in a sequence is computed when it runs")
-        place, count = int(node.operator.array.item()), len(self.held)
-        return place + count if place < 0 else place
+    def place(self, index: int, default: int, count: int) -> int:
+        """An input that is one of so many places in the first one.
+
+        A number below 0 counts from the end of what that holds.
+        """
+        given = default
+        if index < len(self.inputs) and self.inputs[index] is not None:
+            node = self.tensor(index)
+            if not isinstance(node.operator, Constant):
+                raise LeftError("a place in a sequence is computed when it runs")
+            given = int(node.operator.array.item())
+        place = given + len(self.held) if given < 0 else given
+        if not 0 <= place < count:
+            raise GraphError(f"there is no place {given} in a sequence of {len(self.held)}.")
+        return place
 
 
 def _construct(call: SequenceCall) -> Held:
@@ -69,20 +75,29 @@ def _split(call: SequenceCall) -> Held:
         given = call.tensor(1).operator
         if not isinstance(given, Constant):
             raise LeftError("its sizes are computed when it runs")
-        sizes = given.array
-        each = int(sizes.flat[0])
-        ends = np.cumsum(sizes) if sizes.ndim else np.arange(each, count + each, each)
+        ends = _ends(given.array, count)
     bounds = [0, *(min(int(end), count) for end in ends)]
     return tuple(between(x, {axis: (low, high, 1)}) for low, high in pairwise(bounds))
 
 
+def _ends(sizes: Array, count: int) -> Array:
+    """Where parts of so many elements end, given the size of each, or of all but the last one."""
+    if not sizes.ndim and sizes > 0:
+        step = int(sizes)
+        return np.arange(step, count + step, step)
+    if not sizes.ndim or (sizes < 0).any() or sizes.sum() != count:
+        raise GraphError(f"{count} elements are split into parts of {sizes.tolist()}.")
+    ends: Array = np.cumsum(sizes)
+    return ends
+
+
 def _insert(call: SequenceCall) -> Held:
-    place = call.place(2, len(call.held))
+    place = call.place(2, len(call.held), len(call.held) + 1)
     return (*call.held[:place], call.tensor(1), *call.held[place:])
 
 
 def _erase(call: SequenceCall) -> Held:
-    place = position(call.place(1, len(call.held) - 1), len(call.held))
+    place = call.place(1, -1, len(call.held))
     return (*call.held[:place], *call.held[place + 1 :])
 
 
@@ -100,7 +115,7 @@ def _joined(call: SequenceCall) -> Node:
 SEQUENCES: Mapping[str, Callable[[SequenceCall], Node | Held]] = {
     "ConcatFromSequence": _joined,
     "Identity": lambda call: call.held,
-    "SequenceAt": lambda call: call.held[position(call.place(1, -1), len(call.held))],
+    "SequenceAt": lambda call: call.held[call.place(1, -1, len(call.held))],
     "SequenceConstruct": _construct,
     "SequenceEmpty": lambda _: (),
     "SequenceErase": _erase,
