@@ -129,38 +129,3 @@ def test_a_node_that_does_not_fit_is_an_error() -> None:
     )
     with pytest.raises(GraphError, match=r"MatMul: .*8 is not 4"):
         import_model(model)
-
-
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize("lengths", [False, True])
-def test_recurrent_layers_run_in_both_directions(kind: str, lengths: bool) -> None:
-    """Their biases, first states and lengths of sequences are those of ONNX Runtime."""
-    runtime = pytest.importorskip("onnxruntime")
-    random, make = np.random.default_rng(0), onnx.helper
-    states, gates = ("h", "c")[: 2 if kind == "LSTM" else 1], {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
-    shapes = {"x": (5, 2, 3), "w": (2, 4 * gates, 3), "r": (2, 4 * gates, 4), "b": (2, 8 * gates)}
-    shapes |= {f"{name}0": (2, 2, 4) for name in states}
-    arrays = {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()}
-    names = ["x", "w", "r", "b", "n" if lengths else "", *(f"{name}0" for name in states)]
-    if lengths:
-        arrays["n"] = np.array([5, 3], np.int32)
-    outputs = {"y": (5, 2, 2, 4), **dict.fromkeys(states, (2, 2, 4))}
-    node = make.make_node(kind, names, [*outputs], direction="bidirectional", hidden_size=4)
-    infos = [
-        make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(each.dtype), each.shape)
-        for n, each in arrays.items()
-    ]
-    results_of = [
-        make.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in outputs.items()
-    ]
-    model = make.make_model(
-        make.make_graph([node], "layer", infos, results_of),
-        opset_imports=[make.make_opsetid("", 17)],
-        ir_version=8,
-    )
-    expected = runtime.InferenceSession(model.SerializeToString()).run(None, arrays)
-    program = imported(model, [*arrays.values()])
-    assert whole(program)
-    results = evaluate(program.graph, [*arrays.values()])
-    for result, wanted in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, wanted, 1e-4, 1e-5)

@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.patterns.matching import constant, reshaped, selected
+from morello.graph.patterns.matching import constant, mapped, reshaped, selected
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.recurrent import (
     MOST_STEPS,
+    TANH,
     Step,
     Weights,
     gru,
@@ -66,6 +67,6 @@ def _weights(given: list[Node]) -> Weights:
 RECURRENT: dict[str, Handler] = {
     "gru": partial(_recurrent, step=lambda weights: gru(weights, "rzn", resets_product=True)),
     "lstm": partial(_recurrent, step=lambda weights: lstm(weights, "ifgo")),
-    "rnn_relu": partial(_recurrent, step=lambda weights: rnn(weights, "relu")),
-    "rnn_tanh": partial(_recurrent, step=lambda weights: rnn(weights, "tanh")),
+    "rnn_relu": partial(_recurrent, step=lambda weights: rnn(weights, partial(mapped, "relu"))),
+    "rnn_tanh": partial(_recurrent, step=lambda weights: rnn(weights, TANH)),
 }

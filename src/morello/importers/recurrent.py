@@ -6,8 +6,9 @@ after the other along the rows of the weights, in an order that the framework sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Dot, Where
@@ -21,6 +22,11 @@ MOST_LOOP_STEPS = 128
 
 Step = Callable[[Node, tuple[Node, ...]], tuple[Node, ...]]
 """A function from the input's part of the gates [b, g*h] and the state [b, h] to the next state."""
+
+Function = Callable[[Node], Node]
+"""An elementwise function of gates."""
+
+SIGMOID, TANH = (partial(mapped, name) for name in ("sigmoid", "tanh"))
 
 
 @dataclass(frozen=True)
@@ -45,33 +51,59 @@ class Weights:
         return _linear(h, self.state, self.state_bias)
 
 
-def lstm(weights: Weights, order: str) -> Step:
-    """The state is (h, c): c' = f c + i tanh(g), h' = o tanh(c'); the gates are i, f, g and o."""
+def lstm(
+    weights: Weights,
+    order: str,
+    functions: Sequence[Function] = (SIGMOID, TANH, TANH),
+    peepholes: Mapping[str, Node] | None = None,
+    coupled: bool = False,
+) -> Step:
+    """The state is (h, c): c' = f c + i g, h' = o tanh(c'); the gates are i, f, g and o.
+
+    The `functions` are those of i, f and o, of g, and of c'. The `peepholes` have by gate factors
+    [h] of c, or of c' for o, whose products are added to it. With `coupled` gates f is 1 - i.
+    """
+    of_gates, of_new, of_state = functions
+    factors = peepholes or {}
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
         h, c = state
         gates = mapped("add", given, weights.of_state(h))
-        i, f, g, o = (_gate(gates, order.index(name), weights.hidden) for name in "ifgo")
-        kept = mapped("multiply", mapped("sigmoid", f), c)
-        added = mapped("multiply", mapped("sigmoid", i), mapped("tanh", g))
-        c = mapped("add", kept, added)
-        return mapped("multiply", mapped("sigmoid", o), mapped("tanh", c)), c
+
+        def gate(name: str, seen: Node) -> Node:
+            own = _gate(gates, order.index(name), weights.hidden)
+            if name in factors:
+                own = mapped("add", own, mapped("multiply", factors[name], seen))
+            return of_gates(own)
+
+        i = gate("i", c)
+        f = mapped("subtract", constant(1, i.dtype), i) if coupled else gate("f", c)
+        g = of_new(_gate(gates, order.index("g"), weights.hidden))
+        c = mapped("add", mapped("multiply", f, c), mapped("multiply", i, g))
+        return mapped("multiply", gate("o", c), of_state(c)), c
 
     return step
 
 
-def gru(weights: Weights, order: str, resets_product: bool) -> Step:
+def gru(
+    weights: Weights,
+    order: str,
+    resets_product: bool,
+    functions: Sequence[Function] = (SIGMOID, TANH),
+) -> Step:
     """h' = (1 - z) n + z h; the gates are r, z and n = tanh(x + r (R h + b)).
 
-    Unless r is applied to the product (`resets_product`), n is tanh(x + R (r h) + b).
+    Unless r is applied to the product (`resets_product`), n is tanh(x + R (r h) + b). The
+    `functions` are those of r and z, and of n.
     """
+    of_gates, of_new = functions
     hidden, first = weights.hidden, order.index("n")
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
         (h,) = state
         product = weights.of_state(h)
         gates = mapped("add", given, product)
-        r, z = (mapped("sigmoid", _gate(gates, order.index(name), hidden)) for name in "rz")
+        r, z = (of_gates(_gate(gates, order.index(name), hidden)) for name in "rz")
         if resets_product:
             new = mapped("multiply", r, _gate(product, first, hidden))
         else:
@@ -79,18 +111,18 @@ def gru(weights: Weights, order: str, resets_product: bool) -> Step:
                 _gate(each, first, hidden, 0) for each in (weights.state, weights.state_bias)
             )
             new = _linear(mapped("multiply", r, h), rows, bias)
-        n = mapped("tanh", mapped("add", _gate(given, first, hidden), new))
+        n = of_new(mapped("add", _gate(given, first, hidden), new))
         rest = mapped("subtract", constant(1, z.dtype), z)
         return (mapped("add", mapped("multiply", rest, n), mapped("multiply", z, h)),)
 
     return step
 
 
-def rnn(weights: Weights, function: str) -> Step:
+def rnn(weights: Weights, function: Function) -> Step:
     """h' = f(x + R h + b)."""
 
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
-        return (mapped(function, mapped("add", given, weights.of_state(state[0]))),)
+        return (function(mapped("add", given, weights.of_state(state[0]))),)
 
     return step
 

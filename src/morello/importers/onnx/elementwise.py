@@ -226,6 +226,19 @@ def clip(call: OnnxCall) -> Node:
     return result
 
 
+@translates("Affine")
+def affine(call: OnnxCall) -> Node:
+    """Also a function of recurrent layers, as is ScaledTanh: ONNX itself has them no more."""
+    line = scaled(call[0], call.attribute("alpha", 1.0))
+    return function("add", line, number(call.attribute("beta", 0.0), line))
+
+
+@translates("ScaledTanh")
+def scaled_tanh(call: OnnxCall) -> Node:
+    inside = scaled(call[0], call.attribute("beta", 1.0))
+    return scaled(function("tanh", inside), call.attribute("alpha", 1.0))
+
+
 @translates("Gelu")
 def gelu(call: OnnxCall) -> Node:
     tanh = call.text("approximate", "none") == "tanh"
