@@ -216,7 +216,7 @@ def test_zeros_are_quantized_by_their_range() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_rows_of_quantized_tables(bits: int, zeros: bool, dtype: Any) -> None:
@@ -289,3 +289,32 @@ def test_products_up_to_each_element(form: dict[str, int]) -> None:
     expected = expected[:, ::-1] if form.get("reverse") else expected
     (ours,) = evaluate(program.graph, [x])
     np.testing.assert_allclose(ours, expected, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes"),
+    [
+        ((2, 3, 8), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
+        ((2, 3, 7, 9), {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [0, 1, 1, 1]}),
+        ((1, 2, 7, 9), {"kernel_shape": [3, 3], "dilations": [2, 1], "auto_pad": "VALID"}),
+        ((2, 2, 5, 7), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}),
+        ((1, 2, 4, 4, 6), {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}),
+    ],
+)
+def test_largest_elements_of_windows_have_places(
+    shape: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
+    """They are among all elements, not those of a channel."""
+    for ours, theirs in zip(*results("MaxPool", [floats(*shape)], 2, **attributes), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_elements_at_places_among_zeros() -> None:
+    x = floats(1, 2, 2, 3)
+    places = np.array([0, 3, 4, 13, 15, 16, 24, 26, 28, 36, 38, 47]).reshape(x.shape)
+    window = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    ((ours,), (theirs,)) = results("MaxUnpool", [x, places], 1, **window)
+    np.testing.assert_array_equal(ours, theirs)
+    larger = np.array([1, 2, 5, 6])
+    ((ours,), (theirs,)) = results("MaxUnpool", [x, places, larger], 1, **window)
+    np.testing.assert_array_equal(ours, theirs)

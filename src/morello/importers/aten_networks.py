@@ -28,7 +28,9 @@ from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.attending import attended
+from morello.importers.folding import FoldedAxis
 from morello.importers.normalizing import norm_of_groups
+from morello.importers.pooling import largest, unpooled
 from morello.importers.prefixes import cumulated, log_of_sums
 from morello.importers.resampling import means, resampled
 
@@ -134,8 +136,6 @@ def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
 def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     kind = "max" if call.name.startswith("max") else "mean"
     rank = call.x.type.rank - 2
-    if 1 in call.used:
-        raise call.refuse("with places")
     window = several(call["kernel_size"], rank)
     strides = several(call["stride"], rank) if call["stride"] else window
     around = several(call["padding"], rank)
@@ -148,6 +148,9 @@ def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
         max(edge, (m - 1) * stride + (k - 1) * dilation + 1 - n - edge)
         for m, n, k, stride, edge, dilation in sizes
     ]
+    if 1 in call.used:
+        each = call.x.shape[2:], window, dilations, around, after, strides
+        return largest(call.x, [*map(FoldedAxis, *each)])
     if counts and tuple(after) != around:
         raise call.refuse("that counts its padding, but not what rounding up adds to it,")
     pooled = call.apply(
@@ -163,7 +166,7 @@ def adaptive_pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
     if 1 in call.used:
-        raise call.refuse("with places")
+        return _adapted_with_places(call, sizes, out)
     result = _adapted(call, kind, sizes, out)
     return (result,) if kind == "max" else result
 
@@ -179,6 +182,21 @@ def _adapted(call: AtenCall, kind: str, sizes: tuple[int, ...], out: tuple[int, 
     window = tuple(n // m for n, m in zip(sizes, out, strict=True))
     none, each = (0,) * len(window), (1,) * len(window)
     return call.apply(Pooling(kind, window, window, none, none, each), call.x)
+
+
+def _adapted_with_places(
+    call: AtenCall, sizes: tuple[int, ...], out: tuple[int, ...]
+) -> tuple[Node, Node]:
+    if any(n % m for n, m in zip(sizes, out, strict=True)):
+        raise call.refuse("to windows of several sizes")
+    wide = [(n, n // m) for n, m in zip(sizes, out, strict=True)]
+    return largest(call.x, [FoldedAxis(n, k, 1, 0, 0, k) for n, k in wide])
+
+
+def unpooling(call: AtenCall) -> Node:
+    """max_unpool2d and max_unpool3d: places are those in the image of each channel."""
+    given = call.x.shape[: call.x.type.rank - int(call.name[-2])]
+    return unpooled(call.x, call["indices"], math.prod(given), call.type.shape)
 
 
 def reduction(call: AtenCall) -> Node:
@@ -451,7 +469,8 @@ NETWORKS: dict[str, Handler] = {
     **{f"conv{d}d": with_batch(_of_one_dtype(convolution), d) for d in (1, 2, 3)},
     "convolution": _of_one_dtype(convolution),
     **{f"{kind}_pool{d}d": with_batch(pooling, d) for kind in ("avg", "max") for d in (1, 2, 3)},
-    **{f"max_pool{d}d_with_indices": with_batch(pooling, d) for d in (2, 3)},
+    **{f"max_pool{d}d_with_indices": with_batch(pooling, d) for d in (1, 2, 3)},
+    **{f"max_unpool{d}d": unpooling for d in (2, 3)},
     **{
         f"adaptive_{kind}_pool{d}d": with_batch(adaptive_pooling, d)
         for kind in ("avg", "max")

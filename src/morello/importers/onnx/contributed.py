@@ -195,12 +195,12 @@ def matmul_n_bits(call: OnnxCall) -> Node:
 
 @translates("GatherBlockQuantized", domain=MICROSOFT)
 def gathered_blocks(call: OnnxCall) -> Node:
-    """Rows of a table of 4 or 8 bits, converted to floats once they are gathered."""
+    """Rows of a table of 2, 4 or 8 bits, converted to floats once they are gathered."""
     table, index, scales = call[0], call[1], call[2]
     bits, group = call.attribute("bits", 4), call.attribute("block_size", 128)
     last = table.type.rank - 1
     axes = call.attribute("gather_axis", 0), call.attribute("quantize_axis", 1)
-    if table.dtype != np.uint8 or bits not in (4, 8):
+    if table.dtype != np.uint8 or bits not in (2, 4, 8):
         raise LeftError(f"its table is of {bits} bits, in {table.dtype}")
     if scales.dtype not in NARROW or tuple(position(axis, last + 1) for axis in axes) != (0, last):
         raise LeftError(f"its axes are {axes} of {table.type}, with scales of {scales.dtype}")
@@ -220,14 +220,15 @@ def gathered_blocks(call: OnnxCall) -> Node:
 
 
 def _unpacked(packed: Node, bits: int, count: int) -> Node:
-    """The first `count` numbers of 4 or 8 bits along the last axis of bytes, in i32."""
+    """The first `count` numbers of so many bits along the last axis of bytes, in i32."""
     whole = cast(packed, INT32)
     if bits == 8:
         return whole
     *outer, width = whole.shape
-    shifted = function("right_shift", reshaped(whole, (*outer, width, 1)), constant([0, 4], INT32))
-    halves = function("bitwise_and", shifted, constant(15, INT32))
-    return sliced(reshaped(halves, (*outer, 2 * width)), len(outer), 0, count)
+    places = np.arange(0, 8, bits)
+    shifted = function("right_shift", reshaped(whole, (*outer, width, 1)), constant(places, INT32))
+    parts = function("bitwise_and", shifted, constant(2**bits - 1, INT32))
+    return sliced(reshaped(parts, (*outer, places.size * width)), len(outer), 0, count)
 
 
 def nibbles(rows: Array, size: int) -> Array:

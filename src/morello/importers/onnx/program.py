@@ -27,6 +27,7 @@ from morello.importers.onnx import (  # noqa: F401 (they register translations)
     experts,
     grouped_query,
     movement,
+    pooling,
     products,
     quantized,
     quantized_layers,

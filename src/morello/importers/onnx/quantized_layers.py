@@ -26,6 +26,7 @@ from morello.importers.onnx.call import (
 )
 from morello.importers.onnx.contributed import MICROSOFT
 from morello.importers.onnx.elementwise import leaky_relu, scaled
+from morello.importers.onnx.pooling import global_pool, pool
 from morello.importers.onnx.products import conv, gemm
 from morello.importers.onnx.quantized import (
     QuantizedNode,
@@ -34,7 +35,7 @@ from morello.importers.onnx.quantized import (
     quantized_by_range,
     shifted_product,
 )
-from morello.importers.onnx.reductions import global_pool, pool, softmax
+from morello.importers.onnx.reductions import softmax
 
 _LARGEST = 255 * 255
 """The largest product of two bytes less their zero points."""

@@ -1,8 +1,7 @@
-"""Reductions, softmax, norms and pooling of ONNX."""
+"""Reductions, softmax and norms of ONNX."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial, reduce
 from math import prod
 
@@ -16,21 +15,17 @@ from morello.graph.operators import (
     Cumulate,
     LayerNorm,
     Pad,
-    Pooling,
     Reduce,
     RmsNorm,
     Softmax,
     Where,
 )
-from morello.importers.folding import FoldedAxis, folded
 from morello.importers.normalizing import norm_of_groups
 from morello.importers.onnx.call import (
-    FLOAT32,
     INT64,
     LeftError,
     OnnxCall,
     along,
-    cast,
     constant,
     function,
     in_few_bits,
@@ -43,7 +38,6 @@ from morello.importers.onnx.call import (
     translates,
 )
 from morello.importers.onnx.movement import backwards, between
-from morello.importers.onnx.products import padding, steps
 from morello.importers.prefixes import cumulated as up_to_each
 
 _KINDS = {
@@ -282,77 +276,6 @@ def _grouped_norm(call: OnnxCall, groups: int) -> Node:
     return norm_of_groups(x, groups, scale, bias, call.attribute("epsilon", 1e-5))
 
 
-@translates("GlobalAveragePool", "GlobalMaxPool")
-def global_pool(call: OnnxCall) -> Node:
-    call.floating()
-    axes = tuple(range(2, call[0].type.rank))
-    return op(Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, True), call[0])
-
-
-@translates("AveragePool", "MaxPool")
-def pool(call: OnnxCall) -> Node:
-    """Means and largest elements of windows; the largest bytes are found as those of f32."""
-    dtype = call[0].dtype
-    if call.type == "MaxPool" and dtype.itemsize == 1 and dtype.kind in "iu":
-        return cast(_pooled(replace(call, inputs=(cast(call[0], FLOAT32),))), dtype)
-    return _pooled(call)
-
-
-def _pooled(call: OnnxCall) -> Node:
-    call.floating()
-    call.only(0)
-    x, window = call[0], tuple(map(int, call.attribute("kernel_shape")))
-    rank = x.type.rank - 2
-    if rank < 1 or len(window) != rank or min(window) < 1:
-        raise GraphError(f"{call.type} of {x.type} has windows of {window}.")
-    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
-    before, after = padding(call, x.shape[2:], window, strides, dilations)
-    wide = [(k - 1) * step + 1 for k, step in zip(window, dilations, strict=True)]
-    counts = call.type == "AveragePool" and bool(call.attribute("count_include_pad", 0))
-    if any(max(low, high) >= k for low, high, k in zip(before, after, wide, strict=True)):
-        raise LeftError("its padding is as wide as its windows")
-    if call.attribute("ceil_mode", 0) and call.text("auto_pad", "NOTSET") == "NOTSET":
-        wider = _ceil(x.shape[2:], wide, strides, before, after)
-        if counts and wider != after:
-            raise LeftError("it counts the padding, but not what rounding up adds to it")
-        after = wider
-    kind = "max" if call.type == "MaxPool" else "mean"
-    return op(Pooling(kind, window, strides, before, after, dilations, counts), x)
-
-
-@translates("GlobalLpPool", "LpPool")
-def lp_pool(call: OnnxCall) -> Node:
-    """The p-th root of the sum of a window's p-th powers."""
-    call.floating()
-    x, p = call[0], call.attribute("p", 2)
-    if call.version < 2 or p < 1:
-        raise LeftError(f"it is of the power {p}")
-    powers = function("power", function("abs", x), number(p, x))
-    if call.type == "GlobalLpPool":
-        sums = op(Reduce("sum", tuple(range(2, x.type.rank)), True), powers)
-    else:
-        count = prod(map(int, call.attribute("kernel_shape")))
-        mean = replace(call, type="AveragePool", inputs=(powers,),
-                       attributes={**call.attributes, "count_include_pad": 1})  # fmt: skip
-        sums = function("multiply", _pooled(mean), number(count, x))
-    return function("power", sums, number(1 / p, x))
-
-
-@translates("Col2Im")
-def col_to_image(call: OnnxCall) -> Node:
-    call.floating()
-    x, sizes, taps = call[0], call.integers(1), call.integers(2)
-    rank = len(sizes)
-    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
-    before, after = padding(call, sizes, taps, strides, dilations)
-    windows = [*map(FoldedAxis, sizes, taps, dilations, before, after, strides)]
-    if x.type.rank != 3 or not all(x.shape):
-        raise LeftError(f"it is of {x.type}")
-    count = prod(each.places.size for each in windows)
-    columns = reshaped(x, (x.type.size // count, count))
-    return reshaped(folded(columns, windows), (x.shape[0], x.shape[1] // prod(taps), *sizes))
-
-
 @translates("LRN")
 def local_response(call: OnnxCall) -> Node:
     """x / (bias + alpha * mean of the squares of neighbouring channels) ** beta.
@@ -373,23 +296,3 @@ def local_response(call: OnnxCall) -> Node:
     bias = number(call.attribute("bias", 1.0), x)
     scale = function("add", function("multiply", means, alpha), bias)
     return function("divide", beside[before], function("power", scale, beta))
-
-
-def _ceil(
-    spatial: tuple[int, ...],
-    wide: list[int],
-    strides: tuple[int, ...],
-    before: tuple[int, ...],
-    after: tuple[int, ...],
-) -> tuple[int, ...]:
-    """The padding after each dimension with which the last window is as if sizes were rounded up.
-
-    A window that would begin in this padding is left out.
-    """
-    wider = []
-    for n, k, stride, low, high in zip(spatial, wide, strides, before, after, strict=True):
-        count = -(-(n + low + high - k) // stride) + 1
-        if (count - 1) * stride >= n + low:
-            count -= 1
-        wider.append(max(high, (count - 1) * stride + k - n - low))
-    return tuple(wider)
