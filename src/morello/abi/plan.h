@@ -1,4 +1,5 @@
 /* What programs of other hosts call: code in C, and the arrays that it takes. */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,15 +62,22 @@ static inline const char *abi_problem(const AbiPlan *plan, char *const *arrays)
 
 static const char abi_no_memory[] = "there is not enough memory.";
 
+static pthread_key_t abi_kept; /* what a thread keeps, to be freed as it ends */
+
+static void abi_make_key(void) { pthread_key_create(&abi_kept, free); }
+
 /* Memory for what one thread computes; it is kept for its later calls. */
 static inline char *abi_arena(size_t bytes)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     static _Thread_local char *memory;
     static _Thread_local size_t size;
     if (size < bytes) {
+        pthread_once(&once, abi_make_key);
         free(memory);
         memory = aligned_alloc(64, bytes);
         size = memory ? bytes : 0;
+        pthread_setspecific(abi_kept, memory);
     }
     return memory;
 }
