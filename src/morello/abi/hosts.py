@@ -71,6 +71,13 @@ PLAIN = "c"
 
 ABIS = (PLAIN, *HOSTS)
 
+POSIX = """\
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* for clocks, with a compiler for C alone */
+#endif
+"""
+"""The first lines of a file with functions for hosts."""
+
 _TAKEN = re.compile(
     r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps|"
     "(Claims|Body|Loop|Share|MOST_CLAIMS|MOST_SHARES|claimed|claims_between|claims_of|do_items|"
@@ -106,7 +113,8 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
         call = f"{source.name}_on({pointers}, run, pool);"
     count = len(spec.operation.outputs)
     functions = host_functions(source.name, arrays[:-count], arrays[-count:], call, abis)
-    return replace(source, text=joined([source.text, *functions]).rstrip("\n") + "\n")
+    text = joined([POSIX, source.text, *functions]).rstrip("\n") + "\n"
+    return replace(source, text=text)
 
 
 def host_functions(

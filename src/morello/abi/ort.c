@@ -5,7 +5,7 @@ enum { ORT_VERSION = 18, ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_MOST_THREAD
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtPlan OrtPlan;
-typedef const void *const *OrtApi; /* a table of functions, by the numbers below */
+typedef void (*const *OrtApi)(void); /* a table of functions, by the numbers below */
 
 enum {
     ORT_CREATE_STATUS = 0,

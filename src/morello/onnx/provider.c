@@ -154,7 +154,7 @@ static Group *group_of(const void *node)
 static OrtStatus *get_capability(Provider *provider, const void *graph, void *support)
 {
     static const FusionOptions fusion = {.version = STRUCT_VERSION, .drop_constants = 1};
-    const void *const *ep_api = ((const void *const *(*)(void)) ort_api[GET_EP_API])();
+    OrtApi ep_api = ((OrtApi (*)(void)) ort_api[GET_EP_API])();
     size_t count = 0, claimed = 0;
     const void **nodes;
     OrtStatus *status = nodes_of(graph, &nodes, &count);
@@ -345,7 +345,7 @@ static _Bool is_stream_aware(const Factory *factory) { (void)factory; return 0; 
 static OrtStatus *get_devices(Factory *factory, const void *const *devices, size_t count,
                            void **chosen, size_t most, size_t *chosen_count)
 {
-    const void *const *ep_api = ((const void *const *(*)(void)) ort_api[GET_EP_API])();
+    OrtApi ep_api = ((OrtApi (*)(void)) ort_api[GET_EP_API])();
     OrtStatus *status = 0;
     *chosen_count = 0;
     for (size_t n = 0; n < count && *chosen_count < most && !status; n++) {
