@@ -9,8 +9,6 @@
 
 #include "layer.h"
 
-extern "C" const char layer_constants[];  // the weights, in layer_constants.S
-
 static std::vector<float> read(const char *path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::vector<float> numbers(static_cast<std::size_t>(file.tellg()) / sizeof(float));

@@ -27,10 +27,11 @@ needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is
 
 
 def checked(folder: Path) -> str:
-    """Build a project and run its check; returns what it prints."""
+    """Build a project without a warning, and run its check; returns what it prints."""
     build = folder / "build"
-    for words in (f"-S {folder} -B {build}", f"--build {build}"):
-        subprocess.run(["cmake", *words.split()], check=True, capture_output=True)
+    flags = "-DCMAKE_C_FLAGS=-std=c11 -Wall -Wextra -Wpedantic -Werror"
+    for words in (["-S", folder, "-B", build, flags], ["--build", build]):
+        subprocess.run(["cmake", *words], check=True, capture_output=True)
     done = subprocess.run([build / "check"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -125,3 +126,27 @@ def test_rows_choose_their_matrices(tmp_path: Path) -> None:
     model = compile_graph(Graph((x, ids), (product,)), gap=1.0)
     write_project(exported(model, "m"), tmp_path)
     assert "us a call" in checked(tmp_path)
+
+
+@needs_cmake
+def test_arrays_are_those_of_the_graph_in_its_order(tmp_path: Path) -> None:
+    """Some are not read, written twice, or known."""
+    dtypes = [np.dtype(name) for name in ("float32", "float16", "int32")]
+    kinds = [TensorType((4, 16), dtype) for dtype in dtypes]
+    unused, half, numbers = (
+        apply(Input(kind, name)) for kind, name in zip(kinds, ("unused", "half", "*/"), strict=True)
+    )
+    table = apply(Constant(np.arange(8, dtype=np.float16)))
+    sums = apply(Map("add"), half, half)
+    small = apply(Map("less"), numbers, apply(Constant(np.array(2, np.int32))))
+    root = apply(Map("sqrt"), half)  # of some, there is none
+    outputs = small, half, sums, table, root, sums
+    model = compile_graph(Graph((unused, half, numbers), outputs), gap=1.0)
+    write_project(exported(model, "m"), tmp_path)
+    assert checked(tmp_path).count("largest error") == len(outputs)
+    header = (tmp_path / "m.h").read_text()
+    for line in (
+        "0: f32[4,16] unused, read", "1: f16[4,16] half, read", "2: i32[4,16], read",
+        "3: bool[4,16], written", "6: f16[8], written",
+    ):  # fmt: skip
+        assert f"   {line}\n" in header

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from morello.abi.hosts import PLAIN, host_functions
+from morello.abi.hosts import PLAIN, POSIX, host_functions
 from morello.abi.plans import dense_array
 from morello.base.errors import GraphError
 from morello.base.files import make_folder, write_bytes, write_text
 from morello.codegen.source import joined
-from morello.graph.graph import Array
+from morello.graph.graph import Array, Graph, Node
 from morello.graph.interpreter import evaluate, random_values
 from morello.models.compiling import CompiledGraph
 from morello.models.segment import Segment
@@ -44,8 +43,9 @@ def exported(model: CompiledGraph, name: str, abis: Sequence[str] = (PLAIN,)) ->
     `GraphError` if some nodes are left to a framework, which C does not have.
     """
     (segment,) = _only_segment(model)
-    source = segment_source(segment, name)
-    arrays, expected = _case(model, segment)
+    graph = model.graph
+    source = segment_source(segment, graph, name)
+    arrays, expected = _case(graph)
     check = b"".join(array.tobytes() for array in (*arrays, *expected))
     tables = {
         "name": name,
@@ -53,14 +53,10 @@ def exported(model: CompiledGraph, name: str, abis: Sequence[str] = (PLAIN,)) ->
         "line": CACHE_LINE,
         "inputs": len(arrays),
         "count": len(arrays) + len(expected),
-        "sizes": ", ".join(str(node.type.bytes) for node in (*segment.inputs, *segment.outputs)),
-        "tolerance": max(_TOLERANCES.get(node.dtype.name, 0.0) for node in segment.outputs),
+        "arrays": "\n".join(map(_case_array, (*graph.inputs, *graph.outputs))),
         "hosted": "",
-        "dtypes": ", ".join(
-            json.dumps(node.dtype.name) for node in (*segment.inputs, *segment.outputs)
-        ),
     }
-    hosts = _host_file(segment, source, abis)
+    hosts = _host_file(graph, source, abis)
     if hosts:
         tables["hosted"] = _HOSTED.format(**tables, kernels=" ".join(sorted(_c_files(source))))
     texts = (
@@ -91,21 +87,21 @@ def write_project(project: ExportedProject, folder: Path) -> list[Path]:
     return [folder / name for name in (*project.texts, *project.data)]
 
 
-def _host_file(segment: Segment, source: SegmentSource, abis: Sequence[str]) -> dict[str, str]:
+def _host_file(graph: Graph, source: SegmentSource, abis: Sequence[str]) -> dict[str, str]:
     """The C file of the functions for hosts, by its name; none if there are no hosts."""
     if not {*abis} - {PLAIN}:
         return {}
     name = source.name
     arrays = [
         dense_array(f"argument {number} of {name}", node.dtype, node.shape)
-        for number, node in enumerate((*segment.inputs, *segment.outputs))
+        for number, node in enumerate((*graph.inputs, *graph.outputs))
     ]
-    count = len(segment.inputs)
+    count = len(graph.inputs)
     call = f"{name}((void *const *)arrays, {name}_constants, arena, run, pool);"
     functions = host_functions(
         name, arrays[:count], arrays[count:], call, abis, arena=source.workspace
     )
-    first = [f'#include "{name}.h"', ""]
+    first = [POSIX, f'#include "{name}.h"', ""]
     return {f"{name}_hosts.c": joined([*first, *functions])}
 
 
@@ -119,14 +115,20 @@ def _only_segment(model: CompiledGraph) -> Sequence[Segment]:
     return model.segments
 
 
-def _case(model: CompiledGraph, segment: Segment) -> tuple[list[Array], list[Array]]:
-    """Random inputs of the segment, and its outputs in float64, rounded to their dtypes."""
+def _case(graph: Graph) -> tuple[list[Array], list[Array]]:
+    """Random inputs of a graph, and its outputs in float64, rounded to their dtypes."""
     random = np.random.default_rng(SEED)
-    given = {node: random_values(node, random) for node in model.graph.inputs}
-    values = evaluate(model.graph, list(given.values()))
-    by_output = dict(zip(model.graph.outputs, values, strict=True))
-    expected = [by_output[node].astype(node.dtype) for node in segment.outputs]
-    return [given[node] for node in segment.inputs], expected
+    given = [random_values(node, random) for node in graph.inputs]
+    values = evaluate(graph, given)
+    outputs = zip(graph.outputs, values, strict=True)
+    return given, [value.astype(node.dtype) for node, value in outputs]
+
+
+def _case_array(node: Node) -> str:
+    """An `Array` of check.c."""
+    name = node.dtype.name
+    tolerance = _TOLERANCES.get(name, 0.0)
+    return f'    {{{node.type.bytes}, {node.dtype.itemsize}, "{name}", {tolerance}}},'
 
 
 def _c_files(source: SegmentSource) -> list[str]:
@@ -162,7 +164,9 @@ add_test(NAME check COMMAND check)
 """
 
 _HOSTED = """\
+find_package(Threads REQUIRED)
 add_library({name}_hosts SHARED {name}_hosts.c {kernels} {name}_constants.S)
+target_link_libraries({name}_hosts PRIVATE Threads::Threads)
 """
 
 _CASE = """\
@@ -171,8 +175,8 @@ _CASE = """\
 
 #define RUN(arrays, workspace) {name}(arrays, {name}_constants, workspace, 0, 0)
 #define WORKSPACE {upper}_WORKSPACE
-#define TOLERANCE {tolerance}
 enum {{ LINE = {line}, INPUTS = {inputs}, COUNT = {count} }};
-static const size_t sizes[COUNT] = {{{sizes}}};
-static const char *const dtypes[COUNT] = {{{dtypes}}};
+static const Array arrays[COUNT] = {{
+{arrays}
+}};
 """

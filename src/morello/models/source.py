@@ -10,6 +10,8 @@ import numpy as np
 from morello.codegen import generate
 from morello.codegen.names import check_function_name
 from morello.codegen.parallel import PARALLEL
+from morello.graph.graph import Graph, Node
+from morello.graph.operators import Constant, Input
 from morello.impl.printing import tree
 from morello.kernel import Kernel
 from morello.models.segment import Segment
@@ -20,9 +22,9 @@ from morello.runtime.argument import CACHE_LINE, Array
 class SegmentSource:
     """C files that compute a segment, by file name, and the bytes of its constants.
 
-    `name` is the function, declared in the header `{name}.h`. It takes the arrays, the
-    constants, which begin at a cache line, a workspace of `workspace` bytes, which does so as well,
-    and what runs parallel loops, which may be null.
+    `name` is the function, declared in the header `{name}.h`. It takes the arrays, inputs before
+    outputs, the constants, which begin at a cache line, a workspace of `workspace` bytes, which
+    does so as well, and what runs parallel loops, which may be null.
     """
 
     name: str
@@ -31,10 +33,11 @@ class SegmentSource:
     workspace: int
 
 
-def segment_source(segment: Segment, name: str) -> SegmentSource:
-    """The C of a segment as a function of this name.
+def segment_source(segment: Segment, graph: Graph, name: str) -> SegmentSource:
+    """The C of a segment that computes a graph, as a function of this name.
 
-    Raises `BuildError` if C can have none of this name.
+    The arrays are those of the graph, in its order. Raises `BuildError` if C can have no function
+    of this name.
     """
     check_function_name(name)
     functions: dict[Kernel, str] = {}
@@ -53,23 +56,45 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
         declared.append(f"void {function}({', '.join(types)});")
     constants = ConstantBlock()
     calls = []
-    given = len(segment.inputs) + len(segment.outputs)
+    given = (*segment.inputs, *segment.outputs)
+    arrays = [f"(char *)arrays[{_number(graph, node)}]" for node in given]
     for kernel, places in zip(segment.kernels, segment.places, strict=True):
         arguments = []
         for place in places:
             if isinstance(place.base, int):
-                bases = ["workspace", *(f"(char *)arrays[{n}]" for n in range(given))]
-                arguments.append(f"{bases[place.base]} + {place.offset}")
+                arguments.append(f"{['workspace', *arrays][place.base]} + {place.offset}")
             else:
                 arguments.append(f"(char *)constants + {constants.add(place.base)}")
         if kernel.threads > 1:
             arguments += ["run", "pool"]
         calls.append(f"    {functions[kernel]}({', '.join(arguments)});")
+    calls += _copies(graph, constants)
     files[f"{name}.c"] = _DRIVER.format(
         name=name, declared="\n".join(declared), calls="\n".join(calls)
     )
-    files[f"{name}.h"] = _header(segment, name, constants.size)
+    files[f"{name}.h"] = _header(segment, graph, name, constants.size)
     return SegmentSource(name, files, b"".join(constants.pieces()), segment.arena.bytes)
+
+
+def _number(graph: Graph, node: Node) -> int:
+    """The number of a node among the inputs of a graph, and the outputs after them."""
+    return (*graph.inputs, *graph.outputs).index(node)
+
+
+def _copies(graph: Graph, constants: ConstantBlock) -> Iterator[str]:
+    """Statements that write the outputs of a graph that no kernel does.
+
+    Each is an input, a constant, or the same as an output before it.
+    """
+    for number, node in enumerate(graph.outputs, len(graph.inputs)):
+        first = _number(graph, node)
+        if isinstance(node.operator, Constant):
+            source = f"(const char *)constants + {constants.add(node.operator.array)}"
+        elif first < number:
+            source = f"arrays[{first}]"
+        else:
+            continue
+        yield f"    memcpy(arrays[{number}], {source}, {node.type.bytes});"
 
 
 class ConstantBlock:
@@ -97,6 +122,8 @@ class ConstantBlock:
 
 
 _DRIVER = """\
+#include <string.h>
+
 #include "{name}.h"
 
 {declared}
@@ -121,6 +148,7 @@ extern "C" {{
 #endif
 /* The arrays are row-major, do not overlap, and begin at multiples of their elements' size:
 {arrays}
+   An f32 is a float; a bf16 or f16 is in a uint16_t, as its bits; a bool is a byte, 0 or 1.
    The constants, and the workspace, begin at multiples of {line}. Safe to call from several threads
    at once, each with a workspace of its own. If it is not null, run(pool, body, environment, count)
    calls body for ranges that make up [0, count), on any threads and in any order, and returns when
@@ -141,15 +169,22 @@ void {name}(void *const *arrays, const void *constants, void *workspace, paralle
 """
 
 
-def _header(segment: Segment, name: str, constants: int) -> str:
-    types = [f"{node.type}, read" for node in segment.inputs]
-    types += [f"{node.type}, written" for node in segment.outputs]
+def _header(segment: Segment, graph: Graph, name: str, constants: int) -> str:
+    arrays = [f"{_named(node)}, read" for node in graph.inputs]
+    arrays += [f"{node.type}, written" for node in graph.outputs]
     return _HEADER.format(
         name=name,
         upper=name.upper(),
-        arrays="\n".join(f"   {number}: {each}" for number, each in enumerate(types)),
+        arrays="\n".join(f"   {number}: {each}" for number, each in enumerate(arrays)),
         line=CACHE_LINE,
         constants=constants,
         workspace=segment.arena.bytes,
         parallel=PARALLEL,
     )
+
+
+def _named(node: Node) -> str:
+    """The type of an input and, unless it would end the comment that it is in, its name."""
+    name = node.operator.name if isinstance(node.operator, Input) else ""
+    harmless = name.isprintable() and not {*name} & {*"*/\\"}
+    return f"{node.type} {name}".rstrip() if harmless else str(node.type)
