@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.goals import matmul_goal
+from tests.goals import goal_of, mapped, matmul_goal, tensor
 from tests.support import compile_c
 
 from morello.base.errors import BuildError
@@ -19,6 +19,8 @@ from morello.codegen import generate
 from morello.codegen.names import RESERVED, check_function_name
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
+from morello.ir.dtype import F16
+from morello.ir.spec import Spec
 from morello.native.toolchain import find_compiler
 from morello.search.session import search
 from morello.targets.x86 import AVX2
@@ -27,8 +29,8 @@ PASTED = 'kernel(void) {}\n#include "/etc/passwd"\nvoid other'
 
 
 @cache
-def program() -> Impl:
-    goal = matmul_goal(2, 8, 8)
+def program(goal: Spec | None = None) -> Impl:
+    goal = goal or matmul_goal(2, 8, 8)
     return reconstruct(goal, AVX2, search(goal, AVX2).decisions)
 
 
@@ -68,16 +70,23 @@ def test_other_names_compile(name: str, tmp_path: Path) -> None:
     """Names of operands and variables are among them."""
     source = generate(program(), name)
     compile_c(source.text, AVX2, tmp_path)
-    (tmp_path / "it.h").write_text(source.header)
-    (tmp_path / "it.cpp").write_text('#include "it.h"\n')
-    command = [
-        *find_compiler().command,
-        "-c",
-        "-o",
-        str(tmp_path / "it.o"),
-        str(tmp_path / "it.cpp"),
-    ]
-    subprocess.run(command, check=True)
+    check_header(source.header, tmp_path)
+
+
+def check_header(header: str, folder: Path) -> None:
+    """Compile a header as C++ without a warning."""
+    (folder / "it.h").write_text(header)
+    (folder / "it.cpp").write_text('#include "it.h"\n')
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = [*find_compiler().command, *flags, "-c", "-o", "it.o", "it.cpp"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def test_halves_are_bits_in_headers(tmp_path: Path) -> None:
+    """C++ often has no type of them."""
+    header = generate(program(goal_of(mapped("relu", tensor(4, 16, dtype=F16)))), "halves").header
+    assert "void halves(const uint16_t *MORELLO_RESTRICT" in header
+    check_header(header, tmp_path)
 
 
 def test_all_macros_of_the_headers_are_known(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from morello.codegen.names import Names, check_function_name, in_c
 from morello.codegen.parallel import PARALLEL, RUN_PARALLEL, with_default_pool
 from morello.codegen.printer import Printer
 from morello.impl.tree import Impl
+from morello.ir.dtype import F16
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
 from morello.targets.helpers.collect import used_in
@@ -141,10 +142,15 @@ def unit(
         ]
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
+    if any("_Float16" in text for text in (*code, *helpers.values())):
+        includes.append(_ANY_FLOAT16)
     return Unit(
         includes, helpers, code, parameters, items,
         tuple(name for region in regions for name in region.names), program.workspace,
     )  # fmt: skip
+
+
+_ANY_FLOAT16 = '#pragma GCC diagnostic ignored "-Wpedantic" /* _Float16 is not ISO C */'
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -205,9 +211,13 @@ def _guard(name: str) -> str:
 def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
     """The header of a function of this name, with what the unit exports.
 
-    With `rows`, of which the result has so many, there is a function for a range of them.
+    With `rows`, of which the result has so many, there is a function for a range of them. An f16
+    is in 16 bits, as those of bf16, since C++ often has no such type.
     """
-    guard, parameters = _guard(name), emitted.parameters
+    guard = _guard(name)
+    parameters = {
+        parameter: c.replace(F16.c, "uint16_t") for parameter, c in emitted.parameters.items()
+    }
     items, parallel = emitted.items, bool(emitted.regions)
     prototypes = [signature(name, parameters)]
     notes = []
