@@ -28,11 +28,10 @@ needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is
 
 def checked(folder: Path) -> str:
     """Build a project without a warning, and run its check; returns what it prints."""
-    build = folder / "build"
     flags = "-DCMAKE_C_FLAGS=-std=c11 -Wall -Wextra -Wpedantic -Werror"
-    for words in (["-S", folder, "-B", build, flags], ["--build", build]):
-        subprocess.run(["cmake", *words], check=True, capture_output=True)
-    done = subprocess.run([build / "check"], check=False, capture_output=True, text=True)
+    for words in (["-S", ".", "-B", "build", flags], ["--build", "build"]):
+        subprocess.run(["cmake", *words], cwd=folder, check=True, capture_output=True)
+    done = subprocess.run([folder / "build" / "check"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
