@@ -118,6 +118,7 @@ EXPRESSIONS = {
     "comparison": "(f32[9,70] > f32[9,70]) + (f32[9,70] <= 0)",
     "comparison_int": "i16[9,70] >= i16[70]",
     "where": "where(f32[9,70] > f32[9,1], f32[9,70], f32[70])",
+    "where_rows": "where(f32[9,1] > 0, f32[9,70], -1e9)",
     "where_int": "x = u8[9,70]; where(x == 3, x + 1, 7)",
     "masked_product": "where(f32[9,40], f32[9,8] @ f32[8,40], -1e9)",
     "maximum": "maximum(f32[9,70], 0.5)",
@@ -236,6 +237,14 @@ def test_small_work_stays_on_one_core_and_large_work_does_not() -> None:
         for n in (64, 1024)
     )
     assert "serial" in str(small.rewrite) and "parallel" in str(large.rewrite)
+
+
+def test_a_mask_of_rows_costs_no_more_than_one_of_elements() -> None:
+    masks = ("f32[64,1]", "f32[64,64]")
+    rows, elements = (
+        morello.implement(f"where({mask}, f32[64,64], 0)", target="avx2")[0] for mask in masks
+    )
+    assert rows.cost <= elements.cost
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
         if name in UNARY:
             kernels += _unary(name, dtype, width)
         else:
-            kernels += [*_of_several(name, dtype, width), _constant(name, dtype, width)]
+            kernels += [*_of_several(name, dtype, width), *_of_constant(name, dtype, width)]
     return tuple(kernels)
 
 
@@ -93,35 +93,46 @@ def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
 
 def _of_several(name: str, dtype: DType, width: int) -> list[LeafKernel]:
     """A function of two or three operands, not all of which are scalars."""
-    kind, held = kind_of(dtype, width), InRegisters(width)
-    names = "ab" if name in BINARY else "abc"
+    kind = kind_of(dtype, width)
     kernels = []
-    for scalars in ("", "a", "b", "c", "ab", "ac", "bc"):
-        if (scalars and width == 1) or not set(scalars) < set(names):
-            continue
-        values = [f"splat_{kind}({{{n}}})" if n in scalars else f"{{{n}}}" for n in names]
+    for scalars, values, held in _operands("ab" if name in BINARY else "abc", dtype, width):
         text = _combined(name, dtype, kind, *values)
-        holds = tuple(None if n in scalars else held for n in names)
-        suffix = f"_{scalars}_scalar" if scalars else ""
-        kernels.append(
-            _kernel(name, f"{name}_{kind}{suffix}", dtype, (*holds, held), f"{{out}} = {text};")
-        )
+        line = f"{{out}} = {text};"
+        kernels.append(_kernel(name, f"{name}_{kind}{scalars}", dtype, held, line))
     return kernels
 
 
-def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
-    """A function of registers and a constant, which is a number."""
-    kind, held = kind_of(dtype, width), InRegisters(width)
+def _of_constant(name: str, dtype: DType, width: int) -> list[LeafKernel]:
+    """A function of one or two operands, not all of which are scalars, and of a number."""
+    kind = kind_of(dtype, width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
-    values = ["{x}"] if name in BINARY else ["{a}", "{b}"]
+    operation = Function(name, constant=0.0).title
     limit = {"maximum": "at_least", "minimum": "at_most"}.get(name)
-    if limit and dtype.is_float:  # in one instruction, as the constant is not NaN
-        text = f"{limit}_{kind}({{constant}}, {{x}})"
-    else:
-        text = _combined(name, dtype, kind, *values, constant)
-    line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
-    holds = (held,) * (len(values) + 1)
-    return _kernel(name, f"{name}_{kind}_constant", dtype, holds, line, operation)
+    kernels = []
+    for scalars, values, held in _operands("x" if name in BINARY else "ab", dtype, width):
+        if limit and dtype.is_float:  # in one instruction, as the constant is not NaN
+            text = f"{limit}_{kind}({{constant}}, {{x}})"
+        else:
+            text = _combined(name, dtype, kind, *values, constant)
+        full, line = f"{name}_{kind}_constant{scalars}", f"{{out}} = {text};"
+        kernels.append(_kernel(name, full, dtype, held, line, operation))
+    return kernels
+
+
+def _operands(
+    names: str, dtype: DType, width: int
+) -> Iterator[tuple[str, list[str], tuple[InRegisters | None, ...]]]:
+    """For each set of operands that may be scalars: a suffix, all as C, and how they are held.
+
+    The output, which is held last, is in registers.
+    """
+    held, splat = InRegisters(width), f"splat_{kind_of(dtype, width)}"
+    for scalars in ("", "a", "b", "c", "ab", "ac", "bc"):
+        if (scalars and width == 1) or not set(scalars) < set(names):
+            continue
+        values = [f"{splat}({{{n}}})" if n in scalars else f"{{{n}}}" for n in names]
+        holds = tuple(None if n in scalars else held for n in names)
+        yield f"_{scalars}_scalar" if scalars else "", values, (*holds, held)
 
 
 def _combined(name: str, dtype: DType, kind: str, *values: str) -> str:
