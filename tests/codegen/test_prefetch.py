@@ -315,6 +315,21 @@ def test_rows_are_prefetched_where_each_line_is_added_to_enough_sums(
     assert lines == ([tile] if prefetches else [])
 
 
+@pytest.mark.parametrize(
+    ("k", "n", "prefetches"), [(32, 8000, True), (24, 8000, False), (32, 64, False)]
+)
+def test_sums_are_prefetched_by_reductions_of_as_many_steps_as_they_have_lines(
+    k: int, n: int, prefetches: bool
+) -> None:
+    """Unless all operands fit into L2."""
+    schedule = morello.schedule(f"f32[28,{k}] @ f32[{k},{n}]", target="avx512")
+    impl = schedule.tile(m=14).tile(n=32).move("c", "L2").solve(budget=600).impl
+    lines = [lines for _, lines, written in prefetched(generate(impl).text) if written]
+    rows = range(0, 14 * n, n)
+    tile = {line for at in rows for line in range(at // PER_LINE, (at + 32) // PER_LINE)}
+    assert lines == ([tile] if prefetches else [])
+
+
 def test_unrolled_steps_are_iterations(layer: Impl) -> None:
     """Steps that add to the same registers, not those that add to others."""
     statements = lower(layer).body

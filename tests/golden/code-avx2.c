@@ -70,30 +70,24 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
         c_reg0[2][1] = (f32x8){0};
         c_reg0[3][0] = (f32x8){0};
         c_reg0[3][1] = (f32x8){0};
-        for (long k0 = 0; k0 < 64; k0 += 16) {
+        #pragma GCC unroll 4
+        for (long k0 = 0; k0 < 64; ++k0) {
           {
-            const long line = k0 / 16 + n1 / 16 * 4;
-            __builtin_prefetch(&c[n0 + 3840 + line % 2 * 16 + line / 2 % 4 * 64], 1, 3);
-          }
-          #pragma GCC unroll 4
-          for (long k1 = k0; k1 < k0 + 16; ++k1) {
-            {
-              f32x8 b_reg0[1][2];
-              b_reg0[0][0] = load_f32x8(&b[n0 + n1 + 64 * k1]);
-              b_reg0[0][1] = load_f32x8(&b[n0 + n1 + 64 * k1 + 8]);
-              c_reg0[0][0] += a[k1 + 3840] * b_reg0[0][0];
-              c_reg0[0][1] += a[k1 + 3840] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-              c_reg0[1][0] += a[k1 + 3904] * b_reg0[0][0];
-              c_reg0[1][1] += a[k1 + 3904] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
-              c_reg0[2][0] += a[k1 + 3968] * b_reg0[0][0];
-              c_reg0[2][1] += a[k1 + 3968] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
-              c_reg0[3][0] += a[k1 + 4032] * b_reg0[0][0];
-              c_reg0[3][1] += a[k1 + 4032] * b_reg0[0][1];
-              __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
-            }
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&b[n0 + n1 + 64 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[n0 + n1 + 64 * k0 + 8]);
+            c_reg0[0][0] += a[k0 + 3840] * b_reg0[0][0];
+            c_reg0[0][1] += a[k0 + 3840] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+            c_reg0[1][0] += a[k0 + 3904] * b_reg0[0][0];
+            c_reg0[1][1] += a[k0 + 3904] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+            c_reg0[2][0] += a[k0 + 3968] * b_reg0[0][0];
+            c_reg0[2][1] += a[k0 + 3968] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+            c_reg0[3][0] += a[k0 + 4032] * b_reg0[0][0];
+            c_reg0[3][1] += a[k0 + 4032] * b_reg0[0][1];
+            __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
           }
         }
         store_f32x8(&c[n0 + n1 + 3840], c_reg0[0][0]);

@@ -629,42 +629,36 @@ void kernel_6(const float *restrict a, const float *restrict b, float *restrict 
           c_reg0[6][1] = (f32x16){0};
           c_reg0[7][0] = (f32x16){0};
           c_reg0[7][1] = (f32x16){0};
-          for (long k0 = 0; k0 < 256; k0 += 16) {
+          #pragma GCC unroll 4
+          for (long k0 = 0; k0 < 256; ++k0) {
             {
-              const long line = k0 / 16;
-              __builtin_prefetch(&c[256 * m0 + n0 + 14336 + line % 2 * 16 + line / 2 % 8 * 256], 1, 3);
-            }
-            #pragma GCC unroll 4
-            for (long k1 = k0; k1 < k0 + 16; ++k1) {
-              {
-                f32x16 b_reg0[1][2];
-                b_reg0[0][0] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1]);
-                b_reg0[0][1] = load_f32x16(&b_L2_0[256 * n0 + 32 * k1 + 16]);
-                c_reg0[0][0] += a[256 * m0 + k1 + 14336] * b_reg0[0][0];
-                c_reg0[0][1] += a[256 * m0 + k1 + 14336] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
-                c_reg0[1][0] += a[256 * m0 + k1 + 14592] * b_reg0[0][0];
-                c_reg0[1][1] += a[256 * m0 + k1 + 14592] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
-                c_reg0[2][0] += a[256 * m0 + k1 + 14848] * b_reg0[0][0];
-                c_reg0[2][1] += a[256 * m0 + k1 + 14848] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
-                c_reg0[3][0] += a[256 * m0 + k1 + 15104] * b_reg0[0][0];
-                c_reg0[3][1] += a[256 * m0 + k1 + 15104] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
-                c_reg0[4][0] += a[256 * m0 + k1 + 15360] * b_reg0[0][0];
-                c_reg0[4][1] += a[256 * m0 + k1 + 15360] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
-                c_reg0[5][0] += a[256 * m0 + k1 + 15616] * b_reg0[0][0];
-                c_reg0[5][1] += a[256 * m0 + k1 + 15616] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
-                c_reg0[6][0] += a[256 * m0 + k1 + 15872] * b_reg0[0][0];
-                c_reg0[6][1] += a[256 * m0 + k1 + 15872] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
-                c_reg0[7][0] += a[256 * m0 + k1 + 16128] * b_reg0[0][0];
-                c_reg0[7][1] += a[256 * m0 + k1 + 16128] * b_reg0[0][1];
-                __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
-              }
+              f32x16 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x16(&b_L2_0[256 * n0 + 32 * k0]);
+              b_reg0[0][1] = load_f32x16(&b_L2_0[256 * n0 + 32 * k0 + 16]);
+              c_reg0[0][0] += a[256 * m0 + k0 + 14336] * b_reg0[0][0];
+              c_reg0[0][1] += a[256 * m0 + k0 + 14336] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[0][0]), "+v"(c_reg0[0][1]));
+              c_reg0[1][0] += a[256 * m0 + k0 + 14592] * b_reg0[0][0];
+              c_reg0[1][1] += a[256 * m0 + k0 + 14592] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[1][0]), "+v"(c_reg0[1][1]));
+              c_reg0[2][0] += a[256 * m0 + k0 + 14848] * b_reg0[0][0];
+              c_reg0[2][1] += a[256 * m0 + k0 + 14848] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[2][0]), "+v"(c_reg0[2][1]));
+              c_reg0[3][0] += a[256 * m0 + k0 + 15104] * b_reg0[0][0];
+              c_reg0[3][1] += a[256 * m0 + k0 + 15104] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[3][0]), "+v"(c_reg0[3][1]));
+              c_reg0[4][0] += a[256 * m0 + k0 + 15360] * b_reg0[0][0];
+              c_reg0[4][1] += a[256 * m0 + k0 + 15360] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[4][0]), "+v"(c_reg0[4][1]));
+              c_reg0[5][0] += a[256 * m0 + k0 + 15616] * b_reg0[0][0];
+              c_reg0[5][1] += a[256 * m0 + k0 + 15616] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[5][0]), "+v"(c_reg0[5][1]));
+              c_reg0[6][0] += a[256 * m0 + k0 + 15872] * b_reg0[0][0];
+              c_reg0[6][1] += a[256 * m0 + k0 + 15872] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[6][0]), "+v"(c_reg0[6][1]));
+              c_reg0[7][0] += a[256 * m0 + k0 + 16128] * b_reg0[0][0];
+              c_reg0[7][1] += a[256 * m0 + k0 + 16128] * b_reg0[0][1];
+              __asm__ volatile("" : "+v"(c_reg0[7][0]), "+v"(c_reg0[7][1]));
             }
           }
           store_f32x16(&c[256 * m0 + n0 + 14336], c_reg0[0][0]);

@@ -21,34 +21,28 @@ void kernel_1(const float *restrict a, const float *restrict b, float *restrict 
           c_reg0[6][1] = (f32x4){0};
           c_reg0[7][0] = (f32x4){0};
           c_reg0[7][1] = (f32x4){0};
-          for (long k0 = 0; k0 < 64; k0 += 16) {
+          #pragma GCC unroll 4
+          for (long k0 = 0; k0 < 64; ++k0) {
             {
-              const long line = k0 / 16 + n1 / 8 * 4;
-              __builtin_prefetch(&c[64 * m0 + n0 + line % 1 * 16 + line / 1 % 8 * 64], 1, 3);
-            }
-            #pragma GCC unroll 4
-            for (long k1 = k0; k1 < k0 + 16; ++k1) {
-              {
-                f32x4 b_reg0[1][2];
-                b_reg0[0][0] = load_f32x4(&b[n0 + n1 + 64 * k1]);
-                b_reg0[0][1] = load_f32x4(&b[n0 + n1 + 64 * k1 + 4]);
-                c_reg0[0][0] += a[64 * m0 + k1] * b_reg0[0][0];
-                c_reg0[0][1] += a[64 * m0 + k1] * b_reg0[0][1];
-                c_reg0[1][0] += a[64 * m0 + k1 + 64] * b_reg0[0][0];
-                c_reg0[1][1] += a[64 * m0 + k1 + 64] * b_reg0[0][1];
-                c_reg0[2][0] += a[64 * m0 + k1 + 128] * b_reg0[0][0];
-                c_reg0[2][1] += a[64 * m0 + k1 + 128] * b_reg0[0][1];
-                c_reg0[3][0] += a[64 * m0 + k1 + 192] * b_reg0[0][0];
-                c_reg0[3][1] += a[64 * m0 + k1 + 192] * b_reg0[0][1];
-                c_reg0[4][0] += a[64 * m0 + k1 + 256] * b_reg0[0][0];
-                c_reg0[4][1] += a[64 * m0 + k1 + 256] * b_reg0[0][1];
-                c_reg0[5][0] += a[64 * m0 + k1 + 320] * b_reg0[0][0];
-                c_reg0[5][1] += a[64 * m0 + k1 + 320] * b_reg0[0][1];
-                c_reg0[6][0] += a[64 * m0 + k1 + 384] * b_reg0[0][0];
-                c_reg0[6][1] += a[64 * m0 + k1 + 384] * b_reg0[0][1];
-                c_reg0[7][0] += a[64 * m0 + k1 + 448] * b_reg0[0][0];
-                c_reg0[7][1] += a[64 * m0 + k1 + 448] * b_reg0[0][1];
-              }
+              f32x4 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x4(&b[n0 + n1 + 64 * k0]);
+              b_reg0[0][1] = load_f32x4(&b[n0 + n1 + 64 * k0 + 4]);
+              c_reg0[0][0] += a[64 * m0 + k0] * b_reg0[0][0];
+              c_reg0[0][1] += a[64 * m0 + k0] * b_reg0[0][1];
+              c_reg0[1][0] += a[64 * m0 + k0 + 64] * b_reg0[0][0];
+              c_reg0[1][1] += a[64 * m0 + k0 + 64] * b_reg0[0][1];
+              c_reg0[2][0] += a[64 * m0 + k0 + 128] * b_reg0[0][0];
+              c_reg0[2][1] += a[64 * m0 + k0 + 128] * b_reg0[0][1];
+              c_reg0[3][0] += a[64 * m0 + k0 + 192] * b_reg0[0][0];
+              c_reg0[3][1] += a[64 * m0 + k0 + 192] * b_reg0[0][1];
+              c_reg0[4][0] += a[64 * m0 + k0 + 256] * b_reg0[0][0];
+              c_reg0[4][1] += a[64 * m0 + k0 + 256] * b_reg0[0][1];
+              c_reg0[5][0] += a[64 * m0 + k0 + 320] * b_reg0[0][0];
+              c_reg0[5][1] += a[64 * m0 + k0 + 320] * b_reg0[0][1];
+              c_reg0[6][0] += a[64 * m0 + k0 + 384] * b_reg0[0][0];
+              c_reg0[6][1] += a[64 * m0 + k0 + 384] * b_reg0[0][1];
+              c_reg0[7][0] += a[64 * m0 + k0 + 448] * b_reg0[0][0];
+              c_reg0[7][1] += a[64 * m0 + k0 + 448] * b_reg0[0][1];
             }
           }
           store_f32x4(&c[64 * m0 + n0 + n1], c_reg0[0][0]);
@@ -174,33 +168,27 @@ void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *res
           c_reg0[13][0] = (f32x4){0};
           c_reg0[14][0] = (f32x4){0};
           c_reg0[15][0] = (f32x4){0};
-          for (long k0 = 0; k0 < 64; k0 += 16) {
+          #pragma GCC unroll 4
+          for (long k0 = 0; k0 < 64; ++k0) {
             {
-              const long line = k0 / 16 + n1 / 4 * 4;
-              __builtin_prefetch(&c[n0 + line % 1 * 16 + line / 1 % 16 * 32], 1, 3);
-            }
-            #pragma GCC unroll 4
-            for (long k1 = k0; k1 < k0 + 16; ++k1) {
-              {
-                f32x4 b_reg0[1][1];
-                b_reg0[0][0] = load_f32x4_bf16(&b[n0 + n1 + 32 * k1]);
-                c_reg0[0][0] += a_L1_0[k1] * b_reg0[0][0];
-                c_reg0[1][0] += a_L1_0[k1 + 64] * b_reg0[0][0];
-                c_reg0[2][0] += a_L1_0[k1 + 128] * b_reg0[0][0];
-                c_reg0[3][0] += a_L1_0[k1 + 192] * b_reg0[0][0];
-                c_reg0[4][0] += a_L1_0[k1 + 256] * b_reg0[0][0];
-                c_reg0[5][0] += a_L1_0[k1 + 320] * b_reg0[0][0];
-                c_reg0[6][0] += a_L1_0[k1 + 384] * b_reg0[0][0];
-                c_reg0[7][0] += a_L1_0[k1 + 448] * b_reg0[0][0];
-                c_reg0[8][0] += a_L1_0[k1 + 512] * b_reg0[0][0];
-                c_reg0[9][0] += a_L1_0[k1 + 576] * b_reg0[0][0];
-                c_reg0[10][0] += a_L1_0[k1 + 640] * b_reg0[0][0];
-                c_reg0[11][0] += a_L1_0[k1 + 704] * b_reg0[0][0];
-                c_reg0[12][0] += a_L1_0[k1 + 768] * b_reg0[0][0];
-                c_reg0[13][0] += a_L1_0[k1 + 832] * b_reg0[0][0];
-                c_reg0[14][0] += a_L1_0[k1 + 896] * b_reg0[0][0];
-                c_reg0[15][0] += a_L1_0[k1 + 960] * b_reg0[0][0];
-              }
+              f32x4 b_reg0[1][1];
+              b_reg0[0][0] = load_f32x4_bf16(&b[n0 + n1 + 32 * k0]);
+              c_reg0[0][0] += a_L1_0[k0] * b_reg0[0][0];
+              c_reg0[1][0] += a_L1_0[k0 + 64] * b_reg0[0][0];
+              c_reg0[2][0] += a_L1_0[k0 + 128] * b_reg0[0][0];
+              c_reg0[3][0] += a_L1_0[k0 + 192] * b_reg0[0][0];
+              c_reg0[4][0] += a_L1_0[k0 + 256] * b_reg0[0][0];
+              c_reg0[5][0] += a_L1_0[k0 + 320] * b_reg0[0][0];
+              c_reg0[6][0] += a_L1_0[k0 + 384] * b_reg0[0][0];
+              c_reg0[7][0] += a_L1_0[k0 + 448] * b_reg0[0][0];
+              c_reg0[8][0] += a_L1_0[k0 + 512] * b_reg0[0][0];
+              c_reg0[9][0] += a_L1_0[k0 + 576] * b_reg0[0][0];
+              c_reg0[10][0] += a_L1_0[k0 + 640] * b_reg0[0][0];
+              c_reg0[11][0] += a_L1_0[k0 + 704] * b_reg0[0][0];
+              c_reg0[12][0] += a_L1_0[k0 + 768] * b_reg0[0][0];
+              c_reg0[13][0] += a_L1_0[k0 + 832] * b_reg0[0][0];
+              c_reg0[14][0] += a_L1_0[k0 + 896] * b_reg0[0][0];
+              c_reg0[15][0] += a_L1_0[k0 + 960] * b_reg0[0][0];
             }
           }
           store_f32x4(&c[n0 + n1], c_reg0[0][0]);

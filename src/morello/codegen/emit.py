@@ -448,11 +448,17 @@ class Emitter:
         soon: Iterator[Soon],
         lines: list[Statement],
     ) -> list[Statement]:
-        """The statements, during which these operands of a node may be prefetched."""
+        """The statements, during which these operands of a node may be prefetched.
+
+        Sums of a goal that fits into the cache before memory are there already.
+        """
         spec = node.impl.spec
+        near = self._goal.bytes <= self.target.levels[1].capacity * LINE_BYTES
         for index, due in reversed(list(soon)):
             view = views[index]
             if spec.levels[index] != 0 or not isinstance(view, MemoryView):
+                continue
+            if near and due is Due.STORED:
                 continue
             operand, element = spec.operation.operands[index], spec.tensor(index).dtype.bytes
             name = self._goal.names_in(spec.operation).get(operand.name, operand.name)

@@ -45,8 +45,8 @@ from morello.targets.target import Target
 
 ITERATIONS_PER_LINE = 2
 """The fewest iterations of a reduction loop per prefetched line: denser prefetches cost time."""
-ITERATIONS_PER_STORED_LINE = 16
-"""That of outputs that are stored right after a reduction: such stores seldom stall."""
+ITERATIONS_PER_STORED_LINE = 1
+"""That of outputs that are stored right after a reduction: those from a cache take time, too."""
 ITERATIONS_PER_PANEL_LINE = 0.5
 """That of panels, whose lines are contiguous: loops over them are bound by memory."""
 ADDITIONS_PER_LINE = 8
