@@ -398,6 +398,24 @@ def test_inner_products_of_integers(machine: Machine, name: str) -> None:
                 assert got == wanted.astype(NUMPY[kind]), n
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_gcc_converts_whole_registers(tmp_path: Path) -> None:
+    """Element by element, it would take more instructions than there are elements."""
+    helpers: dict[str, str] = {}
+    for source, target in CONVERSIONS:
+        width = 64 // max(size(source), size(target))
+        if target != "bf16":  # which is rounded in many instructions
+            helpers |= conversion_helpers("avx512", source, target, width)
+    text = "\n".join(helpers.values())
+    code, assembly = tmp_path / "helpers.c", tmp_path / "helpers.s"
+    code.write_text(headers(text) + text.replace("static inline", "__attribute__((used)) static"))
+    run(["gcc", *FLAGS, "-S", *GCC_FLAGS["avx512"], str(code), "-o", str(assembly)])
+    functions = re.findall(r"(?ms)^(\w+):\n(.*?)\n\tret", assembly.read_text())
+    taken = {name: len(re.findall(r"(?m)^\t[a-z]", body)) for name, body in functions}
+    assert {"load_i32x16_i8", "store_u8_i32x16"} <= taken.keys()
+    assert {name: count for name, count in taken.items() if count >= 16} == {}
+
+
 def test_short_runs_are_read_in_order(tmp_path: Path) -> None:
     """Each iteration's lines come before those of the next in rows that a compiler may unroll."""
     helpers = merged("avx512", FEATURES)

@@ -118,7 +118,9 @@ def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[s
     if width * max(size(source), size(target)) not in _REGISTER_BYTES[isa]:
         raise ValueError(f"{isa} has no registers of {width} {source} and {target}")
     cast = f"cast_{target}_{source}"
-    types = vector_types(source, width) | vector_types(target, width)
+    types: dict[str, str] = {}
+    for dtype in (source, *_steps(source, target)):
+        types |= vector_types(dtype, width)
     vectors = (
         _widening(isa, source, target, width)
         if size(source) <= size(target)
@@ -183,7 +185,7 @@ def _widening(isa: str, source: str, target: str, width: int) -> dict[str, str]:
         prefix, register = _intrinsic(width * 4), "__m256i" if width == 16 else "__m128i"
         widened = f"({wide}){prefix}_cvtph_ps(({register}){{0}})"
     else:
-        widened = f"__builtin_convertvector({{0}}, {wide})"
+        widened = _converted("{0}", source, target, width)
     if source == "f16" and isa != "neon" and width == 4:
         loaded = "_mm_loadl_epi64((const __m128i *)p)"  # half a register
     else:
@@ -210,7 +212,7 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
         result |= rounding_helpers(width)
         narrowed = f"__builtin_convertvector(round_bf16_{wide}(v) >> 16, {narrow})"
     elif target in ("i16", "u16", "u8", "i8"):
-        narrowed = f"__builtin_convertvector(v, {narrow})"  # wraps
+        narrowed = _converted("v", source, target, width)  # wraps
     elif isa != "neon":
         narrowed = f"{_intrinsic(width * 4)}_cvtps_ph((__m{max(width * 32, 128)})v, 0)"
         if width > 4:
@@ -233,6 +235,21 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
             stored = f"_mm512_mask_cvtepi32_storeu_epi{bits}(p, {_mask(width)}, {kept})"
         result[part] = f"static inline void {part}({element} *p, {wide} v, int n) {{ {stored}; }}"
     return result
+
+
+def _steps(source: str, target: str) -> tuple[str, ...]:
+    """The types that the elements of a vector are converted to, one after the other.
+
+    Between one byte and four there are two, or GCC would convert the elements one by one.
+    """
+    return ("i16", target) if {size(source), size(target)} == {1, 4} else (target,)
+
+
+def _converted(vector: str, source: str, target: str, width: int) -> str:
+    """C for a vector whose elements are converted to another type."""
+    for dtype in _steps(source, target):
+        vector = f"__builtin_convertvector({vector}, {_vector_name(dtype, width)})"
+    return vector
 
 
 def _cast(source: str, target: str) -> str:
