@@ -1,0 +1,236 @@
+"""How many programs tuning measures until one is nearly the fastest, replayed on corpora.
+
+    python -m study.orders CORPUS...
+
+Each Spec's programs are predicted by a network that has not seen it, and "measured" by looking up
+their times, in three orders: as the tuner chooses them, by cost, and at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.base.workers import local_workers
+from morello.impl.tree import Impl
+from morello.learn.choosers import ORDERS, Order
+from morello.learn.corpus import files, read
+from morello.learn.dataset import cached_features, load
+from morello.learn.evaluate import Floats, predictions, protocols
+from morello.learn.guided_chooser import ByPrediction
+from morello.learn.hardware import TOGETHER
+from morello.learn.metrics import interval
+from morello.learn.programs import ORIGINS
+from morello.learn.training import NetworkEstimator, Recipe
+from morello.runtime.threads import available_threads
+from morello.search.session import Session
+from study.command import exit_code
+
+NEAR = 1.02
+"""A program at most this many times slower than the fastest counts as equally good."""
+
+SEEDS = 5
+"""So many random orders are averaged."""
+
+_BEST, _RANDOM = ORIGINS.index("best"), ORIGINS.index("random")
+
+Ints = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs of a Spec: where they come from, their seconds, and the logarithms predicted."""
+
+    impls: Sequence[Impl]
+    origins: Ints
+    seconds: Floats
+    predicted: Floats
+
+    @property
+    def by_cost(self) -> list[int]:
+        """The numbers of all programs, the cheapest first."""
+        return [*map(int, np.argsort([impl.cost for impl in self.impls], kind="stable"))]
+
+    @property
+    def first(self) -> int:
+        """The number of the first choice: the cheapest of the search's programs, if any is."""
+        return min(self.by_cost, key=lambda number: self.origins[number] != _BEST)
+
+    def of_origin(self, origin: int) -> list[int]:
+        """The numbers of the programs that come from there."""
+        return [*map(int, np.flatnonzero(self.origins == origin))]
+
+    def seconds_of(self, number: int) -> float:
+        """The seconds of a call of the program with this number."""
+        return float(self.seconds[number])
+
+
+class _Known:
+    """Predicts programs whose times were predicted before."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._of = {
+            id(impl): logarithm
+            for impl, logarithm in zip(programs.impls, programs.predicted, strict=True)
+        }
+
+    def seconds(self, impls: Sequence[Impl]) -> Floats:
+        seconds: Floats = np.exp([self._of[id(impl)] for impl in impls])
+        return seconds
+
+
+class _Replayed(ByPrediction):
+    """The tuner's choices, if a corpus has all the programs that it can find."""
+
+    def __init__(self, programs: Programs, random: Random) -> None:
+        impl = programs.impls[0]
+        super().__init__(Session(impl.spec, impl.target), _Known(programs), random, inf)
+        self._programs = programs
+
+    def _predict_choices(self) -> None:
+        self._left = self._predicted(self._others(self._programs.of_origin(_BEST)))
+
+    def _walk_nearby(self) -> None:
+        drawn = self._others(self._programs.of_origin(_RANDOM))
+        self._random.shuffle(drawn)
+        self._drawn = ((impl, ()) for impl in drawn if self._new(impl))
+        self._left += self._predicted(self._others(self._programs.by_cost))
+
+    def _others(self, numbers: Sequence[int]) -> list[Impl]:
+        """The programs with these numbers but the first choice, which is measured already."""
+        first = self._programs.first
+        return [self._programs.impls[number] for number in numbers if number != first]
+
+    def _walk_farther(self) -> None:
+        pass
+
+
+def order_of(order: Order, programs: Programs, random: Random) -> Iterator[int]:
+    """The numbers of programs as they are measured in an order, the first choice first."""
+    yield programs.first
+    if order == "affine":
+        yield from (number for number in programs.by_cost if number != programs.first)
+    elif order == "random":
+        drawn = [number for number in programs.of_origin(_RANDOM) if number != programs.first]
+        yield from random.sample(drawn, len(drawn))
+    else:
+        numbers = {id(impl): number for number, impl in enumerate(programs.impls)}
+        chooser, new = _Replayed(programs, random), [programs.first]
+        while new:
+            chooser.look_further()
+            for number in new:
+                chooser.learn(programs.impls[number], programs.seconds_of(number))
+            new = [numbers[id(impl)] for impl in chooser.choose(TOGETHER)]
+            yield from new
+
+
+def measured(order: Order, programs: Programs, random: Random) -> tuple[int, bool]:
+    """How many programs are measured until one is near the fastest, and whether one is."""
+    enough = NEAR * programs.seconds.min()
+    count = 0
+    for count, number in enumerate(order_of(order, programs, random), start=1):
+        if programs.seconds[number] <= enough:
+            return count, True
+    return count, False
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How many programs are measured in an order, of each Spec: mean logarithms.
+
+    `near` are the shares of orders in which one was near the fastest; without it, all are counted.
+    """
+
+    logarithms: Floats
+    near: Floats
+
+
+def replayed(several: Sequence[Programs]) -> dict[Order, Replay]:
+    """The orders' results on Specs whose first choice is not near the fastest program."""
+    found: dict[Order, Replay] = {}
+    for order in ORDERS:
+        draws = [
+            [
+                measured(order, programs, Random(seed))
+                for seed in range(SEEDS if order == "random" else 1)
+            ]
+            for programs in several
+        ]
+        found[order] = Replay(
+            np.array([np.log([count for count, _ in of_spec]).mean() for of_spec in draws]),
+            np.array([np.mean([near for _, near in of_spec]) for of_spec in draws]),
+        )
+    return found
+
+
+def to_gain(programs: Programs) -> bool:
+    """Whether the first choice is slower than what counts as equally good."""
+    return programs.seconds_of(programs.first) > NEAR * float(programs.seconds.min())
+
+
+def table(corpora: Mapping[str, Mapping[Order, Replay]]) -> list[str]:
+    """Lines of Markdown: programs measured in each order, and the tuner's over the others'."""
+    lines = [
+        "| corpus | order | programs | near the fastest | learned order's programs over these |",
+        "|---|---|---|---|---|",
+    ]
+    for corpus, found in corpora.items():
+        learned = found["learned"].logarithms
+        for order, of in found.items():
+            lines.append(
+                f"| {corpus}, {len(learned)} Specs | {order} | {np.exp(of.logarithms.mean()):.1f} "
+                f"| {100 * of.near.mean():.0f} % | {_ratio(learned - of.logarithms)} |"
+            )
+    return lines
+
+
+def _ratio(logarithms: Floats) -> str:
+    """The geometric mean of ratios with these logarithms, and its interval."""
+    ends = interval(len(logarithms), lambda rows: float(logarithms[rows].mean()))
+    mean, low, high = np.exp([logarithms.mean(), *ends])
+    return f"{mean:.2f} ({low:.2f}-{high:.2f})"
+
+
+def held_out(corpora: Sequence[Path]) -> dict[str, list[Programs]]:
+    """The programs of each corpus, predicted by a network that was trained on other Specs."""
+    with local_workers(available_threads()) as workers:
+        features = [cached_features(corpus, workers) for corpus in corpora]
+    groups = load([path for paths in features for path in paths])
+    splits = protocols(groups, 0)["random"]
+    predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, splits, 0)
+    sources = [(corpus, path) for corpus in corpora for path in files(corpus)]
+    found: dict[str, list[Programs]] = {}
+    for number, (corpus, path) in enumerate(sources):
+        group = groups[number]
+        impls = [impl for impl in read(path).impls() if impl is not None]
+        programs = Programs(impls, group.origins, group.seconds, predicted[number])
+        if to_gain(programs):
+            found.setdefault(corpus.name, []).append(programs)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m study.orders", description="Replay orders of tuning on measured programs."
+    )
+    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    arguments = parser.parse_args(argv)
+    return exit_code("study.orders", lambda: _replay(arguments.corpora))
+
+
+def _replay(corpora: Sequence[Path]) -> None:
+    found = {name: replayed(several) for name, several in held_out(corpora).items()}
+    print("\n".join(table(found)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
