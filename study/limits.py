@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.learn.corpus import MeasuredSpec
-from morello.learn.evaluate import Score, judge_one, score
+from morello.learn.evaluate import Floats, Score, judge_one, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup, part_of
 from morello.learn.splits import TrainTestSplit
@@ -46,15 +47,26 @@ def halved(
     return [*halves[0], *halves[1]], splits
 
 
+def timed_twice(measured: MeasuredSpec) -> npt.NDArray[np.bool_]:
+    """Which of a Spec's programs have repeats enough for two halves."""
+    timed: npt.NDArray[np.bool_] = ~np.isnan(measured.repeats[:, :LEAST_REPEATS]).any(axis=1)
+    return timed
+
+
+def halves_of(measured: MeasuredSpec) -> tuple[Floats, Floats]:
+    """The seconds of programs that are `timed_twice`, by their odd repeats and by the even ones."""
+    repeats = measured.repeats[timed_twice(measured)]
+    odd, even = (np.nanmin(repeats[:, first::2], axis=1) * 1e-9 for first in (1, 0))
+    return odd, even
+
+
 def measured_again(corpus: Iterable[MeasuredSpec]) -> Score:
     """How well half of the repeats predict the other half: the noise within one process."""
     judged = []
     for measured in corpus:
-        timed = ~np.isnan(measured.repeats[:, :LEAST_REPEATS]).any(axis=1)
-        odd, even = (np.nanmin(measured.repeats[timed, n::2], axis=1) * 1e-9 for n in (1, 0))
-        judged.append(
-            judge_one(measured, np.log(odd), even, measured.origins[timed], absolute=True)
-        )
+        odd, even = halves_of(measured)
+        origins = measured.origins[timed_twice(measured)]
+        judged.append(judge_one(measured, np.log(odd), even, origins, absolute=True))
     return score(AGAIN, "measured twice", judged)
 
 

@@ -19,20 +19,17 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.workers import local_workers
 from morello.impl.tree import Impl
 from morello.learn.choosers import ORDERS, Order
-from morello.learn.corpus import files, read
-from morello.learn.dataset import cached_features, load
-from morello.learn.evaluate import Floats, predictions, protocols
+from morello.learn.evaluate import Floats
 from morello.learn.guided_chooser import ByPrediction
 from morello.learn.hardware import TOGETHER
 from morello.learn.metrics import interval
 from morello.learn.programs import ORIGINS
-from morello.learn.training import NetworkEstimator, Recipe
-from morello.runtime.threads import available_threads
 from morello.search.session import Session
 from study.command import exit_code
+from study.experiments import BEST
+from study.held_out import Predicted, held_out
 
 NEAR = 1.02
 """A program at most this many times slower than the fastest counts as equally good."""
@@ -199,22 +196,10 @@ def _ratio(logarithms: Floats) -> str:
     return f"{mean:.2f} ({low:.2f}-{high:.2f})"
 
 
-def held_out(corpora: Sequence[Path]) -> dict[str, list[Programs]]:
-    """The programs of each corpus, predicted by a network that was trained on other Specs."""
-    with local_workers(available_threads()) as workers:
-        features = [cached_features(corpus, workers) for corpus in corpora]
-    groups = load([path for paths in features for path in paths])
-    splits = protocols(groups, 0)["random"]
-    predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, splits, 0)
-    sources = [(corpus, path) for corpus in corpora for path in files(corpus)]
-    found: dict[str, list[Programs]] = {}
-    for number, (corpus, path) in enumerate(sources):
-        group = groups[number]
-        impls = [impl for impl in read(path).impls() if impl is not None]
-        programs = Programs(impls, group.origins, group.seconds, predicted[number])
-        if to_gain(programs):
-            found.setdefault(corpus.name, []).append(programs)
-    return found
+def programs_of(spec: Predicted) -> Programs:
+    """The programs of a Spec that are still legal."""
+    impls = [impl for impl in spec.measured.impls() if impl is not None]
+    return Programs(impls, spec.group.origins, spec.group.seconds, spec.logarithms)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -228,7 +213,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _replay(corpora: Sequence[Path]) -> None:
-    found = {name: replayed(several) for name, several in held_out(corpora).items()}
+    several: dict[str, list[Programs]] = {}
+    for spec in held_out(corpora, BEST):
+        several.setdefault(spec.corpus, []).append(programs_of(spec))
+    found = {
+        name: replayed([programs for programs in every if to_gain(programs)])
+        for name, every in several.items()
+    }
     print("\n".join(table(found)))
 
 

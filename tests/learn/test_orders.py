@@ -1,4 +1,4 @@
-"""Orders of tuning, replayed on programs whose times are known."""
+"""Orders of tuning and of pairs, judged on programs whose times are known."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ import pytest
 from morello.learn.choosers import ORDERS
 from morello.learn.corpus import files, read
 from morello.learn.hardware import TOGETHER
-from study import orders
-from study.orders import NEAR, Programs, measured, order_of, replayed, table, to_gain
+from morello.learn.network import CoefficientNetwork
+from morello.learn.training import Recipe
+from morello.measure.correlation import kendall_tau
+from study import distances, orders
+from study.distances import pairs_by_distance
+from study.held_out import held_out
+from study.orders import NEAR, Programs, measured, order_of, programs_of, replayed, table, to_gain
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +62,29 @@ def test_a_program_near_the_fastest_is_enough(known: list[Programs]) -> None:
     programs = known[0]
     alike = replace(programs, seconds=np.linspace(1.0, NEAR, len(programs.impls)))
     assert not to_gain(alike) and measured("random", alike, Random(0)) == (1, True)
+
+
+def test_specs_are_predicted_by_networks_that_have_not_seen_them(corpus: Path) -> None:
+    recipe = Recipe(CoefficientNetwork(width=8), steps=5, specs=2, programs=6)
+    specs = [*held_out([corpus], recipe)]
+    assert [spec.measured.expression for spec in specs] == [
+        one.expression for one in map(read, files(corpus))
+    ]
+    for spec in specs:
+        assert spec.corpus == corpus.name and np.isfinite(spec.logarithms).all()
+        programs = programs_of(spec)
+        assert len(programs.impls) == len(programs.seconds) == len(programs.predicted)
+    lines = distances.table("made up", specs)
+    assert lines[0].startswith(f"| made up, {len(specs)} Specs") and len(lines) == 9
+
+
+def test_pairs_by_distance_add_up_to_tau() -> None:
+    random = np.random.default_rng(0)
+    seconds = np.exp(random.normal(size=40))
+    predicted = np.log(seconds) + random.normal(0.0, 0.5, 40)
+    parts, agreed = pairs_by_distance(predicted, seconds, 0.02)
+    assert parts.sum() == pytest.approx(1.0) and (abs(agreed) <= parts).all()
+    assert agreed.sum() == pytest.approx(kendall_tau(predicted, seconds, 0.02))
+    assert parts[:2].sum() == 0.0 < parts[2]  # nearer ones are noise
+    exact = pairs_by_distance(np.log(seconds), seconds, 0.02)
+    np.testing.assert_array_equal(*exact)
