@@ -136,7 +136,7 @@ def read(text: str) -> ParsedText:
     if parser.next.kind == "end":
         raise SpecError(f"the expression is empty; write one such as {_EXAMPLE}.")
     lets = []
-    while parser.next.kind == "name" and parser.peek(1).kind == "=":
+    while parser.next.kind == "name" and parser.after_next.kind == "=":
         lets.append(parser.let())
     results = parser.into()
     expression = parser.expression()
@@ -176,8 +176,9 @@ class _Parser:
     def next(self) -> Token:
         return self._tokens[self._position]
 
-    def peek(self, ahead: int) -> Token:
-        return self._tokens[min(self._position + ahead, len(self._tokens) - 1)]
+    @property
+    def after_next(self) -> Token:
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
 
     def accept(self, *kinds: str) -> Token | None:
         """Take the next token if it is of one of these kinds."""
@@ -239,7 +240,7 @@ class _Parser:
         return Results(tuple(tensors), at)
 
     def _given(self) -> TypeLiteral | Name:
-        if self.next.kind == "name" and self.peek(1).kind != "[":
+        if self.next.kind == "name" and self.after_next.kind != "[":
             name = self.expect("name", "a tensor")
             return Name(name.text, name.at)
         return self.type()
@@ -291,7 +292,7 @@ class _Parser:
         if quoted := self.accept("quoted"):
             return Quoted(quoted.text[1:-1], quoted.at)
         if self.next.kind == "name":
-            after = self.peek(1).kind
+            after = self.after_next.kind
             if after == "(":
                 return self.call()
             if after != "[":
@@ -306,7 +307,7 @@ class _Parser:
         arguments: list[Expression] = []
         options: list[tuple[Name, Option]] = []
         while self.next.kind != ")" and (not (arguments or options) or self.accept(",")):
-            if self.next.kind == "name" and self.peek(1).kind == "=":
+            if self.next.kind == "name" and self.after_next.kind == "=":
                 options.append(self.option())
             elif options:
                 raise error_at(
@@ -366,7 +367,7 @@ class _Parser:
         layout = self._layout(len(shape))
         strides = None
         begin = self.next.at
-        if self.next.text == "S" and self.peek(1).kind == "(":
+        if self.next.text == "S" and self.after_next.kind == "(":
             self._position += 2
             strides = tuple(self._listed(self.size))
             self.expect(")", "separate strides by commas, and close the parenthesis")

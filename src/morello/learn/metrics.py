@@ -19,8 +19,8 @@ Chosen = tuple[float, float]
 LEAST_S = 5e-6
 """Kernels that are faster than this are left out of `mape`."""
 
-LEVEL = 0.95
-"""The level of confidence intervals."""
+LEVEL, DRAWS = 0.95, 1000
+"""The level of confidence intervals, and how many samples are drawn for one."""
 
 
 def chosen(predicted: Floats, seconds: Floats, count: int = 1) -> Chosen:
@@ -52,15 +52,13 @@ def mape(predicted_s: Floats, seconds: Floats) -> float:
     return float(100.0 * np.abs(predicted_s[long] / seconds[long] - 1.0).mean())
 
 
-def interval(
-    count: int, statistic: Callable[[npt.NDArray[np.intp]], float], seed: int = 0, draws: int = 1000
-) -> tuple[float, float]:
+def interval(count: int, statistic: Callable[[npt.NDArray[np.intp]], float]) -> tuple[float, float]:
     """The bootstrap confidence interval of a statistic, a function of the numbers of Specs.
 
     Draws for which it is nan are left out.
     """
-    random = np.random.default_rng(seed)
-    drawn = [statistic(random.integers(0, count, count)) for _ in range(draws)]
+    random = np.random.default_rng(0)
+    drawn = [statistic(random.integers(0, count, count)) for _ in range(DRAWS)]
     values = [value for value in drawn if not np.isnan(value)]
     if not values:
         return float("nan"), float("nan")

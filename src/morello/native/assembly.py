@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from morello.base.errors import BuildError
 from morello.native.build import PATIENCE_S
@@ -17,16 +16,14 @@ _LINE = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
 _LABEL = re.compile(r"([.\w$]+):")
 
 
-def assembly(
-    source: str, *, compiler: Compiler, flags: tuple[str, ...] = (), cache: Path | None = None
-) -> list[tuple[str, int]]:
+def assembly(source: str, *, compiler: Compiler, flags: tuple[str, ...]) -> list[tuple[str, int]]:
     """The instructions and labels of the C text `source`, as `build` compiles it.
 
     Each has the number of its line of C, counted from 1: of the last one of this file that the
     compiler's line table names, 0 before the first. Labels that nothing jumps to are left out.
     Raises `BuildError` if the compilation fails.
     """
-    cache = (default_cache() if cache is None else cache).absolute()
+    cache = default_cache().absolute()
     open_cache(cache)
     kept = [flag for flag in without_linking(base_flags(compiler)) if flag != "-g0"]
     try:

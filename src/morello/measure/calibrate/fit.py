@@ -21,6 +21,11 @@ MIN_FACTOR = 0.1
 """The least ratio of a coefficient to its previous value: search overuses what costs nothing."""
 
 ROUNDS = 20
+"""How often a fit is repeated, each from the last one."""
+
+MOST_SWEEPS = 2000
+"""The most passes of coordinate descent over all coefficients."""
+
 DECIDED = 1.05
 """Times that differ by less than this factor count as equal."""
 
@@ -109,14 +114,14 @@ def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, flo
     return dict(before) | dict(zip(names, (start * factors).tolist(), strict=True))
 
 
-def nonnegative(matrix: Floats, wanted: Floats, sweeps: int = 2000) -> Floats:
+def nonnegative(matrix: Floats, wanted: Floats) -> Floats:
     """The x >= 0 that minimizes |matrix @ x - wanted|, found by coordinate descent.
 
     The matrix must have full column rank.
     """
     square, right = matrix.T @ matrix, matrix.T @ wanted
     x = np.zeros(len(right))
-    for _ in range(sweeps):
+    for _ in range(MOST_SWEEPS):
         old = x.copy()
         for i in range(len(x)):
             x[i] = max(0.0, x[i] + (right[i] - square[i] @ x) / square[i, i])
