@@ -64,7 +64,7 @@ class Roofline:
 
     @property
     def text(self) -> str:
-        """The part of the bound that the program reaches, and what the bound is."""
+        """The fraction of the bound that the program reaches, and what the bound is."""
         reached = percent(self.bound.share(self.seconds))
         time = readable(self.bound.seconds)
         return f"{reached} of this machine's roofline for it, {time} by {self.bound.by}"
@@ -104,7 +104,7 @@ def _peak(threads: int) -> Peak | None:
 
 
 def bounds_text(statistics: SearchStatistics | None, roofline: Roofline | None) -> str:
-    """The parts that a program reaches of the bound of its cost and of a roofline, if known."""
+    """The fractions of the cost's bound and of a roofline that a program reaches, if known."""
     parts = []
     if statistics is not None and isfinite(statistics.gap):
         parts.append(f"{percent(statistics.of_bound)} of the cost model's bound")

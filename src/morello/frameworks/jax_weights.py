@@ -37,7 +37,7 @@ LEAST_GAIN = 0.02
 """The share of the cost of all kernels that packed weights have to save."""
 
 MOST_MEMORY = 0.25
-"""The part of the free memory that the weights of a program may take, packed."""
+"""The fraction of the free memory that the weights of a program may take, packed."""
 
 MOST_SETS = 8
 """How many sets of weights of a function are kept: those that were found last."""

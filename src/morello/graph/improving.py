@@ -68,7 +68,7 @@ class Improvement:
 
     @property
     def expected(self) -> float:
-        """The part of the cost that is expected to be saved."""
+        """The fraction of the cost that is expected to be saved."""
         if not self._near:
             return 0.0
         _, cost = self._cheapest(self._expected)

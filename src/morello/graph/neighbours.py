@@ -18,7 +18,7 @@ from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, shown
 
 LEAST_SAVED = 0.02
-"""The least part of the cost of the kernels in its place that a group has to save."""
+"""The least fraction of the cost of the kernels in its place that a group has to save."""
 
 MOST_JOINED = 3
 """The most groups of the rule whose nodes one group may have."""

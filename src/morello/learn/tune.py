@@ -110,7 +110,7 @@ class Tuning:
 
     `first_s` are the seconds of a call of that, `seconds` those since tuning began. `failed`
     counts programs that crashed, hung or were wrong, or were not built and timed in time.
-    The first choice may cost `gap` (a part) more than the cheapest program.
+    The first choice may cost `gap` (a fraction) more than the cheapest program.
     """
 
     first_s: float

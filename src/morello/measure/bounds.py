@@ -65,9 +65,9 @@ class Bound:
         return self.seconds / seconds
 
 
-def percent(part: float) -> str:
-    """A part of a bound as text."""
-    return f"{round(100 * part)} %"
+def percent(fraction: float) -> str:
+    """A fraction of a bound as text."""
+    return f"{round(100 * fraction)} %"
 
 
 def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int = 0) -> Bound:

@@ -100,7 +100,7 @@ def _kernel(each: KernelCall, cuts: Cuts, number: int) -> dict[str, Any]:
 
 
 def _gap(kernel: Kernel) -> float:
-    """The part of its cost by which the cheapest program may be cheaper; infinite if not known."""
+    """The gap of a kernel's program; infinite if it is not known."""
     return kernel.statistics.gap if kernel.statistics else inf
 
 

@@ -153,11 +153,11 @@ class ProgramReport:
 
     @property
     def _reached(self) -> str:
-        """The parts that the kernels reach of both bounds, as far as these are known."""
-        parts = [f"{percent(self.least / self.seconds)} of the cost model's bound"]
+        """The fractions of both bounds that the kernels reach, as far as these are known."""
+        reached = [f"{percent(self.least / self.seconds)} of the cost model's bound"]
         if self._roofline:
-            parts.append(f"{percent(self._roofline / self._taken)} of this machine's roofline")
-        return f"they reach {', and '.join(parts)}"
+            reached.append(f"{percent(self._roofline / self._taken)} of this machine's roofline")
+        return f"they reach {', and '.join(reached)}"
 
     def data(self) -> dict[str, Any]:
         """The report as data for JSON; times are in seconds."""

@@ -43,7 +43,7 @@ class SearchStatistics:
 
     @property
     def of_bound(self) -> float:
-        """The lower bound of the cost, as a part of the program's cost: 1 if it is the cheapest."""
+        """The lower bound of the cost, as a fraction of the program's: 1 if it is the cheapest."""
         return 1 / (1 + self.gap)
 
     def share(self, count: int) -> SearchStatistics:

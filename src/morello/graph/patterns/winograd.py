@@ -42,7 +42,7 @@ from morello.ir.primitives.winograd import (
 from morello.targets.target import Target
 
 MOST_COST = 0.8
-"""The part of its cost that a convolution may have left to be worth it: estimates err."""
+"""The most of a convolution's cost that may be left, as a fraction: estimates err."""
 
 _LEAST_CHANNELS = 16
 """The channels and filters of which registers are full."""
