@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -201,64 +203,68 @@ def _triangle(visible: Array, rank: int) -> tuple[int, int] | None:
     return None
 
 
+class _Labelled(NamedTuple):
+    """A tensor with a label for each dimension: those of the scores, -1 (of q and k), -2 (of v)."""
+
+    node: Node
+    labels: list[int]
+
+    def ordered(self, order: Sequence[int]) -> Node:
+        """The tensor with its dimensions in this order of their labels."""
+        return transposed(self.node, tuple(map(self.labels.index, order)))
+
+    def size(self, labels: Sequence[int]) -> int:
+        """The number of elements in dimensions with these labels."""
+        return prod(self.node.shape[self.labels.index(label)] for label in labels)
+
+
 def _attention(node: Node, side: int, axis: int, scores: _Scores) -> Node | None:
     """The node for softmax(scores, axis) times v, the other input of this product."""
-    last = node.operator
+    last, keys, causal = node.operator, _key_side(scores, axis), scores.causal
     assert isinstance(last, Dot)
-    if [pair[side] for pair in last.contracted] != [axis]:
+    if keys is None or [pair[side] for pair in last.contracted] != [axis]:
         return None
-    # the dimensions of each tensor, by their labels: those of the scores, -1 (of q and k),
-    # and -2 (of v)
-    keys = _key_side(scores, axis)
-    if keys is None:
-        return None
-    q, of_q, k, of_k = _labelled(scores, keys)
-    batch = [label for label in of_q if label in of_k and label >= 0]
-    rows = [label for label in of_q if label not in of_k]
-    v = node.inputs[1 - side]
-    of_v = [-2] * v.type.rank
+    q, k = _labelled(scores, keys)
+    v = _Labelled(node.inputs[1 - side], [-2] * node.inputs[1 - side].type.rank)
     for pair in (*last.batch, *last.contracted):
-        of_v[pair[1 - side]] = pair[side]
-    free = [label for label in range(scores.product.type.rank) if label in (*batch, *rows)]
+        v.labels[pair[1 - side]] = pair[side]
+    batch = [label for label in q.labels if label in k.labels and label >= 0]
+    rows = [label for label in q.labels if label not in k.labels]
     bound = [pair[side] for pair in last.batch]
-    if of_v.count(-2) != 1 or sorted(bound) != sorted(batch):
+    if v.labels.count(-2) != 1 or sorted(bound) != sorted(batch):
         return None
-    left = [label for label in free if label not in bound]
-    result = [*bound, *([-2, *left] if side == 1 else [*left, -2])]
-    sizes = {label: n for shape, labels in ((q.shape, of_q), (v.shape, of_v))
-             for label, n in zip(labels, shape, strict=True)}  # fmt: skip
-    if scores.causal and (scores.causal[0] not in rows or scores.causal[1] != axis):
+    if causal and (causal[0] not in rows or causal[1] != axis):
         return None
     if scores.mask is not None and len(rows) > 1:
         return None
-
-    row = [scores.causal[0]] if scores.causal else rows[-1:]
+    row = [causal[0]] if causal else rows[-1:]
     groups = [label for label in rows if label not in row]
-    if groups and scores.causal and not batch:
+    if groups and causal and not batch:
         return None
-    ordered = [*batch, *groups, *row]
-    mask = scores.mask and _ordered_mask(scores.mask, [*batch, *row, axis], len(free) + 1)
+    mask = scores.mask and _ordered_mask(
+        scores.mask, [*batch, *row, axis], len(batch) + len(rows) + 1
+    )
     if mask is not None and not row:
         mask = reshaped(mask, (*mask.shape[:-1], 1, mask.shape[-1]))
-    q = _ordered(q, of_q, [*ordered, -1])
-    heads = [sizes[label] for label in batch]
-    if groups and scores.causal:
-        heads[-1] *= int(np.prod([sizes[label] for label in groups]))
-        count = sizes[row[0]]
-    else:
-        count = int(np.prod([sizes[label] for label in rows]))
-    q = reshaped(q, (*heads, count, q.shape[-1]))
-    k, v = _ordered(k, of_k, [*batch, axis, -1]), _ordered(v, of_v, [*batch, axis, -2])
-    dtype = q.dtype if keeps_values(node.dtype, q.dtype) else node.dtype
-    if not all(keeps_values(each.dtype, dtype) for each in (q, k, v)):
+    heads = [q.size([label]) for label in batch]
+    if groups and causal:  # these share k and v as heads do: a causal mask tells rows apart
+        heads[-1] *= q.size(groups)
+    seen_rows = q.size(row if causal else rows)
+    order = [*batch, *groups, *row]
+    given = (
+        reshaped(q.ordered([*order, -1]), (*heads, seen_rows, q.size([-1]))),
+        k.ordered([*batch, axis, -1]),
+        v.ordered([*batch, axis, -2]),
+    )
+    dtype = q.node.dtype if keeps_values(node.dtype, q.node.dtype) else node.dtype
+    if not all(keeps_values(each.dtype, dtype) for each in given):
         return None
-    inputs = [in_dtype(each, dtype) for each in (q, k, v)]
-    if mask is not None:
-        inputs.append(mask)
-    operator = Attention(scores.scale, scores.causal is not None, scores.cap)
-    seen = apply(operator, *inputs)
-    seen = reshaped(in_dtype(seen, node.dtype), tuple(sizes[label] for label in (*ordered, -2)))
-    return _ordered(seen, [*ordered, -2], result)
+    inputs = [in_dtype(each, dtype) for each in given] + ([] if mask is None else [mask])
+    seen = apply(Attention(scores.scale, causal is not None, scores.cap), *inputs)
+    shape = (*(q.size([label]) for label in order), v.size([-2]))
+    result = _Labelled(reshaped(in_dtype(seen, node.dtype), shape), [*order, -2])
+    left = sorted(rows)
+    return result.ordered([*bound, *([-2, *left] if side == 1 else [*left, -2])])
 
 
 def _key_side(scores: _Scores, axis: int) -> int | None:
@@ -272,9 +278,9 @@ def _key_side(scores: _Scores, axis: int) -> int | None:
     return side if counts[side] == 1 else None
 
 
-def _labelled(scores: _Scores, keys: int) -> tuple[Node, list[int], Node, list[int]]:
+def _labelled(scores: _Scores, keys: int) -> tuple[_Labelled, _Labelled]:
     """q and k, each with the labels of its dimensions."""
-    labelled: list[tuple[Node, list[int]]] = []
+    labelled: list[_Labelled] = []
     start = len(scores.dimensions(0)[0])
     for side, source in enumerate(scores.product.inputs):
         batch, free, contracted = scores.dimensions(side)
@@ -285,19 +291,14 @@ def _labelled(scores: _Scores, keys: int) -> tuple[Node, list[int], Node, list[i
         for d in free:
             labels[d] = scores.labels[start]
             start += 1
-        labelled.append((source, labels))
-    return *labelled[1 - keys], *labelled[keys]
-
-
-def _ordered(node: Node, labels: list[int], order: list[int]) -> Node:
-    """A node with its labelled dimensions in another order."""
-    return transposed(node, tuple(labels.index(label) for label in order))
+        labelled.append(_Labelled(source, labels))
+    return labelled[1 - keys], labelled[keys]
 
 
 def _ordered_mask(mask: Node, order: list[int], rank: int) -> Node:
     """A mask, which is broadcast to the scores, with its dimensions in this order."""
     whole = reshaped(mask, (1,) * (rank - mask.type.rank) + mask.shape)
-    return _ordered(whole, [*range(rank)], order)
+    return transposed(whole, tuple(order))
 
 
 def scaled_inputs(node: Node) -> Node | None:
