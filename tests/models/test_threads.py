@@ -194,18 +194,18 @@ def test_an_exported_project_takes_threads(model: CompiledGraph, tmp_path: Path)
 
 
 def test_only_kernels_that_gain_get_threads() -> None:
-    """By the cost model, a small product runs on one thread, and a larger one on both."""
+    """By the cost model, a small product runs on one thread, and larger ones on both."""
     skip_unless_it_runs(TWO)
-    x, y = (apply(Input(TensorType(shape, F32))) for shape in ((8, 16), (128, 256)))
+    given = [apply(Input(TensorType(shape, F32))) for shape in ((8, 16), (32, 64), (128, 256))]
     products = [
         apply(Dot((), ((1, 0),)), each, apply(Input(TensorType((each.shape[1], 256), F32))))
-        for each in (x, y)
+        for each in given
     ]
-    inputs = (x, y, *(product.inputs[1] for product in products))
+    inputs = (*given, *(product.inputs[1] for product in products))
     model = compile_graph(Graph(inputs, tuple(products)), threads=2, gap=0.5, target="avx2")
     (segment,) = model.segments
     counts = {kernel.spec.sizes[0]: kernel.threads for kernel in segment.kernels}
-    assert counts == {8: 1, 128: 2}
+    assert counts == {8: 1, 32: 2, 128: 2}
     arrays = [np.random.default_rng(0).uniform(-1, 1, n.shape).astype(F32) for n in inputs]
     for got, expected in zip(model(*arrays), evaluate(model.graph, arrays), strict=True):
         np.testing.assert_allclose(got, expected, 1e-4, 1e-4)

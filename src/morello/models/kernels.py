@@ -17,6 +17,7 @@ from morello.options import Options
 from morello.questions import question
 from morello.recall import recall_all
 from morello.request.constants import without_constants
+from morello.request.goal import target_of
 from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_each
@@ -115,8 +116,9 @@ class Kernels:
     def compile(self, calls: Iterable[StoredCall], seconds: float | None = None) -> None:
         """Compile what was not compiled yet; searches have so many seconds, or their budget.
 
-        Only kernels that take long on one thread are compiled for several: others would gain
-        little, and the search for them takes longer.
+        What several threads may gain more by than it costs to begin a parallel loop is compiled for
+        these, too. A kernel on one thread between such kernels is slower than predicted: it reads
+        half of its input from the cache of another core.
         """
         began = time.perf_counter()
         calls = [*calls]
@@ -178,11 +180,13 @@ class Kernels:
         options = self.options
         alone = self._compiled(missing, {**options, "threads": 1})
         self._known |= zip(missing, alone, strict=True)
-        if thread_count(options["threads"]) > 1:
+        threads = thread_count(options["threads"])
+        if threads > 1:
+            least = target_of(options.get("target", "native")).fork / (1 - 1 / threads)
             slow = {
                 each: kernel
                 for each in missing
-                if (kernel := self._known[each]) and kernel.releases_gil
+                if (kernel := self._known[each]) and kernel.cost > least
             }
             parallel = self._compiled({each: missing[each] for each in slow}, options)
             for (each, kernel), other in zip(slow.items(), parallel, strict=True):
