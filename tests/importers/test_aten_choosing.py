@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.importers.aten_programs import BATCH, compared, imported, random
+
+from morello.graph.interpreter import evaluate
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -132,3 +135,15 @@ def test_elements_are_combined_where_the_data_say(program: Any) -> None:
 )
 def test_other_choices_are_left(program: Any) -> None:
     assert imported(program, random(10, 10)).left
+
+
+def test_the_last_extreme_up_to_each_element_may_be_the_least_there_is() -> None:
+    """Its place is none of the elements after it."""
+    for x in (
+        torch.tensor([-torch.inf, -torch.inf, 1.0, -torch.inf]),
+        torch.tensor([0, 0, 3, 0], dtype=torch.uint8),
+    ):
+        graph = imported(lambda x: x.cummax(0), x).graph
+        for value, expected in zip(evaluate(graph, [x.numpy()]), x.cummax(0), strict=True):
+            np.testing.assert_array_equal(value, expected.numpy())
+    assert imported(lambda x: x.cummax(0), torch.tensor([True, False])).left

@@ -24,6 +24,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
+from morello.graph.patterns.matching import is_float
 from morello.importers import contractions
 from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
@@ -136,6 +137,8 @@ def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
 def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     kind = "max" if call.name.startswith("max") else "mean"
     rank = call.x.type.rank - 2
+    if kind == "mean" and not is_float(call.x.dtype):
+        raise call.refuse("of integers")
     window = several(call["kernel_size"], rank)
     strides = several(call["stride"], rank) if call["stride"] else window
     around = several(call["padding"], rank)

@@ -13,7 +13,7 @@ from morello.graph.graph import Node, apply
 from morello.graph.operators import ArgReduce, Pad, Reduce, Where
 from morello.graph.patterns.matching import constant, is_float, lowest, mapped, reshaped, sliced
 from morello.importers.ordering import MOST_PAIRS
-from morello.importers.taking import NUMBERS, backwards
+from morello.importers.taking import NUMBERS, backwards, iota
 
 MOST_MULTIPLIED = 1 << 18
 """The most elements of which products are made."""
@@ -40,8 +40,9 @@ def _product(x: Node, axis: int) -> Node:
 def place_of_extreme(kind: str, x: Node, axis: int) -> Node:
     """Where the last "max" or "min" of all elements up to each is."""
     pairs = backwards(_up_to_each(x, axis, _identity(kind, x.dtype)), axis + 1)
-    place = apply(ArgReduce(kind, axis + 1, NUMBERS), pairs)
-    return mapped("subtract", constant(x.shape[axis] - 1, NUMBERS), place)
+    count, place = x.shape[axis], apply(ArgReduce(kind, axis + 1, NUMBERS), pairs)
+    last = mapped("subtract", constant(count - 1, NUMBERS), place)
+    return mapped("minimum", last, iota(count, axis, x.type.rank))  # fillers may be as large
 
 
 def log_of_sums(x: Node, axis: int) -> Node:
@@ -68,5 +69,7 @@ def _identity(kind: str, dtype: np.dtype[np.generic]) -> float:
     """The identity of "max" or "min" in a dtype."""
     if is_float(dtype):
         return -np.inf if kind == "max" else np.inf
+    if dtype.kind not in "iu":
+        raise GraphError(f"the {kind} of {dtype} up to each element is left.")
     limits = np.iinfo(dtype)  # type: ignore[type-var]
     return int(limits.min if kind == "max" else limits.max)
