@@ -296,6 +296,7 @@ SPECIAL = np.array([[np.nan, 1, -np.inf, 3, 0, -0.0], [2, np.inf, 5, 5, -1, 2]],
     lambda x: (np.nan_to_num(x), np.nan_to_num(x, nan=3, posinf=1, neginf=-1)),
     lambda x: (np.sort(x), np.sort(x, 0), np.argsort(x, 1, kind="stable"), np.median(x, 1)),
     lambda x: (np.median(x), np.quantile(x[1], 0.3), np.percentile(x, 50, 0)),
+    lambda x: (np.quantile(x, 0, 0), np.quantile(x, 1, 1), np.quantile(x, 0.0, 0)),
     lambda x: (np.maximum.accumulate(x, 1), np.minimum.accumulate(x, 1)),
     lambda x: (np.searchsorted([0, 2, 5], x), np.digitize(x, [0, 2, 5]), np.digitize(x, [0], True)),
     lambda x: (np.logaddexp(x, x), np.logaddexp(x[0], x[1]), np.trunc(x), np.isfinite([1, 2])),
@@ -329,12 +330,14 @@ def test_elements_that_come_from_elsewhere_are_assigned_by_numpy() -> None:
 @pytest.mark.parametrize(
     "function",
     [
+        lambda x: np.convolve(x[0], [2]),
         lambda x: np.gradient(x, axis=np.int64(1)),
         lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3)),
         lambda x: np.matmul([[1.0, 2.0, 3.0, 4.0]], x),
         lambda x: np.median(x, axis=(0, 1)),
         lambda x: np.pad(x, {1: (2, 0)}),
         lambda x: np.quantile(x, 0.3, axis=(0, 1)),
+        lambda x: np.tril(x[0]),
     ],
 )
 def test_calls_of_other_forms_are_computed_by_numpy(function: Function) -> None:

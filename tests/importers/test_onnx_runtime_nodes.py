@@ -312,7 +312,7 @@ def test_largest_elements_of_windows_have_places(
 def test_elements_at_places_among_zeros() -> None:
     x = floats(1, 2, 2, 3)
     places = np.array([0, 3, 4, 13, 15, 16, 24, 26, 28, 36, 38, 47]).reshape(x.shape)
-    window = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    window: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
     ((ours,), (theirs,)) = results("MaxUnpool", [x, places], 1, **window)
     np.testing.assert_array_equal(ours, theirs)
     larger = np.array([1, 2, 5, 6])

@@ -131,7 +131,12 @@ def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict
         raise GraphError(f"there is no operator for {function.__name__}.")
     try:
         return known(*args, **keywords)
-    except (AttributeError, TypeError, ValueError) as error:  # NumPy takes more kinds of arguments
+    except (
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # NumPy takes more kinds of arguments
         raise GraphError(f"{function.__name__} with such arguments is unknown: {error}.") from None
 
 

@@ -105,6 +105,8 @@ def _quantile(whole: int) -> Callable[..., Node]:
         def between(pair: Callable[[int, int], tuple[Node, Node]], count: int) -> Node:
             place = (count - 1) * (np.float32(q) / np.float32(whole))
             low = int(np.floor(place))
+            if whole == 1 and isinstance(q, int):  # NumPy takes the first or last one as it is
+                return pair(low, low)[0]
             first, second = pair(low, min(low + 1, count - 1))
             part, span = float(place - np.float32(low)), mapped("subtract", second, first)
             if part < 0.5:

@@ -42,8 +42,10 @@ def _arrays(computed: Any, expected: np.ndarray[Any, Any]) -> str:
         return f"{given.dtype}{given.shape} in place of {expected.dtype}{expected.shape}"
     tolerance = TOLERANCES.get(expected.dtype)
     if tolerance is None:
-        wide = expected.dtype.kind == "f"
-        same = np.allclose(given, expected, equal_nan=True) if wide else (given == expected).all()
+        rounded = expected.dtype.kind in "fc"
+        same = (
+            np.allclose(given, expected, equal_nan=True) if rounded else (given == expected).all()
+        )
         return "" if same else f"other elements of {expected.dtype}"
     x, y = given.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(y)
