@@ -132,6 +132,14 @@ APART: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
         functional.affine_grid(x[:2, :6].reshape(2, 2, 3), (2, 3, 4, 5)), functional.glu(y),
         torch.kron(x[:2], y[:2]), torch.tensordot(x, y.T, 1), torch.trapezoid(x, y),
     ),
+    "also taken apart": lambda x, y: (
+        torch.vdot(x[0], y[0]), torch.inner(x, y), torch.linalg.vecdot(x, y), x.sum_to_size(1, 8),
+        torch.diagflat(x[0]), torch.trapz(x), *torch.unsafe_chunk(x + 1, 2), torch.fft.fftshift(x),
+        torch.fft.ifftshift(y, 1), torch.linalg.vander(x[0]), *torch.gradient(x),
+        torch.isreal(x), torch.nanquantile(x, 0.3, 1),
+        functional.cross_entropy(x.reshape(2, 4, 4), x[:2, :4].argsort(1), ignore_index=2),
+        functional.multilabel_margin_loss(x, x.argsort(1)),
+    ),
 }  # fmt: skip
 
 
