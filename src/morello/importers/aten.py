@@ -331,15 +331,18 @@ class _Importer:
             if handler is None:
                 raise GraphError("graphs have no such operation.")
             result = _computed(handler, call, any(map(gives_number, node.all_input_nodes)))
+            nodes = (result,) if isinstance(result, Node) else result
+            typed = [*map(self._typed, nodes, call.types)]
         except GraphError as error:
             return self._foreign(TorchCall(node, written_by(node) is not None), call, str(error))
-        nodes = (result,) if isinstance(result, Node) else result
-        typed = []
-        for value, kind in zip(nodes, call.types, strict=False):
-            typed.append(self._build.cast(value, kind.dtype))
-            if typed[-1].type != kind:
-                raise GraphError(f"{call.name} became {typed[-1].type}; in torch it is {kind}.")
         return typed[0] if isinstance(result, Node) else tuple(typed)
+
+    def _typed(self, result: Node, kind: TensorType) -> Node:
+        """A result in its dtype in torch; raises `GraphError` if its shape is another one there."""
+        typed = self._build.cast(result, kind.dtype)
+        if typed.type != kind:
+            raise GraphError(f"it became {typed.type}; in torch it is {kind}.")
+        return typed
 
     def _foreign(self, torch_call: TorchCall, call: AtenCall, why: str) -> Any:
         """The nodes of a call that torch does."""
@@ -493,7 +496,19 @@ def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
 
 
 def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
-    """The nodes of a call; one of numbers, which have 32 bits, is rounded once."""
+    """The nodes of a call; one of numbers, which have 32 bits, is rounded once.
+
+    An element along a dimension is a vector of one.
+    """
+    name, x = next(iter(call.arguments.items()), ("", None))
+    if isinstance(x, Node) and not x.type.rank and call["dim"] is not None:
+        vector = replace(call, arguments={**call.arguments, name: call.reshape(x, (1,))})
+        result = _computed(handler, vector, of_numbers)
+        nodes = (result,) if isinstance(result, Node) else result
+        shaped = [
+            call.reshape(*each) for each in zip(nodes, (t.shape for t in call.types), strict=False)
+        ]
+        return shaped[0] if isinstance(result, Node) else (*shaped,)
     if not of_numbers or not is_float(call.type.dtype) or call.type.dtype.itemsize == 4:
         return handler(call)
     f32 = np.dtype(np.float32)
