@@ -118,7 +118,8 @@ def jit(
 def report(function: Function) -> tuple[ProgramReport, ...]:
     """The programs made of a function of `jit`, one for each set of arguments it was traced for.
 
-    Raises `CallError` for other functions.
+    Those of loops and branches that JAX controls come after the one that contains them. Raises
+    `CallError` for other functions.
     """
     if not hasattr(function, "reports"):
         raise CallError(f"{function!r} is no function of morello.jax.jit; it has no report.")

@@ -7,7 +7,7 @@ derivatives none is needed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,20 +16,14 @@ from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
 from morello.base.errors import GraphError, MorelloError
-from morello.frameworks.jax_operators import check_known, computed
-from morello.frameworks.xla import SegmentCall
+from morello.frameworks.jax_models import JaxModel, model_of
 from morello.graph.frameworks import JAX
-from morello.graph.graph import Graph, Node
-from morello.graph.operators import Constant
+from morello.graph.graph import Graph
 from morello.importers.stablehlo import from_module
-from morello.models import CompiledGraph, Segment, compile_graph
-from morello.models.constants import GivenSegment
-from morello.models.reporting import ProgramReport, program_report
+from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
 
 Function = Callable[..., list[Any]]
-
-NONE: Mapping[int, Any] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +41,12 @@ class JaxProgram:
         return function
 
     @functools.cached_property
-    def model(self) -> CompiledGraph | None:
+    def model(self) -> JaxModel | None:
         """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
         arguments = _types_of(self.traced)
         try:
-            model = compiled(graph_of(self.traced), self.options)
-            report = program_report(model, arguments)
+            model = model_of(graph_of(self.traced), self.options)
+            reports = model.reports(arguments)
         except GraphError as error:
             note = str(error)
         except MorelloError:  # of wrong options, or without a C compiler
@@ -60,8 +54,8 @@ class JaxProgram:
         except Exception as error:  # a mistake of this package is no reason for a function to fail
             note = f"the compiler failed with {error!r}"
         else:
-            self.reports.append(report)
-            return None if report.note else model
+            self.reports.extend(reports)
+            return model if model.has_kernels else None
         self.reports.append(ProgramReport(JAX.name, arguments, note=note))
         return None
 
@@ -75,50 +69,7 @@ class JaxProgram:
 
     def evaluated(self, *arrays: Any) -> list[Any]:
         """The results in operations of JAX: calls of segments, and what is left."""
-        model = self.model
-        if model is None:
-            return self.plain(*arrays)
-        return results_of(model, arrays, {each: GivenSegment(each) for each in model.segments})
-
-
-def compiled(graph: Graph, options: GraphOptions) -> CompiledGraph:
-    """A graph, compiled; raises `GraphError` if JAX does not have what is left to it."""
-    model = compile_graph(graph, JAX, **options)
-    for node in model.left:
-        check_known(node)
-    return model
-
-
-def results_of(
-    model: CompiledGraph,
-    arrays: Sequence[Any],
-    segments: Mapping[Segment, GivenSegment],
-    constants: Mapping[int, Any] = NONE,
-) -> list[Any]:
-    """The results of a model in operations of JAX, by these segments in place of its own.
-
-    The constants are given as arrays of JAX, by the `id` of each.
-    """
-    values: dict[Node, Any] = dict(zip(model.graph.inputs, arrays, strict=True))
-    others: dict[Any, list[Any]] = {}
-
-    def value(node: Node) -> Any:
-        if node not in values:
-            operator = node.operator
-            if isinstance(operator, Constant) and id(operator.array) in constants:
-                values[node] = constants[id(operator.array)]
-            else:
-                values[node] = computed(node, [value(source) for source in node.inputs], others)
-        return values[node]
-
-    for step in model.steps:
-        if isinstance(step, Node):
-            value(step)
-        else:
-            given = segments[step]
-            every = (*map(value, step.inputs), *(constants[id(each)] for each in given.constants))
-            values.update(zip(step.outputs, SegmentCall(given.segment)(*every), strict=True))
-    return [value(node) for node in model.graph.outputs]
+        return (self.model or self.plain)(*arrays)
 
 
 def traced_program(

@@ -20,13 +20,12 @@ import jax
 import numpy as np
 
 from morello.base.memory import free_memory
-from morello.frameworks.jax_programs import JaxProgram, compiled, graph_of, results_of
+from morello.frameworks.jax_models import JaxModel, model_of, results_of
+from morello.frameworks.jax_programs import JaxProgram, graph_of
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
-from morello.models import CompiledGraph
 from morello.models.compiling import SECONDS
 from morello.models.constants import weights_among, with_constants, with_given_constants
-from morello.models.reporting import program_report
 from morello.targets.calibration import hertz_of
 from morello.targets.cpu import host_cpu
 
@@ -194,9 +193,10 @@ def _weights_of(traced: TracedCall, leaves: Sequence[Any], same: Collection[int]
 
     There are none if packing them would not be worth it.
     """
-    plain = traced.program.model if same else None
-    if plain is None:
+    model = traced.program.model if same else None
+    if model is None:
         return []
+    plain = model.compiled
     numbers = dict(zip(plain.graph.inputs, traced.kinds, strict=True))
     inputs = [node for node, number in numbers.items() if number in same]
     among = weights_among(plain, inputs)
@@ -266,16 +266,16 @@ class _Weights:
         graph = graph_of(program.traced)
         nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
         constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
-        model = compiled(constant, program.options)
+        model = model_of(constant, program.options, {*map(id, arrays.values())})
         assert program.model is not None
-        if model.plan.cost > (1 - LEAST_GAIN) * program.model.plan.cost:
+        if _cost(model) > (1 - LEAST_GAIN) * _cost(program.model):
             return None
         contents = _Contents(model, leaves, arrays)
-        types = [
+        types = tuple(
             f"packed {kind}" if number in arrays else str(kind)
             for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
-        ]
-        program.reports.append(program_report(model, tuple(types)))
+        )
+        program.reports.extend(model.reports(types))
         return contents
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -296,9 +296,15 @@ def _calls_before(program: JaxProgram) -> float:
     """How many calls of a program take as long as another compilation is expected to take."""
     model = program.model
     assert model is not None
-    kernels = {kernel for segment in model.segments for kernel in segment.kernels}
+    segments = model.compiled.segments
+    kernels = {kernel for segment in segments for kernel in segment.kernels}
     searches = len(kernels) * program.options.get("budget", SECONDS)
-    return max(searches, model.time.whole) * hertz_of(host_cpu()) / model.plan.cost
+    return max(searches, model.compiled.time.whole) * hertz_of(host_cpu()) / _cost(model)
+
+
+def _cost(model: JaxModel) -> float:
+    """What the kernels of a model cost, without those in loops and branches."""
+    return model.compiled.plan.cost
 
 
 class _Contents:
@@ -307,18 +313,18 @@ class _Contents:
     The program is given the copies, and those weights that kernels take as they are.
     """
 
-    def __init__(
-        self, model: CompiledGraph, leaves: Sequence[Any], arrays: Mapping[int, Array]
-    ) -> None:
-        segments = {segment: with_given_constants(segment) for segment in model.segments}
+    def __init__(self, model: JaxModel, leaves: Sequence[Any], arrays: Mapping[int, Array]) -> None:
+        compiled = model.compiled
+        segments = {segment: with_given_constants(segment) for segment in compiled.segments}
         every = [array for each in segments.values() for array in each.constants]
-        for node in (*model.graph.outputs, *(n for left in model.left for n in left.inputs)):
+        left = (source for node in compiled.left for source in node.inputs)
+        for node in (*compiled.graph.outputs, *left):
             if isinstance(node.operator, Constant) and node.type.size > 1:
                 every.append(node.operator.array)
         constants = {id(array): array for array in every}
         owners = {id(array): number for number, array in arrays.items()}
         numbers = sorted(constants, key=lambda number: number not in owners)
-        self.model = model
+        self.compiled = compiled
         self.unpacked = [owners[number] for number in numbers if number in owners]
         like = leaves[next(iter(arrays))]
         self.packed = [

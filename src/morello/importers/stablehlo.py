@@ -3,7 +3,8 @@
 Functions that are called become part of the graph, and so do the iterations of loops whose number
 is known, and branches that constants choose, or that are of a few operations. What no rule
 understands becomes a `Foreign` node, whose key is a `StableOperation`; its inputs are the operands,
-then the values from outside that its regions read.
+then the values from outside that its regions read. Regions of other loops and branches are graphs
+of their own.
 """
 
 from __future__ import annotations
@@ -52,13 +53,31 @@ _RULES = {**RULES, **TAKING_RULES, **WINDOW_RULES}
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that call a function, and the attribute that names it."""
 
+_LOOP = "stablehlo.while"
+
+_CONTROL = (_LOOP, "stablehlo.case", "stablehlo.if")
+"""Operations whose regions are parts of the program."""
+
+_WRITING = ("stablehlo.dynamic_update_slice", "stablehlo.scatter")
+"""Operations that change a part of their first operand."""
+
 
 @dataclass(frozen=True, eq=False)
 class StableOperation:
-    """An operation of a module, which it keeps: MLIR's operations end with their modules."""
+    """An operation of a module, which it keeps: MLIR's operations end with their modules.
+
+    If it is a loop, or branches, and the `regions` are graphs, it has them. Their inputs are the
+    arguments of the region, then the values from outside that the operation reads.
+    """
 
     operation: Any
     module: Any
+    regions: tuple[Graph, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the operation, without that of its dialect."""
+        return str(self.operation.name.rpartition(".")[2])
 
 
 def read(path: Path) -> Graph:
@@ -127,6 +146,7 @@ class _Reading:
         self._module = module
         self._functions = functions
         self._active: list[str] = []
+        self._carried: set[Node] = set()
         self._nodes = 0
 
     def call(
@@ -155,24 +175,24 @@ class _Reading:
             return self._called(operation.attributes[_CALLS[operation.name]].value, inputs)
         types = [type_of(result) for result in operation.results]
         results = self._inlined(operation, inputs, values)
-        if results is None:
+        if results is None and not self._is_written_in_place(operation, inputs):
             results = _understood(operation, inputs, types)
         if results is not None:
             return results
-        key = StableOperation(operation, self._module)
+        key = StableOperation(operation, self._module, self._regions(operation))
         return _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
+
+    def _is_written_in_place(self, operation: Any, inputs: Sequence[Node]) -> bool:
+        """Whether an operation writes to an array that a loop carries, so that XLA copies none."""
+        return operation.name in _WRITING and inputs[0] in self._carried
 
     def _inlined(
         self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
     ) -> tuple[Node, ...] | None:
         """The results of a loop or of branches as nodes of this graph; None if there are none."""
-        inline = {
-            "stablehlo.case": self._branches,
-            "stablehlo.if": self._branches,
-            "stablehlo.while": self._steps,
-        }.get(operation.name)
-        if inline is None:
+        if operation.name not in _CONTROL:
             return None
+        inline = self._steps if operation.name == _LOOP else self._branches
         before, active = self._nodes, [*self._active]
         with suppress(GraphError):  # what is inside is no graph, or it is too large a one
             results = inline(operation, inputs, values)
@@ -180,6 +200,25 @@ class _Reading:
                 return results
         self._nodes, self._active = before, active
         return None
+
+    def _regions(self, operation: Any) -> tuple[Graph, ...]:
+        """The regions of a loop or of branches; none if one of them is no graph."""
+        if operation.name not in _CONTROL:
+            return ()
+        before, active = self._nodes, [*self._active]
+        try:
+            blocks = (region.blocks[0] for region in operation.regions)
+            return tuple(self._region(operation, block) for block in blocks)
+        except GraphError:
+            self._nodes, self._active = before, active
+            return ()
+
+    def _region(self, operation: Any, block: Any) -> Graph:
+        outside, count = captured(operation), len(block.arguments)
+        inputs = tuple(apply(Input(type_of(value))) for value in (*block.arguments, *outside))
+        self._carried.update(inputs[:count])
+        values = dict(zip(outside, inputs[count:], strict=True))
+        return Graph(inputs, self.call(operation.name, block, inputs[:count], values))
 
     def _steps(
         self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
