@@ -188,7 +188,6 @@ NOTES: dict[str, tuple[Function, tuple[Any, ...], str]] = {
         lambda x: [jax.debug.print("{}", x[0, 0]), jnp.tanh(x @ x.T)][1], (X,), "side effects",
     ),
     "keys": (lambda key: jax.random.normal(key, (4,)), (jax.random.key(0),), "key<fry>"),
-    "numbers": (lambda x: x * 2, (3.0,), "weak"),
     "nothing": (lambda x: x, (X,), "no kernel computes any of it"),
     "none": (lambda: jnp.arange(4), (), "no kernel computes any of it"),
 }  # fmt: skip
@@ -200,6 +199,16 @@ def test_what_is_no_graph_is_left_to_jax_with_a_note(name: str) -> None:
     report = compared(function, *arrays)
     assert "JAX computes all of it" in report
     assert note in report
+
+
+def test_results_of_weak_types_stay_weak() -> None:
+    def function(x: Any, n: Any) -> Any:
+        return x @ x.T, n * 2
+
+    compiled = jit(function)
+    for each in (compiled, jax.jit(compiled), jax.jit(function)):
+        assert [(y.dtype, y.weak_type) for y in each(X, 3.0)] == [(X.dtype, False), (X.dtype, True)]
+    assert "left to JAX" not in str(morello.jax.report(compiled)[0])
 
 
 def test_random_numbers_are_computed_by_kernels() -> None:

@@ -56,7 +56,7 @@ def test_a_loop_ends_when_its_condition_says_so() -> None:
             place, _, tokens = state
             return (place < LONG - 1) & (tokens[place] > 0)
 
-        start = jnp.int32(0), jnp.zeros((LONG, SIZE)), jnp.zeros(LONG, jnp.int32).at[0].set(first)
+        start = 0, jnp.zeros((LONG, SIZE)), jnp.zeros(LONG, jnp.int32).at[0].set(first)
         return lax.while_loop(goes_on, step, start)
 
     for first in (3, 7):

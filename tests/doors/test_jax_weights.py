@@ -15,6 +15,7 @@ pytest.importorskip("jax")
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from tests.doors.test_jax import OPTIONS, agree
 from tests.importers.test_stablehlo import random
 from tests.support import in_threads
@@ -71,6 +72,16 @@ def test_weights_that_are_passed_again_are_packed() -> None:
         agree(function(x, w), layer(x, w))
     (report,) = packed(function)
     assert report.startswith("(float32[8,96], packed float32[256], packed float32[256,9")
+
+
+def test_results_of_weak_types_stay_weak() -> None:
+    def function(x: Any, w: dict[str, Any]) -> Any:
+        return layer(x, w), lax.fori_loop(0, 3, lambda _, n: n + 1, 0)
+
+    compiled, w = jit(function), weights()
+    for _ in range(3):
+        assert [each.weak_type for each in compiled(X, w)] == [False, True]
+    assert len(packed(compiled)) == 1
 
 
 def test_the_same_weights_serve_other_shapes() -> None:

@@ -121,8 +121,6 @@ def _obstacle(traced: Any) -> str:
         return "it reads arrays of the function around it; pass them as arguments."
     if traced.effects:
         return "it has side effects, as printing."
-    if any(kind.weak_type for kind in traced.out_avals):
-        return "the type of a result is weak: that of a Python number."
     return ""
 
 

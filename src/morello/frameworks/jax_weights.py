@@ -270,7 +270,8 @@ class _Weights:
         assert program.model is not None
         if _cost(model) > (1 - LEAST_GAIN) * _cost(program.model):
             return None
-        contents = _Contents(model, leaves, arrays)
+        weak = [kind.weak_type for kind in program.traced.out_avals]
+        contents = _Contents(model, leaves, arrays, weak)
         types = tuple(
             f"packed {kind}" if number in arrays else str(kind)
             for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
@@ -313,7 +314,14 @@ class _Contents:
     The program is given the copies, and those weights that kernels take as they are.
     """
 
-    def __init__(self, model: JaxModel, leaves: Sequence[Any], arrays: Mapping[int, Array]) -> None:
+    def __init__(
+        self,
+        model: JaxModel,
+        leaves: Sequence[Any],
+        arrays: Mapping[int, Array],
+        weak: Sequence[bool],
+    ) -> None:
+        """`weak` says of each result whether its type is weak, as that of a Python number is."""
         compiled = model.compiled
         segments = {segment: with_given_constants(segment) for segment in compiled.segments}
         every = [array for each in segments.values() for array in each.constants]
@@ -333,7 +341,8 @@ class _Contents:
 
         def run(varying: list[Any], unpacked: list[Any], packed: list[Any]) -> list[Any]:
             given = dict(zip(numbers, (*unpacked, *packed), strict=True))
-            return results_of(model, varying, segments, given)
+            results = results_of(model, varying, segments, given)
+            return [_weak(x) if each else x for x, each in zip(results, weak, strict=True)]
 
         self.run = jax.jit(run)
 
@@ -341,3 +350,9 @@ class _Contents:
 def _placed(array: Array, like: Any) -> Any:
     """An array on the device of another one, which it is bound to if that is."""
     return jax.device_put(array, like.sharding if like.committed else None)
+
+
+def _weak(array: Any) -> Any:
+    """An array whose type is weak."""
+    kinds = {"new_dtype": array.dtype, "weak_type": True, "sharding": None}
+    return jax.lax.convert_element_type_p.bind(array, **kinds)
