@@ -59,9 +59,9 @@ def jit(
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
     compiled. The options are those of `morello.compile`, and `fuse_seconds` and `winograd` (see
     `compile_graph`). Weights that are passed again, the very arrays, are packed for the kernels
-    that read them, by one more compilation: when calls with them have taken as long as that is
-    expected to take, in the second call with `weights="constant"`, never with `weights="plain"`.
-    Also a decorator, with or without arguments.
+    that read them, by one more compilation: by another thread when calls with them have taken as
+    long as that is expected to take, in the second call with `weights="constant"`, never with
+    `weights="plain"`. Also a decorator, with or without arguments.
     """
     if function is None:
         return functools.partial(

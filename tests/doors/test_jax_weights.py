@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Iterator
 from functools import partial
@@ -23,6 +24,7 @@ from tests.support import in_threads
 import morello.jax
 from morello.base.errors import SpecError
 from morello.frameworks import jax_weights
+from morello.frameworks.jax_models import model_of
 
 jit = partial(morello.jax.jit, **{"weights": "constant", **OPTIONS})
 
@@ -61,6 +63,27 @@ def layer(x: Any, w: dict[str, Any]) -> Any:
 def packed(function: Any) -> list[str]:
     """The heads of the reports of programs with packed weights."""
     return [text for each in morello.jax.report(function) if "packed" in (text := str(each))]
+
+
+def finish_packing() -> None:
+    """Wait for the threads that pack weights."""
+    for thread in threading.enumerate():
+        if thread.name == jax_weights.THREAD:
+            thread.join()
+
+
+def call_until_due(function: Any, w: dict[str, Any]) -> None:
+    """Call a function until its weights are packed, by another thread.
+
+    That is expected to take 2 searches of 0.1 seconds, or as long as the first compilation.
+    """
+    for _ in range(3):
+        function(X, w)
+    (report,) = morello.jax.report(function)
+    assert packed(function) == []
+    searches = max(0.2, report.compiling.whole)
+    for _ in range(int(searches / report.seconds) + 1):
+        function(X, w)
 
 
 def test_weights_that_are_passed_again_are_packed() -> None:
@@ -208,17 +231,51 @@ def test_images_are_no_weights() -> None:
 
 
 def test_weights_are_packed_once_that_would_have_been_worth_it() -> None:
-    """One compilation is expected to take 2 searches of 0.1 seconds, or as long as the first."""
     function, w = morello.jax.jit(layer, **OPTIONS), weights()
-    for _ in range(3):
-        function(X, w)
-    (report,) = morello.jax.report(function)
+    call_until_due(function, w)
+    finish_packing()
+    assert len(packed(function)) == 1
+    agree(function(X, w), layer(X, w))
+
+
+def test_calls_go_on_while_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def compiled_later(*arguments: Any) -> Any:
+        begun.set()
+        may_end.wait()
+        return model_of(*arguments)
+
+    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function(X, w)
+    monkeypatch.setattr(jax_weights, "model_of", compiled_later)
+    call_until_due(function, w)
+    begun.wait()
+    for _ in range(jax_weights.MOST_WITHOUT + 1):
+        agree(function(X, w), layer(X, w))
     assert packed(function) == []
-    searches = max(0.2, report.compiling.whole)
-    for _ in range(int(searches / report.seconds) + 1):
-        function(X, w)
+    may_end.set()
+    finish_packing()
     agree(function(X, w), layer(X, w))
     assert len(packed(function)) == 1
+
+
+def test_weights_that_are_freed_while_they_are_packed(
+    monkeypatch: pytest.MonkeyPatch, contents: list[weakref.ref[Any]]
+) -> None:
+    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function(X, w)
+
+    def compiled_forever(graph: Any, options: Any, freed: Any) -> Any:
+        while True:
+            options["progress"](0, 0)
+
+    monkeypatch.setattr(jax_weights, "model_of", compiled_forever)
+    call_until_due(function, w)
+    del w["up"]
+    gc.collect()
+    finish_packing()
+    assert contents == packed(function) == []
 
 
 def test_plain_weights_are_never_packed() -> None:

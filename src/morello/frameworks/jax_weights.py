@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from threading import Lock
+from threading import Lock, Thread, main_thread
 from typing import Any
 
 import jax
@@ -26,6 +26,7 @@ from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.models.compiling import SECONDS
 from morello.models.constants import weights_among, with_constants, with_given_constants
+from morello.options import GraphOptions
 from morello.targets.calibration import hertz_of
 from morello.targets.cpu import host_cpu
 
@@ -49,6 +50,9 @@ MOST_IN_VAIN = 3
 
 MOST_WITHOUT = 32
 """After so many calls in a row without weights to pack, none are looked for any more."""
+
+THREAD = "morello weights"
+"""The name of threads that pack weights."""
 
 CALLS_BEFORE = 4
 """In how many calls before an array is looked for: sets of weights may take turns."""
@@ -101,8 +105,9 @@ def _kind(leaf: Any) -> object:
 class PackedCalls:
     """The calls of one function: arrays that are passed again, and are weights, are packed.
 
-    That is a compilation like that of the function. It is done once calls with these arrays have
-    taken as long as it is expected to take; or `at_once`, in the second call with them.
+    That is a compilation like that of the function. It is done `at_once`, in the second call with
+    these arrays; or once calls with them have taken as long as it is expected to take, by another
+    thread, so that no call waits for it.
     """
 
     def __init__(
@@ -126,7 +131,7 @@ class PackedCalls:
             try:  # which may have found these meanwhile
                 weights = weights or self._known(form, leaves) or self._found(form, leaves)
                 if weights and weights.is_due:
-                    weights.pack(leaves)
+                    self._pack(weights, leaves)
             finally:
                 self._lock.release()
         if weights is None:
@@ -134,6 +139,13 @@ class PackedCalls:
         self._without = self._without + 1 if weights.is_refused else 0
         result = weights(leaves)
         return self._function(*args, **keywords) if result is NotImplemented else result
+
+    def _pack(self, weights: _Weights, leaves: Sequence[Any]) -> None:
+        """Pack weights, one set at a time if another thread does it."""
+        if self._at_once:
+            weights.pack(leaves)
+        elif not any(each.are_being_packed for each in self._weights):
+            weights.pack_meanwhile(leaves)
 
     def forget(self) -> None:
         """Free what is packed, and forget the calls that were traced."""
@@ -221,8 +233,8 @@ class _Weights:
         self._wait = 0.0 if at_once else _calls_before(traced.program)
         self._calls = 0
         self._contents: _Contents | None = None
-        self.ended = False
-        """Whether one of them was freed."""
+        self.ended = self.are_being_packed = False
+        """Whether one of them was freed, and whether another thread packs them."""
         own = weakref.ref(self)
 
         def end(_: object) -> None:
@@ -240,12 +252,16 @@ class _Weights:
     @property
     def was_in_vain(self) -> bool:
         """Whether they were packed for few calls."""
-        return self._wait == inf and self._calls < ENOUGH_CALLS
+        return self._is_decided and self._calls < ENOUGH_CALLS
 
     @property
     def is_refused(self) -> bool:
         """Whether a program with them packed is not worth it."""
-        return self._wait == inf and self._contents is None
+        return self._is_decided and self._contents is None
+
+    @property
+    def _is_decided(self) -> bool:
+        return self._wait == inf and not self.are_being_packed
 
     def are_in(self, form: Any, leaves: Sequence[Any]) -> bool:
         """Whether they are among the arguments of a call, whose others have the right types."""
@@ -256,28 +272,64 @@ class _Weights:
 
     def pack(self, leaves: Sequence[Any]) -> None:
         """Compile the program that has them packed, unless it is not worth it."""
-        self._calls, self._wait = 0, inf
         with suppress(Exception):  # which is no reason for the function to fail
-            self._contents = self._packed(leaves)
+            self._packing(leaves, self._traced.program.options)()
+        self._decide()
 
-    def _packed(self, leaves: Sequence[Any]) -> _Contents | None:
-        program, arrays = self._traced.program, {n: leaves[n] for n in self._numbers}
-        arrays = jax.device_get(arrays)  # which does not keep those of JAX alive
+    def pack_meanwhile(self, leaves: Sequence[Any]) -> None:
+        """Let another thread pack them; until it has, calls have them plain.
+
+        It ends with the weights, and with the main thread, so that no process waits for it.
+        """
+
+        def go_on(*_: int) -> None:
+            if self.ended or not main_thread().is_alive():
+                raise SystemExit
+
+        def work(packing: Callable[[], None]) -> None:
+            try:
+                with suppress(Exception, SystemExit):
+                    packing()
+            finally:
+                self._decide()
+
+        self._wait, self.are_being_packed = inf, True
+        try:
+            packing = self._packing(leaves, {**self._traced.program.options, "progress": go_on})
+            Thread(target=work, args=[packing], name=THREAD).start()
+        except Exception:
+            self._decide()
+
+    def _decide(self) -> None:
+        """Keep what is packed from now on, or nothing."""
+        self._calls, self._wait, self.are_being_packed = 0, inf, False
+
+    def _packing(self, leaves: Sequence[Any], options: GraphOptions) -> Callable[[], None]:
+        """A function that packs them, which does not keep these arrays of JAX alive."""
+        program = self._traced.program
         graph = graph_of(program.traced)
         nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
-        constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
-        model = model_of(constant, program.options, {*map(id, arrays.values())})
-        assert program.model is not None
-        if _cost(model) > (1 - LEAST_GAIN) * _cost(program.model):
-            return None
-        weak = [kind.weak_type for kind in program.traced.out_avals]
-        contents = _Contents(model, leaves, arrays, weak)
-        types = tuple(
-            f"packed {kind}" if number in arrays else str(kind)
-            for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
-        )
-        program.reports.extend(model.reports(types))
-        return contents
+        arrays = jax.device_get({n: leaves[n] for n in self._numbers})
+        first = leaves[self._numbers[0]]
+        place = first.sharding if first.committed else None
+
+        def pack() -> None:
+            constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
+            model = model_of(constant, options, {*map(id, arrays.values())})
+            assert program.model is not None
+            if _cost(model) > (1 - LEAST_GAIN) * _cost(program.model):
+                return
+            weak = [kind.weak_type for kind in program.traced.out_avals]
+            self._contents = _Contents(model, arrays, place, weak)
+            if self.ended:  # meanwhile
+                self._contents = None
+            types = tuple(
+                f"packed {kind}" if number in arrays else str(kind)
+                for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
+            )
+            program.reports.extend(model.reports(types))
+
+        return pack
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result of the function; `NotImplemented` if they are not packed."""
@@ -315,13 +367,12 @@ class _Contents:
     """
 
     def __init__(
-        self,
-        model: JaxModel,
-        leaves: Sequence[Any],
-        arrays: Mapping[int, Array],
-        weak: Sequence[bool],
+        self, model: JaxModel, arrays: Mapping[int, Array], place: Any, weak: Sequence[bool]
     ) -> None:
-        """`weak` says of each result whether its type is weak, as that of a Python number is."""
+        """The copies are bound to a place, unless that is None.
+
+        `weak` says of each result whether its type is weak, as that of a Python number is.
+        """
         compiled = model.compiled
         segments = {segment: with_given_constants(segment) for segment in compiled.segments}
         every = [array for each in segments.values() for array in each.constants]
@@ -334,9 +385,8 @@ class _Contents:
         numbers = sorted(constants, key=lambda number: number not in owners)
         self.compiled = compiled
         self.unpacked = [owners[number] for number in numbers if number in owners]
-        like = leaves[next(iter(arrays))]
         self.packed = [
-            _placed(constants[number], like) for number in numbers if number not in owners
+            jax.device_put(constants[number], place) for number in numbers if number not in owners
         ]
 
         def run(varying: list[Any], unpacked: list[Any], packed: list[Any]) -> list[Any]:
@@ -345,11 +395,6 @@ class _Contents:
             return [_weak(x) if each else x for x, each in zip(results, weak, strict=True)]
 
         self.run = jax.jit(run)
-
-
-def _placed(array: Array, like: Any) -> Any:
-    """An array on the device of another one, which it is bound to if that is."""
-    return jax.device_put(array, like.sharding if like.committed else None)
 
 
 def _weak(array: Any) -> Any:
