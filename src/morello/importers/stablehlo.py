@@ -230,17 +230,17 @@ class _Reading:
         """
         condition, body = (region.blocks[0] for region in operation.regions)
         state = (*inputs,)
-        for _ in range(MOST_LOOP_STEPS + 1):
+        for number in range(MOST_LOOP_STEPS + 1):
             (goes_on,) = self.call(operation.name, condition, state, values)
             decided = known(goes_on)
             if decided is None:
                 break
             if not decided:
-                between = _between(state, inputs)
-                left = any(isinstance(node.operator, Foreign) for node in between)
-                return None if left else state
+                return None if _is_left(state, inputs) else state
             state = self.call(operation.name, body, state, values)
             state = (*map(_settled, state),)
+            if number == 0 and _is_left(state, inputs):
+                return None
         return None
 
     def _branches(
@@ -276,6 +276,11 @@ def _between(results: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
     """The nodes that results need, without those that inputs need."""
     before = {*in_order(inputs)}
     return [node for node in in_order(results) if node not in before]
+
+
+def _is_left(results: Sequence[Node], inputs: Sequence[Node]) -> bool:
+    """Whether what results need beside inputs is in part unknown to operators."""
+    return any(isinstance(node.operator, Foreign) for node in _between(results, inputs))
 
 
 def _is_of_elements(node: Node) -> bool:
