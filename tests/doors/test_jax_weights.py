@@ -178,6 +178,21 @@ def test_deleted_weights_are_refused_and_given_ones_are_not_packed() -> None:
         agree(function(X, w), layer(X, w))
 
 
+def test_weights_of_loops_are_packed_and_freed(contents: list[weakref.ref[Any]]) -> None:
+    def function(x: Any, w: dict[str, Any]) -> Any:
+        return lax.while_loop(lambda x: jnp.abs(x).max() < 1e3, lambda x: layer(x, w), x)
+
+    compiled, w = jit(function), weights()
+    expected = jax.jit(function)(X, w)
+    for _ in range(3):
+        agree(compiled(X, w), expected, 1e-3)
+    assert "packed float32[256,96]" in packed(compiled)[0]
+    assert len([each for each in contents if each()]) == 1
+    del w
+    gc.collect()
+    assert [each() for each in contents] == [None]
+
+
 def test_within_programs_of_jax_weights_are_arguments() -> None:
     function, w = jit(layer), weights()
     for _ in range(2):
@@ -266,7 +281,7 @@ def test_weights_that_are_freed_while_they_are_packed(
     function, w = morello.jax.jit(layer, **OPTIONS), weights()
     function(X, w)
 
-    def compiled_forever(graph: Any, options: Any, freed: Any) -> Any:
+    def compiled_forever(graph: Any, options: Any) -> Any:
         while True:
             options["progress"](0, 0)
 

@@ -5,9 +5,9 @@ Of loops and branches that are left to it, JAX has the control, and what they co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import lax
@@ -19,14 +19,18 @@ from morello.graph.frameworks import JAX
 from morello.graph.graph import Graph, Node
 from morello.graph.operators import Constant, Foreign
 from morello.graph.partition import GraphPartition
+from morello.importers.recurrent import MOST_LOOP_STEPS
 from morello.importers.stablehlo import StableOperation
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.compiling import compile_partition
-from morello.models.constants import GivenSegment, with_constants
+from morello.models.constants import GivenSegment, weights_among, with_constants
 from morello.models.reporting import ProgramReport, program_report
 from morello.options import GraphOptions
 
 NONE: Mapping[int, Any] = {}
+
+_Given = tuple[Mapping[Segment, GivenSegment], Mapping[int, Any]]
+"""The segments in place of a model's own, and constants (see `results_of`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +48,28 @@ class JaxModel:
         """Whether there are kernels, in its own segments or those of loops and branches."""
         return bool(self.compiled.segments or self.control)
 
+    @property
+    def every(self) -> Iterator[CompiledGraph]:
+        """The graph, and those of all loops and branches within."""
+        yield self.compiled
+        for control in self.control.values():
+            for region in control.regions:
+                yield from region.model.every
+
+    @property
+    def cost(self) -> float:
+        """The cost of all kernels in cycles, with an assumed number of steps of loops."""
+        inner = sum(
+            control.times * region.model.cost
+            for control in self.control.values()
+            for region in control.regions
+        )
+        return self.compiled.plan.cost + inner
+
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results in operations of JAX."""
-        given = {segment: GivenSegment(segment) for segment in self.compiled.segments}
-        return results_of(self, arrays, given)
+        segments = (segment for compiled in self.every for segment in compiled.segments)
+        return results_of(self, arrays, {segment: GivenSegment(segment) for segment in segments})
 
     def reports(self, arguments: tuple[str, ...], name: str = "") -> list[ProgramReport]:
         """The report of the graph, and those of loops and branches."""
@@ -73,8 +95,8 @@ class _Region:
     model: JaxModel
     numbers: tuple[int, ...]
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        return self.model(*(arrays[number] for number in self.numbers))
+    def __call__(self, arrays: Sequence[Any], given: _Given) -> list[Any]:
+        return results_of(self.model, [arrays[number] for number in self.numbers], *given)
 
 
 @dataclass(frozen=True)
@@ -83,18 +105,24 @@ class _Loop:
 
     changed: tuple[int, ...]
     regions: tuple[_Region, ...]
+    times: ClassVar[int] = MOST_LOOP_STEPS
+    """How often it is taken to run its regions."""
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+    def __call__(self, arrays: Sequence[Any], given: _Given) -> list[Any]:
         """The arrays after all steps."""
         condition, body = self.regions
 
-        def given(state: Sequence[Any]) -> list[Any]:
+        def every(state: Sequence[Any]) -> list[Any]:
             new = dict(zip(self.changed, state, strict=True))
             return [new.get(number, array) for number, array in enumerate(arrays)]
 
         state = [jnp.asarray(arrays[number]) for number in self.changed]
-        ended = lax.while_loop(lambda s: condition(given(s))[0], lambda s: body(given(s)), state)
-        return given(ended)
+        ended = lax.while_loop(
+            lambda state: condition(every(state), given)[0],
+            lambda state: body(every(state), given),
+            state,
+        )
+        return every(ended)
 
 
 @dataclass(frozen=True)
@@ -102,38 +130,34 @@ class _Branches:
     """Branches, the first one if the first array is true, or that of its number, or the last."""
 
     regions: tuple[_Region, ...]
+    changed: ClassVar[tuple[int, ...]] = ()
+    times: ClassVar[int] = 1
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        index, *given = arrays
+    def __call__(self, arrays: Sequence[Any], given: _Given) -> list[Any]:
+        index, *rest = arrays
+        branches = [lambda arrays, each=each: each(arrays, given) for each in self.regions]
         results: list[Any]
         if index.dtype == bool:
-            results = lax.cond(index, *self.regions, given)
+            results = lax.cond(index, *branches, rest)
         else:
-            count = len(self.regions)
-            known = (index >= 0) & (index < count)
-            results = lax.switch(jnp.where(known, index, count - 1), self.regions, given)
+            known = (index >= 0) & (index < len(branches))
+            results = lax.switch(jnp.where(known, index, len(branches) - 1), branches, rest)
         return results
 
 
-def model_of(graph: Graph, options: GraphOptions, freed: Collection[int] = ()) -> JaxModel:
-    """A graph, compiled; raises `GraphError` if JAX does not have what is left to it.
-
-    Constants are constants in loops and branches, too, except for those that are to be `freed`, by
-    the `id` of their arrays: XLA does not tell when it frees a program that has others packed.
-    """
-    return _with_control(compile_graph(graph, JAX, **options), options, freed)
+def model_of(graph: Graph, options: GraphOptions) -> JaxModel:
+    """A graph, compiled; raises `GraphError` if JAX does not have what is left to it."""
+    return _with_control(compile_graph(graph, JAX, **options), options)
 
 
-def _with_control(
-    compiled: CompiledGraph, options: GraphOptions, freed: Collection[int]
-) -> JaxModel:
+def _with_control(compiled: CompiledGraph, options: GraphOptions) -> JaxModel:
     """A compiled graph with the loops and branches that are left."""
     control: dict[StableOperation, _Loop | _Branches] = {}
     for node in compiled.left:
         operation = _operation(node)
         if operation in control:
             continue
-        inside = _controlled(operation, node.inputs, options, freed) if operation else None
+        inside = _controlled(operation, node.inputs, options) if operation else None
         if operation and inside:
             control[operation] = inside
         else:
@@ -151,7 +175,6 @@ def _controlled(
     operation: StableOperation,
     inputs: Sequence[Node],
     options: GraphOptions,
-    freed: Collection[int],
 ) -> _Loop | _Branches | None:
     """A loop or branches with kernels inside, if there are any."""
     if not operation.regions:
@@ -166,7 +189,7 @@ def _controlled(
     else:
         inputs, every = inputs[1:], operation.regions
     try:
-        regions = tuple(_region(graph, inputs, changed, options, freed) for graph in every)
+        regions = tuple(_region(graph, inputs, changed, options) for graph in every)
     except GraphError:
         return None
     if not any(region.model.has_kernels for region in regions):
@@ -179,7 +202,6 @@ def _region(
     given: Sequence[Node],
     changed: Sequence[int],
     options: GraphOptions,
-    freed: Collection[int],
 ) -> _Region:
     """The model of a region: what it is given, and is constant, is so there unless it changes.
 
@@ -189,19 +211,43 @@ def _region(
         node: source.operator.array
         for number, (node, source) in enumerate(zip(graph.inputs, given, strict=True))
         if isinstance(source.operator, Constant)
-        if number not in changed and id(source.operator.array) not in freed
+        if number not in changed
     }
     numbers = tuple(n for n, node in enumerate(graph.inputs) if node not in arrays)
     graph = with_constants(graph, arrays)
     if any(node.operator.heavy or _has_regions(node) for node in graph.nodes):
-        return _Region(model_of(graph, options, freed), numbers)
+        return _Region(model_of(graph, options), numbers)
     plain = compile_partition(GraphPartition(graph, ()), JAX, **options)
-    return _Region(_with_control(plain, options, freed), numbers)
+    return _Region(_with_control(plain, options), numbers)
 
 
 def _has_regions(node: Node) -> bool:
     operation = _operation(node)
     return operation is not None and bool(operation.regions)
+
+
+def weights_in(model: JaxModel, inputs: Collection[Node]) -> frozenset[Node]:
+    """The inputs that kernels of a model would take packed, were they constant.
+
+    Those of loops and branches take what no step changes.
+    """
+    weights = set(weights_among(model.compiled, inputs))
+    for node in model.compiled.left:
+        operation = _operation(node)
+        if operation is None or operation not in model.control:
+            continue
+        control = model.control[operation]
+        first = 0 if isinstance(control, _Loop) else 1
+        for region in control.regions:
+            given = {
+                own: node.inputs[first + number]
+                for own, number in zip(
+                    region.model.compiled.graph.inputs, region.numbers, strict=True
+                )
+                if number not in control.changed and node.inputs[first + number] in inputs
+            }
+            weights |= {given[own] for own in weights_in(region.model, [*given])}
+    return frozenset(weights)
 
 
 def results_of(
@@ -214,7 +260,7 @@ def results_of(
 
     The constants are given as arrays of JAX, by the `id` of each.
     """
-    compiled = model.compiled
+    compiled, given = model.compiled, (segments, constants)
     values: dict[Node, Any] = dict(zip(compiled.graph.inputs, arrays, strict=True))
     others: dict[Any, list[Any]] = {}
 
@@ -226,7 +272,7 @@ def results_of(
             else:
                 inputs = [value(source) for source in node.inputs]
                 if operation and operation in model.control and operation not in others:
-                    others[operation] = model.control[operation](inputs)
+                    others[operation] = model.control[operation](inputs, given)
                 values[node] = computed(node, inputs, others)
         return values[node]
 
@@ -234,7 +280,7 @@ def results_of(
         if isinstance(step, Node):
             value(step)
         else:
-            given = segments[step]
-            every = (*map(value, step.inputs), *(constants[id(each)] for each in given.constants))
-            values.update(zip(step.outputs, SegmentCall(given.segment)(*every), strict=True))
+            call = segments[step]
+            every = (*map(value, step.inputs), *(constants[id(each)] for each in call.constants))
+            values.update(zip(step.outputs, SegmentCall(call.segment)(*every), strict=True))
     return [value(node) for node in compiled.graph.outputs]

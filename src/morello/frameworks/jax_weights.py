@@ -20,12 +20,12 @@ import jax
 import numpy as np
 
 from morello.base.memory import free_memory
-from morello.frameworks.jax_models import JaxModel, model_of, results_of
+from morello.frameworks.jax_models import JaxModel, model_of, results_of, weights_in
 from morello.frameworks.jax_programs import JaxProgram, graph_of
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.models.compiling import SECONDS
-from morello.models.constants import weights_among, with_constants, with_given_constants
+from morello.models.constants import with_constants, with_given_constants
 from morello.options import GraphOptions
 from morello.targets.calibration import hertz_of
 from morello.targets.cpu import host_cpu
@@ -208,10 +208,9 @@ def _weights_of(traced: TracedCall, leaves: Sequence[Any], same: Collection[int]
     model = traced.program.model if same else None
     if model is None:
         return []
-    plain = model.compiled
-    numbers = dict(zip(plain.graph.inputs, traced.kinds, strict=True))
+    numbers = dict(zip(model.compiled.graph.inputs, traced.kinds, strict=True))
     inputs = [node for node, number in numbers.items() if number in same]
-    among = weights_among(plain, inputs)
+    among = weights_in(model, inputs)
     weights = [numbers[node] for node in inputs if node in among]
     count = sum(leaves[number].nbytes for number in weights)
     return weights if LEAST_BYTES <= count <= MOST_MEMORY * free_memory() else []
@@ -315,9 +314,9 @@ class _Weights:
 
         def pack() -> None:
             constant = with_constants(graph, {nodes[n]: array for n, array in arrays.items()})
-            model = model_of(constant, options, {*map(id, arrays.values())})
+            model = model_of(constant, options)
             assert program.model is not None
-            if _cost(model) > (1 - LEAST_GAIN) * _cost(program.model):
+            if model.cost > (1 - LEAST_GAIN) * program.model.cost:
                 return
             weak = [kind.weak_type for kind in program.traced.out_avals]
             self._contents = _Contents(model, arrays, place, weak)
@@ -349,15 +348,11 @@ def _calls_before(program: JaxProgram) -> float:
     """How many calls of a program take as long as another compilation is expected to take."""
     model = program.model
     assert model is not None
-    segments = model.compiled.segments
+    segments = (segment for compiled in model.every for segment in compiled.segments)
     kernels = {kernel for segment in segments for kernel in segment.kernels}
     searches = len(kernels) * program.options.get("budget", SECONDS)
-    return max(searches, model.compiled.time.whole) * hertz_of(host_cpu()) / _cost(model)
-
-
-def _cost(model: JaxModel) -> float:
-    """What the kernels of a model cost, without those in loops and branches."""
-    return model.compiled.plan.cost
+    whole = sum(compiled.time.whole for compiled in model.every)
+    return max(searches, whole) * hertz_of(host_cpu()) / model.cost
 
 
 class _Contents:
@@ -373,17 +368,21 @@ class _Contents:
 
         `weak` says of each result whether its type is weak, as that of a Python number is.
         """
-        compiled = model.compiled
-        segments = {segment: with_given_constants(segment) for segment in compiled.segments}
+        segments = {
+            segment: with_given_constants(segment)
+            for compiled in model.every
+            for segment in compiled.segments
+        }
         every = [array for each in segments.values() for array in each.constants]
-        left = (source for node in compiled.left for source in node.inputs)
-        for node in (*compiled.graph.outputs, *left):
-            if isinstance(node.operator, Constant) and node.type.size > 1:
-                every.append(node.operator.array)
+        for compiled in model.every:
+            left = (source for node in compiled.left for source in node.inputs)
+            for node in (*compiled.graph.outputs, *left):
+                if isinstance(node.operator, Constant) and node.type.size > 1:
+                    every.append(node.operator.array)
         constants = {id(array): array for array in every}
         owners = {id(array): number for number, array in arrays.items()}
         numbers = sorted(constants, key=lambda number: number not in owners)
-        self.compiled = compiled
+        self.model = model
         self.unpacked = [owners[number] for number in numbers if number in owners]
         self.packed = [
             jax.device_put(constants[number], place) for number in numbers if number not in owners
