@@ -113,6 +113,12 @@ def test_limits_that_are_constants_take_one_instruction(limit: str, tmp_path: Pa
     assert not [name for name in instructions if re.match("vcmp|vblend|vpternlog", name)]
 
 
+def test_short_rows_are_no_masked_expansions_of_memory(tmp_path: Path) -> None:
+    code = assembly_of(morello.implement("softmax(f32[64,5])", target="avx512")[0], tmp_path)
+    assert re.search(r"\(%\w+.*%zmm\d+ \{%k", code), "no masked load"
+    assert not re.search(r"vp?expand\w+\s+[^%]", code)
+
+
 def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
     """The inner loop of most multiply-adds has all that it needs in registers."""
     loops = inner_loops(assembly_of(impl, directory))
