@@ -113,6 +113,16 @@ def test_limits_that_are_constants_take_one_instruction(limit: str, tmp_path: Pa
     assert not [name for name in instructions if re.match("vcmp|vblend|vpternlog", name)]
 
 
+def test_loops_over_single_elements_are_no_gathers(tmp_path: Path) -> None:
+    """Rows of ten elements, two at a time, are too far apart to be loaded by shuffles."""
+    sums = morello.schedule("sum(f32[400,10])", target="avx512")
+    for operand in ("x", "out"):
+        sums = sums.move(operand, "L2").move(operand, "L1")
+    sums = sums.tile(i=2).move("x", "registers", vector=1).move("out", "registers", vector=1)
+    code = assembly_of(sums.tile(i=1).solve().impl, tmp_path)
+    assert "vadd" in code and "gather" not in code
+
+
 def test_short_rows_are_no_masked_expansions_of_memory(tmp_path: Path) -> None:
     code = assembly_of(morello.implement("softmax(f32[64,5])", target="avx512")[0], tmp_path)
     assert re.search(r"\(%\w+.*%zmm\d+ \{%k", code), "no masked load"

@@ -778,7 +778,9 @@ void kernel_35(const float *restrict image, const float *restrict filter, float 
   {
     float *const restrict dst_L1_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
     for (long j0 = 0; j0 < 8; ++j0) {
+      __asm__ volatile("");  // no gathers
       for (long k0 = 0; k0 < 9; ++k0) {
+        __asm__ volatile("");  // no gathers
         for (long l0 = 0; l0 < 9; ++l0) {
           dst_L1_0[81 * j0 + 9 * k0 + l0] = 0;
         }

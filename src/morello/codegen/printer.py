@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from morello.codegen.calls import kernel_lines
@@ -25,11 +26,15 @@ from morello.codegen.statements import (
     Tiles,
     walk,
 )
+from morello.codegen.views import MemoryView
 from morello.ir.dtype import DType
 from morello.targets.target import c_type
 
 UNROLLED = 4
 """The most iterations of a reduction loop that are unrolled."""
+
+INTERLEAVED = 8
+"""The longest stride, in elements, that clang loads by shuffles."""
 
 
 class Printer:
@@ -92,6 +97,8 @@ class Printer:
         head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
         last = f"{start} + {loop.last}" if loop.start else str(loop.last)
         clamp = [f"  if ({variable} > {last}) {variable} = {last};"] if loop.overlaps else []
+        if _gathers(loop):
+            clamp.append('  __asm__ volatile("");  // no gathers')
         times = _unrolled(loop)
         hint = [f"#pragma GCC unroll {times}"] if times > 1 else []
         return [*hint, head, *clamp, *self._indented(loop.body), "}"]
@@ -220,6 +227,22 @@ def _unrolled(loop: For) -> int:
     if any(isinstance(statement, For | Barrier) for statement in inside):
         return 1
     return next(n for n in range(UNROLLED, 0, -1) if loop.times % n == 0)
+
+
+def _gathers(loop: For) -> bool:
+    """Whether compilers might make gathers or scatters of a loop over single elements.
+
+    These take several times as long as scalar code: for sums of rows of 10 elements, 4 times.
+    """
+    calls = [statement for statement in walk(loop.body) if isinstance(statement, Call)]
+    strides = (
+        view.address.terms.get(loop.variable, 0) * loop.step
+        for call in calls
+        for view in call.views
+        if isinstance(view, MemoryView)
+    )
+    single = all(math.prod(call.spec.sizes) == 1 for call in calls)
+    return single and any(stride > INTERLEAVED for stride in strides)
 
 
 def _pointee(dtype: DType) -> str:
