@@ -49,7 +49,8 @@ def halved(
 
 def timed_twice(measured: MeasuredSpec) -> npt.NDArray[np.bool_]:
     """Which of a Spec's programs have repeats enough for two halves."""
-    timed: npt.NDArray[np.bool_] = ~np.isnan(measured.repeats[:, :LEAST_REPEATS]).any(axis=1)
+    missing = np.isnan(measured.repeats[:, :LEAST_REPEATS])
+    timed: npt.NDArray[np.bool_] = missing.sum(axis=1) == 0
     return timed
 
 

@@ -21,11 +21,13 @@ from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
+from morello.learn import label as labels
 from morello.learn.collect import MeasuringMachine, name_of
 from morello.learn.corpus import VERSION, MeasuredSpec, read, write
-from morello.learn.label import REPEATS, BuiltPrograms, label, source
+from morello.learn.label import REPEATS, SAMPLE_NS, BuiltPrograms, label, source
 from morello.learn.programs import ORIGINS, propose
 from morello.learn.specs import SPECS, interleaved, varied
+from morello.measure.timing import Runner
 from morello.native.build import build
 from morello.native.toolchain import arch_flags, find_compiler
 from morello.targets.catalog import uncalibrated
@@ -251,6 +253,27 @@ def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(hardware, "source", spoiled)
     found = MeasuringMachine.here().measured("columns", EXPRESSION, 6)
     assert found.about["lost"] == 1 and len(found.schedules) >= 4
+
+
+@pytest.mark.parametrize(("slow", "repeated"), [(4.0, [5, 5, 5, 2]), (1.25, [5, 5, 2, 2])])
+def test_slow_programs_are_repeated_less_often(slow: float, repeated: list[int]) -> None:
+    each = [1_000, 1_200, 1_400, 5_000]
+    spent = [0] * len(each)
+
+    def runner(number: int) -> Runner:
+        def run(calls: int) -> int:
+            spent[number] += calls * each[number]
+            return calls * each[number]
+
+        return run
+
+    runs = [*map(runner, range(len(each)))]
+    times, reference = labels._warm(runs, np.zeros(len(each), np.bool_), slow)
+    assert np.isfinite(times).sum(axis=1).tolist() == repeated
+    assert np.nanmin(times, axis=1).tolist() == each
+    assert np.isfinite(reference).sum(axis=1).tolist() == repeated
+    for ns, repeats in zip(spent[1:], repeated[1:], strict=True):  # the first is the reference, too
+        assert repeats * SAMPLE_NS <= ns * 1.05 and ns <= (repeats + 0.6) * SAMPLE_NS
 
 
 def test_wrong_results_have_no_times() -> None:

@@ -14,7 +14,7 @@ from time import monotonic
 from morello.base.errors import BuildError
 from morello.base.workers import CrashError, Worker
 from morello.impl.tree import Impl
-from morello.learn.label import BuiltPrograms, Labels, label, source
+from morello.learn.label import SLOW, BuiltPrograms, Labels, label, source
 from morello.native.build import build
 from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.threads import available_threads
@@ -74,12 +74,14 @@ def compiled_apart(
 class Hardware:
     """Times programs in the process of a worker.
 
-    If it is `cold`, also calls that find no operand in a cache.
+    If it is `cold`, also calls that find no operand in a cache.  Programs that take `slow` times
+    the fastest are repeated less often.
     """
 
     worker: Worker
     compiler: Compiler
     cold: bool
+    slow: float = SLOW
 
     def labels(
         self,
@@ -102,7 +104,9 @@ class Hardware:
         )
         try:
             seconds = patience(programs)
-            labels = self.worker.run(label, built, self.compiler, self.cold, seconds=seconds)
+            labels = self.worker.run(
+                label, built, self.compiler, self.cold, self.slow, seconds=seconds
+            )
             return labels.rows(slice(len(reference), None))
         except CrashError:
             if len(programs) == 1:

@@ -30,10 +30,13 @@ Floats = npt.NDArray[np.float64]
 
 REPEATS = 5
 SAMPLE_NS = 10_000_000
-"""A repeat is as many calls as take this long."""
+"""A repeat is about as many calls as take this long."""
+
+SAMPLE_PARTS = 10
+"""How many they are tells a sample of one of so many parts of this."""
 
 SLOW = 4.0
-"""Programs that take this many times the fastest one are repeated `FEW` times."""
+"""Programs that take this many times the fastest one are repeated `FEW` times in a corpus."""
 
 FEW = 2
 EVERY = 8
@@ -109,8 +112,11 @@ def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     return joined([*includes, "", *shared, *helpers.values(), "", *code])
 
 
-def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
-    """Check and time programs; the first one is the reference. To be run in a `Worker`."""
+def label(built: BuiltPrograms, compiler: Compiler, cold: bool, slow: float = SLOW) -> Labels:
+    """Check and time programs; the first one is the reference. To be run in a `Worker`.
+
+    Those that take `slow` times the fastest are repeated `FEW` times.
+    """
     spec = parse(built.expression)
     inputs = random_inputs(spec)
     outputs = CheckedOutputs(spec, inputs.plain)
@@ -131,7 +137,7 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
         except VerificationError:
             wrong[index] = True
     with quiet(pin=built.threads == 1):
-        repeats, reference = _warm(runs, wrong)
+        repeats, reference = _warm(runs, wrong, slow)
         columns = COLD_REPEATS if cold else 0
         cold_times = np.full((len(runs), columns), np.nan)
         if cold:
@@ -139,17 +145,19 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     return Labels(repeats, reference, cold_times, wrong)
 
 
-def _warm(runs: Sequence[Runner], wrong: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _warm(
+    runs: Sequence[Runner], wrong: npt.NDArray[np.bool_], slow: float
+) -> tuple[Floats, Floats]:
     """The nanoseconds of a call by program and repeat, and those of the reference before it."""
     repeats = np.full((len(runs), REPEATS), np.nan)
     reference = np.full_like(repeats, np.nan)
     programs = np.flatnonzero(~wrong).tolist()
-    calls = {n: calls_for(runs[n], SAMPLE_NS) for n in programs}
+    calls = {n: _calls(runs[n]) for n in programs}
     for columns in (range(FEW), range(FEW, REPEATS)):
         if columns.start and programs:
             fastest = repeats[programs, :FEW].min(axis=1)
-            slow = fastest > SLOW * fastest.min()
-            programs = [n for n, is_slow in zip(programs, slow, strict=True) if not is_slow]
+            near = fastest <= slow * fastest.min()
+            programs = [n for n, is_near in zip(programs, near, strict=True) if is_near]
         turns = list(_turns(programs, reference=0 in calls))
         rounds = in_turns([runs[n] for n, _ in turns], [calls[n] for n, _ in turns])
         for column, samples in zip(columns, rounds, strict=False):
@@ -160,6 +168,12 @@ def _warm(runs: Sequence[Runner], wrong: npt.NDArray[np.bool_]) -> tuple[Floats,
                 else:
                     repeats[n, column], reference[n, column] = took, now
     return repeats, reference
+
+
+def _calls(run: Runner) -> int:
+    """About as many calls as take `SAMPLE_NS`: to find a number that does takes twice as long."""
+    few = calls_for(run, SAMPLE_NS // SAMPLE_PARTS)
+    return max(1, round(few * SAMPLE_NS / run(few)))
 
 
 def _turns(programs: Sequence[int], *, reference: bool) -> Iterator[tuple[int, bool]]:

@@ -48,6 +48,9 @@ FINALISTS = 3
 CONFIRMATIONS = 3
 """How often they are timed then. The median counts: one of these times may be off by a fifth."""
 
+BEHIND = 1.25
+"""Programs that take this many times the fastest of a batch are repeated less often."""
+
 FIRST_S = 300.0
 """The time limit for timing the first choice, in seconds."""
 
@@ -210,7 +213,8 @@ def tune(
         else:
             chooser = at_random(session, random, ends)
         ready.result()
-        run = _Run(Hardware(worker, toolchain, cold), solution, chooser, enough, began, ends)
+        hardware = Hardware(worker, toolchain, cold, BEHIND)
+        run = _Run(hardware, solution, chooser, enough, began, ends)
         yield run.so_far()
         yield from run.batches(known, earlier)
         yield run.confirmed()
