@@ -34,6 +34,9 @@ from study.held_out import Predicted, held_out
 NEAR = 1.02
 """A program at most this many times slower than the fastest counts as equally good."""
 
+AFTER = (5, 13, 25, 37)
+"""Programs: the first choice, then some, or one, two, three batches."""
+
 SEEDS = 5
 """So many random orders are averaged."""
 
@@ -129,42 +132,42 @@ def order_of(order: Order, programs: Programs, random: Random) -> Iterator[int]:
             yield from new
 
 
-def measured(order: Order, programs: Programs, random: Random) -> tuple[int, bool]:
-    """How many programs are measured until one is near the fastest, and whether one is."""
-    enough = NEAR * programs.seconds.min()
-    count = 0
-    for count, number in enumerate(order_of(order, programs, random), start=1):
-        if programs.seconds[number] <= enough:
-            return count, True
-    return count, False
+def progress(order: Order, programs: Programs, random: Random) -> Floats:
+    """The least time of a call after each program of an order, over that of the fastest of all."""
+    times = programs.seconds[[*order_of(order, programs, random)]]
+    least: Floats = np.minimum.accumulate(times) / programs.seconds.min()
+    return least
 
 
 @dataclass(frozen=True)
 class Replay:
-    """How many programs are measured in an order, of each Spec: mean logarithms.
+    """An order on s Specs: logarithms of means over its draws.
 
-    `near` are the shares of orders in which one was near the fastest; without it, all are counted.
+    `programs` (s) is how many are measured until one is near the fastest, or all of them, and
+    `near` (s) in which part of the draws one is; `behind` (s, `AFTER`) is the least time after so
+    many programs, over that of the fastest.
     """
 
-    logarithms: Floats
+    programs: Floats
     near: Floats
+    behind: Floats
 
 
 def replayed(several: Sequence[Programs]) -> dict[Order, Replay]:
-    """The orders' results on Specs whose first choice is not near the fastest program."""
+    """The results of all orders on these Specs."""
     found: dict[Order, Replay] = {}
     for order in ORDERS:
-        draws = [
-            [
-                measured(order, programs, Random(seed))
+        results = []
+        for programs in several:
+            draws = [
+                progress(order, programs, Random(seed))
                 for seed in range(SEEDS if order == "random" else 1)
             ]
-            for programs in several
-        ]
-        found[order] = Replay(
-            np.array([np.log([count for count, _ in of_spec]).mean() for of_spec in draws]),
-            np.array([np.mean([near for _, near in of_spec]) for of_spec in draws]),
-        )
+            counts = [min(len(least), 1 + int((least > NEAR).sum())) for least in draws]
+            near = np.mean([least[-1] <= NEAR for least in draws])
+            behind = np.log([[least[:count][-1] for count in AFTER] for least in draws])
+            results.append((np.log(counts).mean(), near, behind.mean(axis=0)))
+        found[order] = Replay(*(np.array(column) for column in zip(*results, strict=True)))
     return found
 
 
@@ -174,17 +177,20 @@ def to_gain(programs: Programs) -> bool:
 
 
 def table(corpora: Mapping[str, Mapping[Order, Replay]]) -> list[str]:
-    """Lines of Markdown: programs measured in each order, and the tuner's over the others'."""
+    """Lines of Markdown: how many programs each order needs, and how far behind it then is."""
+    after = " | ".join(f"after {count} %" for count in AFTER)
     lines = [
-        "| corpus | order | programs | near the fastest | learned order's programs over these |",
-        "|---|---|---|---|---|",
+        f"| corpus | order | programs | near the fastest | learned over these | {after} |",
+        f"|---|---|---|---|---|{'---|' * len(AFTER)}",
     ]
     for corpus, found in corpora.items():
-        learned = found["learned"].logarithms
+        learned = found["learned"].programs
         for order, of in found.items():
+            behind = 100 * np.expm1(of.behind.mean(axis=0))
             lines.append(
-                f"| {corpus}, {len(learned)} Specs | {order} | {np.exp(of.logarithms.mean()):.1f} "
-                f"| {100 * of.near.mean():.0f} % | {_ratio(learned - of.logarithms)} |"
+                f"| {corpus}, {len(learned)} Specs | {order} | {np.exp(of.programs.mean()):.1f} "
+                f"| {of.near.mean():.0%} | {_ratio(learned - of.programs)} "
+                f"| {' | '.join(f'{part:.1f}' for part in behind)} |"
             )
     return lines
 

@@ -18,7 +18,7 @@ from morello.measure.correlation import kendall_tau
 from study import distances, orders
 from study.distances import pairs_by_distance
 from study.held_out import held_out
-from study.orders import NEAR, Programs, measured, order_of, programs_of, replayed, table, to_gain
+from study.orders import NEAR, Programs, order_of, programs_of, progress, replayed, table, to_gain
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def test_orders_begin_with_the_first_choice_and_repeat_nothing(known: list[Progr
 
 def test_exact_predictions_need_few_programs(known: list[Programs]) -> None:
     for programs in known:
-        count, near = measured("learned", programs, Random(0))
-        assert near and count <= 1 + 2 * TOGETHER
+        least = progress("learned", programs, Random(0))
+        assert (np.diff(least) <= 0).all() and least[: 1 + 2 * TOGETHER][-1] == 1.0
     several = [programs for programs in known if to_gain(programs)]
     found = replayed(several)
     assert found["learned"].near.all() and (found["affine"].near == 1).all()
@@ -61,7 +61,10 @@ def test_exact_predictions_need_few_programs(known: list[Programs]) -> None:
 def test_a_program_near_the_fastest_is_enough(known: list[Programs]) -> None:
     programs = known[0]
     alike = replace(programs, seconds=np.linspace(1.0, NEAR, len(programs.impls)))
-    assert not to_gain(alike) and measured("random", alike, Random(0)) == (1, True)
+    assert not to_gain(alike)
+    for result in replayed([alike]).values():
+        assert result.programs == [0.0] and result.near == [1.0]
+        assert (np.diff(result.behind) <= 0).all() and result.behind.max() <= np.log(NEAR)
 
 
 def test_specs_are_predicted_by_networks_that_have_not_seen_them(corpus: Path) -> None:
