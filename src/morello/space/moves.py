@@ -18,7 +18,7 @@ from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
 from morello.space.copies import copy_layouts
-from morello.space.guards import Guard, Rules, at
+from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
 from morello.space.sizes import FEWEST_ROWS
@@ -52,9 +52,13 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         if index == 0:
             blocks = {k.odd_even for k in usable if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
+        packed = _packs(kind, index, target)
         for layout in layouts:
+            guard = _copied_from(index, number, layout, most_columns)
             copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
-            groups.append(Rules(_copied_from(index, number, layout, most_columns), copies))
+            groups.append(Rules(guard, copies[:1] if packed else copies))
+            if packed and nearest:
+                groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
         if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 layout = panels(rank, rank - 1, width)
@@ -76,6 +80,21 @@ def _converted_in_cache(operation: Operation, dtype: DType) -> bool:
     """Whether operands are copied only to be converted, to what kernels take from the cache."""
     own = operation.is_product or operation.windows or operation.components  # other copies
     return narrow(dtype) and not own
+
+
+def _packs(kind: Kind, index: int, target: Target) -> bool:
+    """Whether an input may be packed in groups, for instructions that sum several products.
+
+    Then it is only converted on its way to the nearest cache, once all operands are as near as
+    that: farther off it would take twice the room, and only small products gain by it at all.
+    """
+    inputs = kind.dtypes[:-1]
+    return index < len(inputs) and any(packing.inputs == inputs for packing in target.packs)
+
+
+def _all_near(level: int, guard: Guard, batch: Batch) -> Bools:
+    """Where no operand is farther than a level, and a guard admits it."""
+    return all_from(level)(batch) & guard(batch)
 
 
 def _most_columns(operation: Operation, target: Target) -> int:
