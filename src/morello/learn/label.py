@@ -33,7 +33,7 @@ SAMPLE_NS = 10_000_000
 """A repeat is about as many calls as take this long."""
 
 SAMPLE_PARTS = 10
-"""How many they are tells a sample of one of so many parts of this."""
+"""A sample of one of so many parts of this tells how many calls those are."""
 
 SLOW = 4.0
 """Programs that take this many times the fastest one are repeated `FEW` times in a corpus."""
@@ -171,9 +171,10 @@ def _warm(
 
 
 def _calls(run: Runner) -> int:
-    """About as many calls as take `SAMPLE_NS`: to find a number that does takes twice as long."""
+    """About as many calls as take `SAMPLE_NS`; finding some that do takes at least twice that."""
     few = calls_for(run, SAMPLE_NS // SAMPLE_PARTS)
-    return max(1, round(few * SAMPLE_NS / run(few)))
+    elapsed = min(run(few) for _ in range(2))  # one may have been interrupted
+    return max(1, round(few * SAMPLE_NS / elapsed))
 
 
 def _turns(programs: Sequence[int], *, reference: bool) -> Iterator[tuple[int, bool]]:
