@@ -5,6 +5,7 @@
 `experiments` lists what is compared: the network that ships and its baselines (`morello.learn`),
 other reductions (`networks`), losses (`losses`), gradient-boosted trees (`trees`), fewer features
 and fewer Specs. `limits` measures what no model can do better, `transfer` predicts the programs of
-another machine, and `report` writes tables and plots into `docs/learned-model.md`. None of it is
-part of what is installed. `make learn` runs all of it.
+another machine, and `report` writes tables and plots into `docs/learned-model.md`. `make learn`
+runs all of these. `distances` and `orders` tell where the network errs, and what that costs when
+tuning. None of it is part of what is installed.
 """

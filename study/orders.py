@@ -221,12 +221,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _replay(corpora: Sequence[Path]) -> None:
     several: dict[str, list[Programs]] = {}
     for spec in held_out(corpora, BEST):
-        several.setdefault(spec.corpus, []).append(programs_of(spec))
-    found = {
-        name: replayed([programs for programs in every if to_gain(programs)])
-        for name, every in several.items()
-    }
-    print("\n".join(table(found)))
+        programs = programs_of(spec)
+        if to_gain(programs):
+            several.setdefault(spec.corpus, []).append(programs)
+    print("\n".join(table({name: replayed(every) for name, every in several.items()})))
 
 
 if __name__ == "__main__":
