@@ -5,6 +5,7 @@ Golden files should only ever change on purpose: `--update-golden` rewrites them
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import resource
@@ -32,6 +33,11 @@ for loops in (LOOPS, BOXES):
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # a process of xdist
+        atexit.register(os._exit, 0)  # to free a million objects takes longer than xdist waits
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
