@@ -79,9 +79,9 @@ def rules(
     if operation.primitive is GroupRows.of:
         return [Rules(always, tuple(map(GroupRows, BLOCKS)))]
     groups = kernel_rules(kind, target)
+    levels = range(0) if crowded else _levels_of_loops(kind, target)
     for dim in operation.dims:
-        loops = _loops(kind, dim, target, sizes)
-        groups += loops if crowded else _once_near(loops, kind, target)
+        groups += _once_near(_loops(kind, dim, target, sizes), levels, target)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
     if operation.components and (long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
@@ -142,13 +142,14 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
         yield replace(group, guard=guard)
 
 
-def _once_near(loops: Iterable[Rules], kind: Kind, target: Target) -> Iterator[Rules]:
-    """Loops only once small operands are near, if loops over parts of them would cost as much."""
-    operation = kind.operation
-    if operation.copies or (operation.components and operation.sums_products):
+def _once_near(loops: Iterable[Rules], levels: range, target: Target) -> Iterator[Rules]:
+    """Loops only once small operands are near: at one of these levels, if there are any.
+
+    Loops over parts of them would cost as much.
+    """
+    if not levels:
         yield from loops
         return
-    levels = _levels_of_loops(kind, target)
     for group in loops:
         (loop,) = group.rewrites
         assert isinstance(loop, Divide | SizedTile | SizedOverlap)
@@ -169,9 +170,12 @@ def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
 def _levels_of_loops(kind: Kind, target: Target) -> range:
     """The caches that small operands are brought into before loops.
 
-    Not the nearest, if kernels take all operands from the one beyond it; and none, if some operands
-    are not brought to any.
+    Not the nearest, if kernels take all operands from the one beyond it. None in copies, or where
+    some operands are not brought to any, as in compositions with products.
     """
+    operation = kind.operation
+    if operation.copies or (operation.components and operation.sums_products):
+        return range(0)
     if any(stays(kind, index, target) for index in range(len(kind.dtypes))):
         return range(0)
     streamed = any(len(k.streams) == len(k.held) for k in usable_kernels(kind, target))
