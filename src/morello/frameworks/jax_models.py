@@ -172,9 +172,7 @@ def _operation(node: Node) -> StableOperation | None:
 
 
 def _controlled(
-    operation: StableOperation,
-    inputs: Sequence[Node],
-    options: GraphOptions,
+    operation: StableOperation, inputs: Sequence[Node], options: GraphOptions
 ) -> _Loop | _Branches | None:
     """A loop or branches with kernels inside, if there are any."""
     if not operation.regions:
@@ -198,10 +196,7 @@ def _controlled(
 
 
 def _region(
-    graph: Graph,
-    given: Sequence[Node],
-    changed: Sequence[int],
-    options: GraphOptions,
+    graph: Graph, given: Sequence[Node], changed: Sequence[int], options: GraphOptions
 ) -> _Region:
     """The model of a region: what it is given, and is constant, is so there unless it changes.
 
