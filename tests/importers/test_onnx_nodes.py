@@ -24,9 +24,9 @@ TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
 
 REFUSED = {
     "Attention", "AveragePool", "BatchNormalization", "BitShift", "BitwiseAnd", "Cast", "CastLike",
-    "ConvTranspose", "CumProd", "DFT", "DequantizeLinear", "Dropout", "GRU",
-    "Identity", "LSTM", "MaxPool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
-    "QuantizeLinear", "RNN", "Range", "Resize", "ScatterElements", "ScatterND", "TopK",
+    "ConvTranspose", "CumProd", "DFT", "DequantizeLinear", "Dropout",
+    "Identity", "MaxPool", "MaxUnpool", "Mod", "OneHot", "Pad", "Pow", "QLinearMatMul",
+    "QuantizeLinear", "Range", "Resize", "ScatterElements", "ScatterND", "TopK",
 }  # fmt: skip
 """The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
 

@@ -81,7 +81,9 @@ def max_unpool(call: OnnxCall) -> Node:
     before, after = padding(call, x.shape[2:], taps, strides, [1] * len(taps))
     sizes = zip(x.shape[2:], taps, strides, before, after, strict=True)
     out = [(n - 1) * stride + k - low - high for n, k, stride, low, high in sizes]
-    shape = (*x.shape[:2], *out) if call.get(2) is None else call.integers(2)
+    shape = (*x.shape[:2], *out)
+    if call.get(2) is not None and call.integers(2) != shape:
+        raise LeftError("its output is of another shape, and runtimes differ in what is where")
     with left_if_refused():
         return unpooled(x, call[1], 1, shape)
 
