@@ -434,6 +434,12 @@ def test_an_expression_may_begin_with_a_minus(
     assert "u8 has no negative numbers" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["bench", "explain", "model", "synth"])
+def test_a_model_is_no_expression(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "model.onnx"]) == 2
+    assert "'model.onnx' is a model; `morello tune`" in capsys.readouterr().err
+
+
 def test_every_command_has_its_module(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out

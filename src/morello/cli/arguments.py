@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from morello.base.choices import RANKINGS, STREAMED, WEIGHTS
 from morello.base.errors import GraphError, MorelloError, quoted
+from morello.cli.model_files import MODELS
 
 _NEGATED = r"-+(\(|[a-z]+\d+\[|\w+\()"
 """The beginnings of expressions such as -u8[4], -(f32[4] + 1) and -relu(f32[4])."""
@@ -70,7 +71,9 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def add_expression(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
+    parser.add_argument(
+        "expression", type=expression, metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"'
+    )
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -211,6 +214,16 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_compiler(parser)
     add_json(parser)
+
+
+def expression(text: str) -> str:
+    """An expression, as it is: it is parsed where it is used. A file of a model is none."""
+    if text.endswith(MODELS):
+        raise argparse.ArgumentTypeError(
+            f"{quoted(text)} is a model; `morello tune` and `morello export` take models, and "
+            f"`morello onnx` those of ONNX"
+        )
+    return text
 
 
 def whole(text: str) -> int:
