@@ -72,6 +72,7 @@ EXPRESSIONS = {
     "move_bf16": "move(bf16[64,32]) -> bf16[64,32]{0,1}",
     "move_u8": "move(u8[32,48]) -> u8[32,48]{0,1}",
     "cast": "cast(f32[8,100], bf16)",
+    "cast_of_bytes": "cast(u8[9,70], f32) - cast(i8[70], f32)",
     "cast_to_integers": "cast(f32[9,70] * 3.7, i32)",
     "cast_of_a_product": "cast(f32[4,8] @ f32[8,16], i32) + 1",
     "five_dims": "f32[2,3,4,5,6] + f32[6]",
