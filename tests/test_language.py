@@ -130,6 +130,7 @@ EXPRESSIONS = {
     "max_columns": "max(f32[40,70], axis=0)",
     "softmax": "softmax(f32[8,200])",
     "softmax_columns": "softmax(f32[8,12], axis=0)",
+    "softmax_middle": "softmax(f32[3,7,40], axis=1)",
     "softmax_long": "softmax(f32[1,20000])",
     "chain": "(f32[8,8] @ f32[8,16]) @ f32[16,8]",
     "epilogue": "relu(f32[8,16] @ f32[16,32] + f32[32])",
@@ -246,6 +247,14 @@ def test_a_mask_of_rows_costs_no_more_than_one_of_elements() -> None:
         morello.implement(f"where({mask}, f32[64,64], 0)", target="avx2")[0] for mask in masks
     )
     assert rows.cost <= elements.cost
+
+
+def test_a_softmax_of_columns_costs_little_more_than_of_rows() -> None:
+    columns, rows = (
+        morello.implement(f"softmax({x})", target="avx2")[0]
+        for x in ("f32[2,32,64], axis=1", "f32[2,64,32]")
+    )
+    assert columns.cost <= 1.2 * rows.cost
 
 
 @pytest.fixture(scope="module")

@@ -346,6 +346,24 @@ static inline void softmax_run_$K(const float *x, float *out, long n) {
   }
 }
 """.replace("$ROW", str(ROW)),
+    # The last register of columns overlaps the one before it.
+    "softmax_columns": """
+static inline void softmax_columns_$K(const float *x, float *out, long count, long step, long to,
+                                      long n) {
+  for (long j = 0; j < n; j += $W) {
+    const long at = j + $W <= n ? j : n - $W;
+    $F top = load_$K(x + at), s = {0};
+    for (long i = 1; i < count; ++i) top = larger_$K(load_$K(x + i * step + at), top);
+    for (long i = 0; i < count; ++i) {
+      const $F e = exp_low_$K(load_$K(x + i * step + at) - top);
+      store_$K(out + i * to + at, e);
+      s += e;
+    }
+    s = 1.0f / s;
+    for (long i = 0; i < count; ++i) store_$K(out + i * to + at, load_$K(out + i * to + at) * s);
+  }
+}
+""",
     "scale_run": """
 static inline void scale_run_$K(float *x, float s, long n) {
   long i = 0;

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.placements import prod_columns
+from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives.windows import begin_every_second
 from morello.targets.target import Condition
 
@@ -60,6 +60,24 @@ def one_register(s: Batch, operand: int) -> Condition:
 def scan(s: Batch) -> str:
     """The dimension that is reduced or, if there is none, kept whole."""
     return (*s.operation.reduced, *s.operation.untiled)[0]
+
+
+def scanned_rows(s: Batch, width: int) -> Iterator[Condition]:
+    """Rows of both operands, one for each scanned element, have at least `width` neighbours."""
+    columns = prod_columns(s.sizes) // s.size(scan(s))
+    beside = np.zeros(len(s), np.bool_)
+    for dim in s.operation.dims:
+        if dim != scan(s) and all((o, dim) in s.operation.places for o in range(2)):
+            beside |= (s.size(dim) == columns) & _beside(s, 0, dim) & _beside(s, 1, dim)
+    yield Condition(beside, "rows must lie along the only other dimension longer than 1")
+    yield Condition(columns >= width, f"rows must have at least {width} elements")
+
+
+def _beside(s: Batch, operand: int, dim: str) -> Bools:
+    """Where an operand's elements along a dimension lie next to each other."""
+    position, _ = s.operation.places[operand, dim]
+    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+    return near & ~s.placements.paneled(s.codes[operand])
 
 
 def rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.helpers.runs import ROW
-from morello.targets.kernels.conditions import every_second, flat, scan, unit_sizes
+from morello.targets.kernels.conditions import every_second, flat, scan, scanned_rows, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -19,6 +19,8 @@ START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 CONVERTED = 1.2
 """The cycles of each register of a run of floats that are converted first."""
+COLUMNS = 10.0
+"""The cycles of each register of a softmax of columns."""
 INTEGERS = 1.0
 """The cycles of each register of integers of a run."""
 
@@ -53,6 +55,7 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
 
     return (
         _softmax_of_row(width),
+        *([_softmax_of_columns(width)] if width > 1 else []),
         run(
             "sum_run", "SumAccum", 2, "{out} += sum_run_KIND(&{x}, {length});", 0.6,
             lambda x, out: out + x.sum(), "reductions",
@@ -131,6 +134,27 @@ def _softmax_of_row(width: int) -> LeafKernel:
         f"softmax_run_{kind}", "Softmax", (F32, F32), (None, None),
         f"softmax_run_{kind}(&{{x}}, &{{out}}, {{length}});", semantics,
         applies, cost, registers=ROW + 4, group="exponentials",
+    )  # fmt: skip
+
+
+def _softmax_of_columns(width: int) -> LeafKernel:
+    """Softmax of each column of rows in the nearest cache, a register of columns at a time."""
+    kind = kind_of(F32, width)
+
+    def cost(s: Batch) -> Column:
+        rows = s.size(scan(s))
+        cycles: Column = START + COLUMNS * rows * -(-(prod_columns(s.sizes) // rows) // width)
+        return cycles
+
+    def semantics(x: Any) -> Any:
+        powers = np.exp(x - x.max(axis=0))
+        return powers / powers.sum(axis=0)
+
+    return LeafKernel(
+        f"softmax_columns_{kind}", "Softmax", (F32, F32), (None, None),
+        f"softmax_columns_{kind}(&{{x}}, &{{out}}, {{scanned}}, {{x_rows}}, {{out_rows}}, "
+        "{elements} / {scanned});",
+        semantics, lambda s: scanned_rows(s, width), cost, registers=8, group="exponentials",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, DType
 from morello.ir.placements import prod_columns
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import flat, scan, unit_sizes
+from morello.targets.kernels.conditions import flat, scan, scanned_rows, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, LeafKernel
 
@@ -127,15 +127,6 @@ def _rows(
     """
     kind = kind_of(dtypes[0], width)
 
-    def applies(s: Batch) -> Iterator[Condition]:
-        columns = prod_columns(s.sizes) // s.size(scan(s))
-        beside = np.zeros(len(s), np.bool_)
-        for dim in s.operation.dims:
-            if dim != scan(s) and all((o, dim) in s.operation.places for o in range(2)):
-                beside |= (s.size(dim) == columns) & _beside(s, 0, dim) & _beside(s, 1, dim)
-        yield Condition(beside, "rows must lie along the only other dimension longer than 1")
-        yield Condition(columns >= width, f"rows must have at least {width} elements")
-
     def cost(s: Batch) -> Column:
         rows = s.size(scan(s))
         columns = prod_columns(s.sizes) // rows
@@ -148,16 +139,10 @@ def _rows(
         f"{name}_rows_{kind}", name.capitalize(), dtypes, (None, None),
         f"{name}_rows_{kind}(&{{out}}, &{{x}}, {{scanned}}{to}, {{x_rows}}, "
         "{elements} / {scanned});",
-        lambda x: _of(function(x, axis=0), dtypes[1]), applies, cost, registers=12,
+        lambda x: _of(function(x, axis=0), dtypes[1]), lambda s: scanned_rows(s, width), cost,
+        registers=12,
         anywhere=(0, 1), group="reductions",
     )  # fmt: skip
-
-
-def _beside(s: Batch, operand: int, dim: str) -> Any:
-    """Where an operand's elements along a dimension lie next to each other."""
-    position, _ = s.operation.places[operand, dim]
-    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
-    return near & ~s.placements.paneled(s.codes[operand])
 
 
 def _lines(s: Batch) -> Column:
