@@ -294,7 +294,7 @@ def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]
     if operation.name.startswith("Winograd"):
         make = winograd_input if operation.name == "WinogradInput" else winograd_output
         return [o.dims for o in make(tile_of(operation), channels_last=True).operands]
-    if operation.name in ("Argmax", "Argmin", "Cumsum"):  # with what is scanned first
+    if operation.name in ("Argmax", "Argmin", "Cumsum", "Softmax"):  # what is scanned is first
         return [tuple(sorted(dims, key=lambda d: d not in operation.untiled)) for dims in operands]
     if operation.function is not None or operation.name in ("Move", "DivideVecScalar"):
         return [operands[-1]] * len(operands)

@@ -146,7 +146,7 @@ def _softmax_of_columns(width: int) -> LeafKernel:
         cycles: Column = START + COLUMNS * rows * -(-(prod_columns(s.sizes) // rows) // width)
         return cycles
 
-    def semantics(x: Any) -> Any:
+    def semantics(x: Any) -> Any:  # the dimension that is scanned is the first
         powers = np.exp(x - x.max(axis=0))
         return powers / powers.sum(axis=0)
 
