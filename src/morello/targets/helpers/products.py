@@ -227,12 +227,14 @@ class RowReading:
         return LINE_BYTES // (width * size(rows)) if self.fetched == "L2" else 16 // size(rows)
 
     def start(self, rows: str) -> list[str]:
-        """C for the prefetch distance: near the end of the rows, it leads to the next rows."""
+        """C for the prefetch distance: beyond the end of the rows, it leads to rows that follow."""
         if not self.fetched:
             return []
-        ahead = self.ahead // size(rows)
-        after = f"{ahead} - n + {self.rows} * step"
-        return [f"const long ahead = i + {ahead} < n ? {ahead} : {after};"]
+        ahead, block = self.ahead // size(rows), f"{self.rows} * step"
+        return [
+            f"const long whole = {ahead} / n * {block}, rest = {ahead} % n;",
+            f"const long ahead = whole + rest + (i + rest < n ? 0 : {block} - n);",
+        ]
 
     def fetch(self, rows: str, offset: int = 0) -> list[str]:
         """C that prefetches `ahead` after a register of a row, if the register begins a line."""
