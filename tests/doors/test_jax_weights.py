@@ -97,7 +97,7 @@ def test_weights_that_are_passed_again_are_packed() -> None:
     assert report.startswith("(float32[8,96], packed float32[256], packed float32[256,9")
 
 
-def test_results_of_weak_types_stay_weak() -> None:
+def test_weak_types_stay_beside_packed_weights() -> None:
     def function(x: Any, w: dict[str, Any]) -> Any:
         return layer(x, w), lax.fori_loop(0, 3, lambda _, n: n + 1, 0)
 
