@@ -175,12 +175,13 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def test_an_element_along_a_dimension_is_a_vector_of_one() -> None:
     compared(
-        lambda x, y: (
+        lambda x, y, place: (
             x.cumsum(0), x.cumprod(-1), x.logcumsumexp(0), *x.max(0), x.argmin(-1), x.prod(0),
             x.softmax(0), x.index_fill(0, torch.tensor([0]), 3.0), x.std(0, False),
-            x.unsqueeze(0) + y, *x.sort(0), x.amax(0, keepdim=True), *x.topk(1),
+            x.unsqueeze(0) + y, *x.sort(0), x.amax(0, keepdim=True), *x.topk(1), x.flip(0),
+            x.gather(0, place), x.scatter(0, place, y[0]), x.scatter_add(0, place, y[1]),
         ),
-        torch.tensor(2.5), random(3),
+        torch.tensor(2.5), random(3), torch.tensor(0),
     )  # fmt: skip
 
 

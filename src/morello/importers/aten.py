@@ -498,11 +498,17 @@ def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
 def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
     """The nodes of a call; one of numbers, which have 32 bits, is rounded once.
 
-    An element along a dimension is a vector of one.
+    An element along a dimension is a vector of one, and so is what is taken or put there.
     """
-    name, x = next(iter(call.arguments.items()), ("", None))
-    if isinstance(x, Node) and not x.type.rank and call["dim"] is not None:
-        vector = replace(call, arguments={**call.arguments, name: call.reshape(x, (1,))})
+    first, x = next(iter(call.arguments.items()), ("", None))
+    along = call["dims"] if call["dim"] is None else call["dim"]
+    if isinstance(x, Node) and not x.type.rank and along not in (None, []):
+        vectors = {
+            name: call.reshape(each, (1,))
+            for name, each in call.arguments.items()
+            if name in (first, "index", "src") and isinstance(each, Node) and not each.type.rank
+        }
+        vector = replace(call, arguments={**call.arguments, **vectors})
         result = _computed(handler, vector, of_numbers)
         nodes = (result,) if isinstance(result, Node) else result
         shaped = [
