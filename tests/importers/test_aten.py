@@ -185,6 +185,24 @@ def test_an_element_along_a_dimension_is_a_vector_of_one() -> None:
     )  # fmt: skip
 
 
+def test_sums_of_windows_are_divided_by_the_number_that_is_given() -> None:
+    """Also those of windows that reach beyond the image."""
+    compared(
+        lambda x: (
+            functional.avg_pool2d(x, 2, ceil_mode=True, divisor_override=3),
+            functional.avg_pool2d(x, 3, 2, 1, ceil_mode=True, divisor_override=4),
+            functional.avg_pool2d(x, 3, 2, 1, False, False, 5),
+            functional.avg_pool3d(x[None], 2, ceil_mode=True, divisor_override=5),
+        ),
+        random(2, 2, 5, 8),
+    )
+
+
+def test_pools_of_no_elements_are_left_to_torch() -> None:
+    x = random(1, 2, 4, 4)
+    assert imported(lambda x: functional.adaptive_avg_pool2d(x, (0, 2)), x).left
+
+
 def test_means_of_integers_in_windows_are_left_to_torch() -> None:
     """They are quotients without a fraction."""
     x = torch.arange(-8, 8).reshape(1, 1, 4, 4)

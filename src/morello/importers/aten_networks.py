@@ -144,7 +144,7 @@ def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     around = several(call["padding"], rank)
     dilations = several(call["dilation"] or 1, rank)
     divisor = call["divisor_override"]
-    counts = any(around) and bool(divisor or call["count_include_pad"])
+    counts = bool(divisor or (any(around) and call["count_include_pad"]))
     shapes = call.type.shape[2:], call.x.shape[2:]
     sizes = zip(*shapes, window, strides, around, dilations, strict=True)
     after = [
@@ -154,7 +154,7 @@ def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     if 1 in call.used:
         each = call.x.shape[2:], window, dilations, around, after, strides
         return largest(call.x, [*map(FoldedAxis, *each)])
-    if counts and tuple(after) != around:
+    if counts and not divisor and tuple(after) != around:
         raise call.refuse("that counts its padding, but not what rounding up adds to it,")
     pooled = call.apply(
         Pooling(kind, window, strides, around, (*after,), dilations, counts), call.x
@@ -168,6 +168,8 @@ def adaptive_pooling(call: AtenCall) -> Node | tuple[Node, ...]:
     kind = "max" if "max" in call.name else "mean"
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
+    if 0 in out:
+        raise call.refuse("to no elements")
     if 1 in call.used:
         return _adapted_with_places(call, sizes, out)
     result = _adapted(call, kind, sizes, out)
