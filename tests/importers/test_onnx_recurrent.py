@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
 
 
-def layer(kind: str, lengths: bool = False, **attributes: Any) -> tuple[Any, dict[str, Array]]:
+def layer(
+    kind: str, lengths: Sequence[int] = (), **attributes: Any
+) -> tuple[Any, dict[str, Array]]:
     """A model of a layer with all its inputs, and random values of these.
 
     An LSTM has peepholes if it has the attribute `peepholes`, which is none of ONNX.
@@ -42,7 +45,7 @@ def layer(kind: str, lengths: bool = False, **attributes: Any) -> tuple[Any, dic
         names += ["c0", *["p"] * peepholes]
     arrays = {n: random.uniform(-1, 1, shapes[n]).astype(np.float32) for n in names if n in shapes}
     if lengths:
-        arrays["n"] = np.array([5, 3], np.int32)
+        arrays["n"] = np.array(lengths, np.int32)
     if attributes.get("layout"):
         for name in {"x", "h0", "c0"} & {*arrays}:
             arrays[name] = arrays[name].swapaxes(0, 1).copy()
@@ -67,7 +70,7 @@ def imported(model: Any) -> OnnxProgram:
     return program
 
 
-def check(kind: str, lengths: bool = False, **attributes: Any) -> None:
+def check(kind: str, lengths: Sequence[int] = (), **attributes: Any) -> None:
     """The results of a layer are those of ONNX Runtime."""
     model, arrays = layer(kind, lengths, **attributes)
     expected = runtime.InferenceSession(model.SerializeToString()).run(None, arrays)
@@ -79,10 +82,17 @@ def check(kind: str, lengths: bool = False, **attributes: Any) -> None:
 
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("lengths", [False, True])
-def test_directions(kind: str, direction: str, lengths: bool) -> None:
+@pytest.mark.parametrize("lengths", [[], [5, 3]])
+def test_directions(kind: str, direction: str, lengths: list[int]) -> None:
     """Biases, first states and lengths of sequences are given."""
     check(kind, lengths, direction=direction)
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_sequences_of_no_steps(kind: str, direction: str) -> None:
+    """Their last states are 0, whatever the first ones are."""
+    check(kind, [0, 3], direction=direction)
 
 
 @pytest.mark.parametrize("clip", [0.3, 0.9])

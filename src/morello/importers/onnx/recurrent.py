@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Transpose
+from morello.graph.operators import Constant, Transpose, Where
 from morello.graph.patterns.matching import selected, sliced
 from morello.importers.building import settled
 from morello.importers.onnx.call import (
@@ -127,6 +127,9 @@ def _recurrent(
     lengths = call.get(4)
     if lengths is not None and isinstance(lengths.operator, Constant):
         lengths = None if {*call.integers(4)} == {count} else lengths
+    if lengths is not None:  # ONNX Runtime has zeros as the last state of a sequence of no steps
+        some = function("greater", reshaped(lengths, (1, batch, 1)), number(0, lengths))
+        first = [each if each is zero else op(Where(), some, each, zero) for each in first]
     outputs, lasts = [], []
     for d, functions in enumerate(_functions(call, directions)):
         bias = selected(biases, 0, d)
