@@ -309,6 +309,25 @@ def test_largest_elements_of_windows_have_places(
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ('auto_pad = "SAME_UPPER", dilations = [2]', "its windows are dilated"),
+        ('auto_pad = "VALID", ceil_mode = 1, strides = [3]', "windows reach beyond the image"),
+    ],
+)
+def test_windows_whose_number_is_another_one_for_runtimes_are_left(
+    attributes: str, why: str
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> pooled (float[1,2,10] x) => (float[a,b,c] y) {{
+            y = MaxPool <kernel_shape = [2], {attributes}> (x)
+        }}"""
+    )
+    ((_, said),) = import_model(model).left
+    assert why in said
+
+
 def test_elements_at_places_among_zeros() -> None:
     x = floats(1, 2, 2, 3)
     places = np.array([0, 3, 4, 13, 15, 16, 24, 26, 28, 36, 38, 47]).reshape(x.shape)

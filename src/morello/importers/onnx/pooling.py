@@ -99,8 +99,14 @@ def _windows(call: OnnxCall) -> list[FoldedAxis]:
     wide = [(k - 1) * step + 1 for k, step in zip(taps, dilations, strict=True)]
     if any(max(low, high) >= k for low, high, k in zip(before, after, wide, strict=True)):
         raise LeftError("its padding is as wide as its windows")
-    if call.attribute("ceil_mode", 0) and call.text("auto_pad", "NOTSET") == "NOTSET":
+    form = call.text("auto_pad", "NOTSET")
+    if form.startswith("SAME"):
+        if max(dilations) > 1:
+            raise LeftError("its windows are dilated, and runtimes differ in their padding")
+    elif call.attribute("ceil_mode", 0):
         wider = _ceil(x.shape[2:], wide, strides, before, after)
+        if form == "VALID" and wider != after:
+            raise LeftError("windows reach beyond the image, and runtimes differ in how many do")
         if _counts_padding(call) and wider != after:
             raise LeftError("it counts the padding, but not what rounding up adds to it")
         after = wider
