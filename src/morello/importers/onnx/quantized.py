@@ -73,11 +73,11 @@ def dequantized(x: Node, scale: Node, zero: Node | None, axis: int = 1) -> Node:
 
 @translates("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: OnnxCall) -> list[Node]:
-    return [each for each in quantized_by_range(call[0]) if each is not None]
+    return [*quantized_by_range(call[0])]
 
 
-def quantized_by_range(x: Node) -> QuantizedNode:
-    """The numbers in u8, with the scale and zero point that the smallest and largest one give."""
+def quantized_by_range(x: Node) -> tuple[Node, Node, Node]:
+    """The numbers in u8, and the scale and zero point that the smallest and largest one give."""
     axes, nothing = tuple(range(x.type.rank)), number(0, x)
     if not axes or 0 in x.shape:
         raise LeftError(f"it is of {x.type}")
@@ -88,7 +88,7 @@ def quantized_by_range(x: Node) -> QuantizedNode:
     scale = function("divide", span, number(255, x))
     start = function("round", function("divide", function("neg", low), scale))
     zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
-    return QuantizedNode(quantized(x, scale, zero), scale, zero)
+    return quantized(x, scale, zero), scale, zero
 
 
 @translates("MatMulInteger")

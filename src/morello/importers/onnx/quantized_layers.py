@@ -136,7 +136,12 @@ def product_in_floats(call: OnnxCall) -> Node:
 @translates("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_product(call: OnnxCall) -> Node:
     matrix = QuantizedNode(call[1], call[2], call.get(3))
-    return product_of_numbers(quantized_by_range(call[0]), matrix, call.get(4))
+    return product_of_range(call[0], matrix, call.get(4))
+
+
+def product_of_range(a: Node, b: QuantizedNode, bias: Node | None) -> Node:
+    """The product of numbers, quantized by their range, with a quantized matrix."""
+    return product_of_numbers(QuantizedNode(*quantized_by_range(a)), b, bias)
 
 
 def product_of_numbers(a: QuantizedNode, b: QuantizedNode, bias: Node | None) -> Node:

@@ -25,8 +25,8 @@ from morello.importers.onnx.call import (
     translates,
 )
 from morello.importers.onnx.contributed import MICROSOFT
-from morello.importers.onnx.quantized import QuantizedNode, quantized_by_range
-from morello.importers.onnx.quantized_layers import product_of_numbers
+from morello.importers.onnx.quantized import QuantizedNode
+from morello.importers.onnx.quantized_layers import product_of_range
 from morello.importers.recurrent import (
     MOST_STEPS,
     Function,
@@ -74,12 +74,12 @@ class _QuantizedWeights(Weights):
     def of_inputs(self, x: Node) -> Node:
         columns = op(Transpose((1, 0)), self.inputs)
         weights = QuantizedNode(columns, self.scales[0], self.zeros[0])
-        return product_of_numbers(quantized_by_range(x), weights, self.input_bias)
+        return product_of_range(x, weights, self.input_bias)
 
     def of_state(self, h: Node) -> Node:
         columns = op(Transpose((1, 0)), self.state)
         weights = QuantizedNode(columns, self.scales[1], self.zeros[1])
-        return product_of_numbers(quantized_by_range(h), weights, self.state_bias)
+        return product_of_range(h, weights, self.state_bias)
 
 
 @dataclass(frozen=True)
