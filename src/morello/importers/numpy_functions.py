@@ -131,12 +131,8 @@ def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict
         raise GraphError(f"there is no operator for {function.__name__}.")
     try:
         return known(*args, **keywords)
-    except (
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:  # NumPy takes more kinds of arguments
+    # NumPy takes more kinds of arguments
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise GraphError(f"{function.__name__} with such arguments is unknown: {error}.") from None
 
 

@@ -23,8 +23,9 @@ MOST_TAPS = 64
 def largest(images: Node, windows: Sequence[FoldedAxis]) -> tuple[Node, Node]:
     """The largest element of each window of images [b, c, ...], and its place in its image.
 
-    The pixels of an image are numbered in row-major order. Of equal ones the first one counts, and
-    NaN is larger than all numbers. Raises `GraphError` for large windows, and for integers.
+    The pixels of an image are numbered in row-major order. Of equal ones the first one counts. NaN
+    is larger than all numbers, and the last one counts. Raises `GraphError` for large windows, and
+    for integers.
     """
     if not is_float(images.dtype) or prod(each.taps for each in windows) > MOST_TAPS:
         raise GraphError(f"no kernel finds places in windows of {images.type}.")
