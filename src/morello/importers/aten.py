@@ -511,9 +511,7 @@ def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
         vector = replace(call, arguments={**call.arguments, **vectors})
         result = _computed(handler, vector, of_numbers)
         nodes = (result,) if isinstance(result, Node) else result
-        shaped = [
-            call.reshape(*each) for each in zip(nodes, (t.shape for t in call.types), strict=False)
-        ]
+        shaped = [*map(call.reshape, nodes, (kind.shape for kind in call.types))]
         return shaped[0] if isinstance(result, Node) else (*shaped,)
     if not of_numbers or not is_float(call.type.dtype) or call.type.dtype.itemsize == 4:
         return handler(call)
