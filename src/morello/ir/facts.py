@@ -1,11 +1,17 @@
-"""The facts about placements that columns of codes are looked up in."""
+"""The facts about placements, and their tiles, that columns of codes are looked up in."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from morello.ir.primitives import MAX_RANK
-from morello.ir.tensor import ANY, Placement
+from morello.ir.tensor import (
+    ANY,
+    Placement,
+    contiguous_after_cut,
+    realiased,
+    tile_placement,
+)
 
 Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
 NUMBERS = (
@@ -19,6 +25,8 @@ OF_IDEAL = "_contiguous", "vector", "_fastest", "_neighbours", "_fixed", "_free"
 
 NEIGHBOUR_BITS = 4
 """The bits of a number of the dimension of neighbours."""
+
+_UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 
 def alias_of(aliased: int) -> int:
@@ -59,3 +67,29 @@ def facts(placement: Placement) -> Facts:
         layout.row_major,
     )
     return padding + layout.physical, numbers, marks
+
+
+@cache
+def sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
+    """The placement of a tile (not aliased), and how many innermost dimensions are contiguous.
+
+    It is cut from a tensor of this placement with sizes made up to fit the situation.
+    """
+    situation, relation = divmod(situation, 3)
+    by_dim = []
+    for _ in range(rank):
+        situation, fact = divmod(situation, 4)
+        by_dim.append(fact)
+    shape, tile = [], []
+    panel = placement.layout.panel
+    for dim, fact in enumerate(reversed(by_dim)):
+        size = 1 if fact & 1 else _UNIT
+        if panel is not None and panel[0] == dim and not fact & 1:
+            size = (panel[1] - 1, panel[1], panel[1] * 2)[relation]
+        tile.append(size)
+        shape.append(
+            max(size, panel[1] if panel and panel[0] == dim else 2) * 2 if fact & 2 else size
+        )
+    cut = contiguous_after_cut(tuple(shape), tuple(tile), placement)
+    tiled = tile_placement(tuple(shape), tuple(tile), placement, 1)
+    return realiased(tiled), cut

@@ -263,14 +263,18 @@ class Component:
     dims: tuple[str, ...]
     dtype: DType
 
-    @property
+    @cached_property
     def axes(self) -> dict[str, Axis]:
         """The axis in the composition that each of its dimensions maps to."""
         return {d: axis(text) for d, text in zip(self.operation.dims, self.dims, strict=True)}
 
+    @cached_property
+    def _operand_dims(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(renamed(operand.dims, self.axes) for operand in self.operation.operands)
+
     def operand_dims(self, operand: int) -> tuple[str, ...]:
         """An operand's dims in the composition."""
-        return renamed(self.operation.operands[operand].dims, self.axes)
+        return self._operand_dims[operand]
 
     @property
     def result_dims(self) -> tuple[str, ...]:

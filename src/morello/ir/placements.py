@@ -20,7 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from morello.ir.facts import MARKS, NUMBERS, OF_IDEAL, Facts, alias_of, facts
+from morello.ir.facts import (
+    MARKS,
+    NUMBERS,
+    OF_IDEAL,
+    Facts,
+    alias_of,
+    facts,
+    sample_tile,
+)
 from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
     IDEAL,
@@ -29,12 +37,10 @@ from morello.ir.tensor import (
     WAY_BYTES,
     Placement,
     aliased_at,
-    contiguous_after_cut,
     realiased,
     relaxed,
     relaxed_along,
     squeezed,
-    tile_placement,
     unaliased,
     ungrouped,
 )
@@ -42,8 +48,6 @@ from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
-
-_UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 FEW = 2
 """Runs in this many sets or fewer evict each other."""
@@ -358,8 +362,10 @@ class Placements:
         lookup = self.table(key)
         if isinstance(codes, np.ndarray):
             known = _grown(lookup, len(self.placements))
-            for code in np.unique(codes[known[codes] == UNKNOWN]).tolist():
-                known[code] = work_out(self.placements[code])
+            unknown = known[codes] == UNKNOWN
+            if any_row(unknown):
+                for code in np.unique(codes[unknown]).tolist():
+                    known[code] = work_out(self.placements[code])
         result: Ints = lookup[codes]
         return result
 
@@ -442,9 +448,11 @@ class Placements:
             unknown = known[codes, alias] == UNKNOWN
             if any_row(unknown):
                 pairs = np.unique(np.stack([codes[unknown], alias[unknown]], axis=1), axis=0)
-                for code, bits in pairs.tolist():
-                    form = realiased(self.placements[code], 1 << bits >> 1)
-                    lookup.array[code, bits] = self.code(form)
+                forms = [
+                    realiased(self.placements[c], 1 << bits >> 1) for c, bits in pairs.tolist()
+                ]
+                interned = self.codes(forms)  # first, as it may make room
+                lookup.array[pairs[:, 0], pairs[:, 1]] = interned
         result: Ints = lookup[codes, alias]
         return result
 
@@ -460,37 +468,13 @@ class Placements:
             if any_row(unknown):
                 size = 4**rank * 3
                 flat = codes.astype(np.int64) * size + situation
-                for code, which in (divmod(p, size) for p in np.unique(flat[unknown]).tolist()):
-                    tile, contiguous = self._sample_tile(self.placements[code], which, rank)
-                    interned = self.code(tile)  # first, as it may make room
-                    tiled.array[code, which] = interned
-                    cut.array[code, which] = contiguous
+                new, which = np.divmod(np.unique(flat[unknown]), size)
+                pairs = zip(new.tolist(), which.tolist(), strict=True)
+                tiles = [sample_tile(self.placements[code], each, rank) for code, each in pairs]
+                interned = self.codes([tile for tile, _ in tiles])  # first, as it may make room
+                tiled.array[new, which] = interned
+                cut.array[new, which] = [contiguous for _, contiguous in tiles]
         return tiled[codes, situation], cut[codes, situation]
-
-    @staticmethod
-    def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
-        """A tile's placement (not aliased), and how many innermost dimensions are contiguous.
-
-        The tile is cut from a tensor of this placement with sizes made up to fit the situation.
-        """
-        situation, relation = divmod(situation, 3)
-        facts = []
-        for _ in range(rank):
-            situation, fact = divmod(situation, 4)
-            facts.append(fact)
-        shape, tile = [], []
-        panel = placement.layout.panel
-        for dim, fact in enumerate(reversed(facts)):
-            size = 1 if fact & 1 else _UNIT
-            if panel is not None and panel[0] == dim and not fact & 1:
-                size = (panel[1] - 1, panel[1], panel[1] * 2)[relation]
-            tile.append(size)
-            shape.append(
-                max(size, panel[1] if panel and panel[0] == dim else 2) * 2 if fact & 2 else size
-            )
-        cut = contiguous_after_cut(tuple(shape), tuple(tile), placement)
-        tiled = tile_placement(tuple(shape), tuple(tile), placement, 1)
-        return realiased(tiled), cut
 
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""

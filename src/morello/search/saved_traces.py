@@ -26,7 +26,7 @@ from morello.base.errors import BuildError, MorelloError
 from morello.base.stamps import code_stamps
 from morello.engine.tape import Instructions
 from morello.ir.dtype import DTYPES, PACKED, DType
-from morello.ir.operation import Operation, Primitive, operation
+from morello.ir.operation import Component, Operation, Primitive, operation
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import PRIMITIVES
 from morello.memo.program_table import RememberedPrograms, in_cache
@@ -41,9 +41,9 @@ MOST_SAVED = 2_000
 
 
 def _stamps() -> str:
-    """The stamps of this package's files; empty if it is not in a folder."""
+    """A hash of the stamps of this package's files; empty if it is not in a folder."""
     try:
-        return code_stamps()
+        return blake2b(code_stamps().encode(), digest_size=16).hexdigest()
     except OSError:
         return ""
 
@@ -160,7 +160,9 @@ def _text(trace: SavedTrace) -> str:
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if type(value) is Operation:
-            return operation, tuple(getattr(value, field.name) for field in fields(value))
+            return operation, _fields(value)
+        if type(value) is Component:  # without what is cached of it
+            return Component, _fields(value)
         if type(value) is Primitive and PRIMITIVES.get(value.name) is value:
             return _primitive, (value.name,)
         if type(value) is DType:
@@ -178,6 +180,10 @@ class _Unpickler(pickle.Unpickler):
         if module.split(".")[0] != "morello" or "." in name:
             raise pickle.UnpicklingError(f"{module}.{name} is not of this package")
         return super().find_class(module, name)
+
+
+def _fields(value: Operation | Component) -> tuple[Any, ...]:
+    return tuple(getattr(value, field.name) for field in fields(value))
 
 
 def _primitive(name: str) -> Primitive:

@@ -201,4 +201,10 @@ def _in_order(joined: Recorded) -> Recorded:
 
 
 def _padded(words: Ints, width: int) -> Ints:
-    return np.pad(words, ((0, 0), (0, width - words.shape[1])))
+    """Keys of so many words, of which those that are new are 0."""
+    count, known = words.shape
+    if known == width:
+        return words
+    padded = np.zeros((count, width), words.dtype)
+    padded[:, :known] = words
+    return padded

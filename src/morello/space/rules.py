@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -129,17 +128,17 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
         if dim in batches:
             loops = one_by_one(dim, MAX_SIZE, loops, large)
         else:
-            loops = [replace(group, guard=_unless(large, group.guard)) for group in loops]
+            loops = [Rules(_unless(large, group.guard), group.rewrites) for group in loops]
     if operation.contracted and (operation.output, dim) in operation.places:
         held = partial(_holds_long_sums, target.registers)
-        loops = [replace(group, guard=_unless(held, group.guard)) for group in loops]
+        loops = [Rules(_unless(held, group.guard), group.rewrites) for group in loops]
     for group in loops:
         guard = group.guard
         if as_rows:
             guard = _of_held_columns(target.registers, guard)
         elif rows:
             guard = _of_single(rows, target.nearest if lowered else 0, guard)
-        yield replace(group, guard=guard)
+        yield Rules(guard, group.rewrites)
 
 
 def _once_near(loops: Iterable[Rules], levels: range, target: Target) -> Iterator[Rules]:
@@ -154,7 +153,7 @@ def _once_near(loops: Iterable[Rules], levels: range, target: Target) -> Iterato
         (loop,) = group.rewrites
         assert isinstance(loop, Divide | SizedTile | SizedOverlap)
         small = partial(_small_and_far, levels, target, loop)
-        yield replace(group, guard=_unless(small, group.guard))
+        yield Rules(_unless(small, group.guard), group.rewrites)
 
 
 def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
