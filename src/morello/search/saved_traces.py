@@ -76,7 +76,7 @@ class TraceFile:
     """The traces on disk, and those that are to be written."""
 
     def __init__(self) -> None:
-        self._new: dict[str, SavedTrace] = {}
+        self._new: dict[tuple[Family, Kind, bool], SavedTrace] = {}
         self._lock = Lock()
 
     def load(self, family: Family, kind: Kind, ideal: bool) -> SavedTrace | None:
@@ -93,7 +93,7 @@ class TraceFile:
         """Have the trace of a kind written next time, if its target is one that has a name."""
         if _is_known(family):
             with self._lock:
-                self._new[_name(family, trace.kind, ideal)] = trace
+                self._new[family, trace.kind, ideal] = trace
 
     def write(self) -> None:
         """Write what is new, unless Morello's files were changed since they were imported."""
@@ -104,9 +104,9 @@ class TraceFile:
             if table is None or _stamps() != _STAMPS:
                 return
             texts = []
-            for name, trace in new.items():
+            for key, trace in new.items():
                 with suppress(pickle.PicklingError, AttributeError, TypeError):  # it has no name
-                    texts.append((name, _text(trace)))
+                    texts.append((_name(*key), _text(trace)))
             table.keep_programs("", texts)
 
 
