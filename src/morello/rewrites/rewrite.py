@@ -240,12 +240,12 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
             raise RewriteError(f"{rewrite} does not apply to {spec}: {condition.reason}.")
     (edges,) = rewrite.edges(batch, target)
     return Step(
-        float(np.broadcast_to(edges.cost, 1)[0]),
-        {level: int(np.broadcast_to(n, 1)[0]) for level, n in edges.allocation.items()},
+        float(np.asarray(edges.cost).item()),
+        {level: int(np.asarray(n).item()) for level, n in edges.allocation.items()},
         tuple(
             Hole(
                 child.batch.spec(),
-                int(np.broadcast_to(child.times, 1)[0]),
+                int(np.asarray(child.times).item()),
                 child.role,
                 child.tensors,
             )

@@ -65,7 +65,7 @@ class TracedRules:
 
     def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:
         """The edges as they are found; if there is one part, it is in order."""
-        words, parts, others = np.stack(self._encoding.split(keys)), [], []
+        words, parts, others = np.array(self._encoding.split(keys)), [], []
         for tapes, rows in zip(self._tapes, self._parted(keys), strict=True):
             if len(rows):
                 whole = len(rows) == len(keys)
