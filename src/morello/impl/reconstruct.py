@@ -71,22 +71,19 @@ def before_merging(decisions: Impl, merged: Impl) -> dict[int, list[int]]:
 
 def _merged(spec: Spec, chain: Sequence[Loop], target: Target) -> list[Loop]:
     """Fewer loops that lead to the same Spec as the chain, in order of first appearance."""
-    done: list[Loop] = []
-    group: list[Loop] = []
-    start, end = spec, spec
+    specs = [spec]
     for loop in chain:
-        end = apply(loop, end, target).holes[0].spec
-        candidate = [loop if g.dim == loop.dim else g for g in group]
-        if loop not in candidate:
-            candidate.append(loop)
-        if _reaches(start, candidate, target) == end:
-            group = candidate
-        else:
-            done += group
-            for finished in group:
-                start = apply(finished, start, target).holes[0].spec
-            group = [loop]
-    return done + group
+        specs.append(apply(loop, specs[-1], target).holes[0].spec)
+    merged: list[Loop] = []
+    start = 0
+    while start < len(chain):
+        for end in range(len(chain), start, -1):  # mostly, the whole chain can be merged
+            group = list({loop.dim: loop for loop in chain[start:end]}.values())
+            if _reaches(specs[start], group, target) == specs[end]:
+                break
+        merged += group
+        start = end
+    return merged
 
 
 def _reaches(spec: Spec, loops: Sequence[Loop], target: Target) -> Spec | None:
