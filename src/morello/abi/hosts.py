@@ -79,7 +79,7 @@ POSIX = """\
 """The first lines of a file with functions for hosts."""
 
 _TAKEN = re.compile(
-    r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps|"
+    r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(ABI|XLA|TVM|ORT)_|RegisterCustomOps|"
     "(Claims|Body|Loop|Share|MOST_CLAIMS|MOST_SHARES|claimed|claims_between|claims_of|do_items|"
     "make_claims|take_first|take_half|unclaim|Gate|GATE|LINE|SPIN_NS|LOOKS_PER_CLOCK|now_ns|relax|"
     "wait_while|wake|sleep_while|sleep_through|spin_while|wake_sleepers|syscall|Scheduler|Region|leave|join|scheduled_run)$"

@@ -62,30 +62,39 @@ static inline const char *abi_problem(const AbiPlan *plan, char *const *arrays)
 
 static const char abi_no_memory[] = "there is not enough memory.";
 
+enum { ABI_LINE = 64 };
+
 static pthread_key_t abi_kept; /* what a thread keeps, to be freed as it ends */
+static int abi_has_key;
 
-static void abi_make_key(void) { pthread_key_create(&abi_kept, free); }
+static void abi_make_key(void) { abi_has_key = !pthread_key_create(&abi_kept, free); }
 
-/* Memory for what one thread computes; it is kept for its later calls. */
+/* Memory for what one thread computes, after a line with its size; it is kept for later calls. Of
+   this library, nothing is called as a thread ends: it may have been unloaded. */
 static inline char *abi_arena(size_t bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static _Thread_local char *memory;
-    static _Thread_local size_t size;
-    if (size < bytes) {
-        pthread_once(&once, abi_make_key);
+    pthread_once(&once, abi_make_key);
+    if (!abi_has_key)
+        return 0;
+    char *memory = pthread_getspecific(abi_kept);
+    if (!memory || *(size_t *)memory < bytes) {
         free(memory);
-        memory = aligned_alloc(64, bytes);
-        size = memory ? bytes : 0;
-        pthread_setspecific(abi_kept, memory);
+        memory = aligned_alloc(ABI_LINE, ABI_LINE + bytes);
+        if (memory)
+            *(size_t *)memory = bytes;
+        if (pthread_setspecific(abi_kept, memory)) {
+            free(memory);
+            memory = 0;
+        }
     }
-    return memory;
+    return memory ? memory + ABI_LINE : 0;
 }
 
 /* Runs a plan on arrays that are right; returns whether there was memory for it. */
 static inline int abi_run(const AbiPlan *plan, char *const *arrays, parallel_t loop, void *pool)
 {
-    char *arena = abi_arena(plan->arena);
+    char *arena = plan->arena ? abi_arena(plan->arena) : 0;
     if (plan->arena && !arena)
         return 0;
     plan->run(plan->code, arena, arrays, loop, pool);
