@@ -293,6 +293,38 @@ def test_weights_that_are_freed_while_they_are_packed(
     assert contents == packed(function) == []
 
 
+def test_threads_that_pack_end_when_the_function_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    function: Any = morello.jax.jit(layer, **OPTIONS)
+    w = weights()
+    function(X, w)
+
+    def compiled_forever(graph: Any, options: Any) -> Any:
+        while True:
+            options["progress"](0, 0)
+
+    monkeypatch.setattr(jax_weights, "model_of", compiled_forever)
+    call_until_due(function, w)
+    function.clear_cache()
+    finish_packing()
+    assert packed(function) == []
+
+
+def test_weights_are_packed_in_contexts_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax_weights, "_calls_before", lambda _: 2.0)
+    with jax.enable_x64(True):
+        steps = np.arange(2, 258, dtype=np.int64) << 40
+
+        def counted(x: Any, w: dict[str, Any], n: Any) -> Any:
+            return layer(x, w), n * steps
+
+        function, w, n = morello.jax.jit(counted, **OPTIONS), weights(), jnp.arange(256)
+        for _ in range(5):
+            function(X, w, n)
+        finish_packing()
+        assert len(packed(function)) == 1
+        agree(function(X, w, n), counted(X, w, n))
+
+
 def test_plain_weights_are_never_packed() -> None:
     function, w = jit(layer, weights="plain"), weights()
     for _ in range(3):

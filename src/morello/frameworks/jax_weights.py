@@ -30,6 +30,11 @@ from morello.options import GraphOptions
 from morello.targets.calibration import hertz_of
 from morello.targets.cpu import host_cpu
 
+try:
+    from jax import enable_x64
+except ImportError:  # before JAX 0.8
+    from jax.experimental import enable_x64
+
 LEAST_BYTES = 1 << 16
 """The least bytes of weights that are worth another program."""
 
@@ -122,7 +127,7 @@ class PackedCalls:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._without >= MOST_WITHOUT:
-            self._weights = ()
+            self._end()
             return self._function(*args, **keywords)
         leaves, form = jax.tree.flatten((args, keywords))
         weights = self._known(form, leaves)
@@ -152,7 +157,13 @@ class PackedCalls:
         with self._lock:
             self._traced.clear()
             self._before.clear()
-            self._weights = ()
+            self._end()
+
+    def _end(self) -> None:
+        """Free what is packed."""
+        for each in self._weights:
+            each.end()
+        self._weights = ()
 
     def _known(self, form: Any, leaves: Sequence[Any]) -> _Weights | None:
         """The weights of a call, if they were found in another one."""
@@ -174,7 +185,10 @@ class PackedCalls:
         weights = _Weights(traced, leaves, numbers, self._at_once)
         every = weights, *self._weights
         kept = [each for each in every[:MOST_SETS] if not each.ended]
-        self._in_vain += sum(each.was_in_vain for each in every if each not in kept)
+        for each in every:
+            if each not in kept:
+                self._in_vain += each.was_in_vain
+                each.end()
         self._weights = (*kept,)
         if self._in_vain >= MOST_IN_VAIN:
             self._without = MOST_WITHOUT
@@ -233,15 +247,19 @@ class _Weights:
         self._calls = 0
         self._contents: _Contents | None = None
         self.ended = self.are_being_packed = False
-        """Whether one of them was freed, and whether another thread packs them."""
+        """Whether they are of no use any more, and whether another thread packs them."""
         own = weakref.ref(self)
 
         def end(_: object) -> None:
             weights = own()
             if weights is not None:
-                weights.ended, weights._contents = True, None
+                weights.end()
 
         self._references = [weakref.ref(leaves[n], end) for n in numbers]
+
+    def end(self) -> None:
+        """Free what is packed, or let the thread that packs it end."""
+        self.ended, self._contents = True, None
 
     @property
     def is_due(self) -> bool:
@@ -278,8 +296,10 @@ class _Weights:
     def pack_meanwhile(self, leaves: Sequence[Any]) -> None:
         """Let another thread pack them; until it has, calls have them plain.
 
-        It ends with the weights, and with the main thread, so that no process waits for it.
+        It ends with the weights, and with the main thread, so that no process waits for it. It has
+        the options of JAX that this thread has, as some contexts set these for one thread alone.
         """
+        x64, device = jax.config.jax_enable_x64, jax.config.jax_default_device
 
         def go_on(*_: int) -> None:
             if self.ended or not main_thread().is_alive():
@@ -287,7 +307,7 @@ class _Weights:
 
         def work(packing: Callable[[], None]) -> None:
             try:
-                with suppress(Exception, SystemExit):
+                with suppress(Exception, SystemExit), enable_x64(x64), jax.default_device(device):
                     packing()
             finally:
                 self._decide()
