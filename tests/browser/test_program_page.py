@@ -11,7 +11,7 @@ import pytest
 from tests.browser.browsing import Opened
 from tests.models.graphs import chain, compiled_by_rule, forked
 
-from morello.models.pricing import Weighing
+from morello.models.regrouping import Weighing
 from morello.models.reporting import program_report
 
 LONG = 60

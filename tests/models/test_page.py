@@ -13,7 +13,7 @@ import morello
 from morello.base.errors import CallError
 from morello.graph.improving import WeighedGroup
 from morello.models import CompiledGraph
-from morello.models.pricing import Weighing
+from morello.models.regrouping import Weighing
 from morello.models.reporting import program_report
 
 

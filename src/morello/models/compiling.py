@@ -30,7 +30,7 @@ from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
 from morello.models.plans import Plan, keep_plan, plan_question, recalled_plan
-from morello.models.pricing import Weighing, cheaper
+from morello.models.regrouping import Weighing, cheaper
 from morello.models.remembered import RememberedCut, cut_question, recalled, remember
 from morello.models.schedule import Stage, calls_of, schedule
 from morello.models.segment import Segment
@@ -150,7 +150,7 @@ def compile_graph(
     """The kernels and the order of a graph, simplified, and with its nodes grouped by cost.
 
     Other groups than those of the rule are tried for as many seconds as `fuse_seconds` say; by
-    default for 10, if enough of the time of the kernels is expected to be saved (see `pricing`).
+    default for 10, if enough of the time of the kernels is expected to be saved (see `regrouping`).
     Convolutions by 3x3 filters are done by tiles of at most so many rows as `winograd` says, 2 by
     default, where fewer multiplications are expected to save time; with 0, none are. Tiles of 4
     save more, and have a larger error. Apart from that, this is `compile_partition`.

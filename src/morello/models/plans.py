@@ -22,7 +22,7 @@ from morello.impl.operations import operation_data
 from morello.ir.operation import Operation
 from morello.kernel import Kernel
 from morello.models.kernels import Kernels
-from morello.models.pricing import Weighing
+from morello.models.regrouping import Weighing
 from morello.models.remembered import RememberedCut, cut_data, cut_of, light_of, weighing_of
 from morello.models.schedule import PlacedCall, PlacedStage, Stage, Steps, StoredCall
 from morello.questions import question

@@ -11,7 +11,7 @@ from morello.graph.graph import Graph, Node
 from morello.graph.improving import WeighedGroup
 from morello.graph.partition import GraphPartition, group_of
 from morello.graph.views import VIEWS
-from morello.models.pricing import Weighing
+from morello.models.regrouping import Weighing
 from morello.questions import question
 from morello.tables import texts
 

@@ -1,4 +1,4 @@
-"""Costs of groups, found by compiling them, so that a partition can be made cheaper."""
+"""Partitions into other groups that cost less, which is found out by compiling these."""
 
 from __future__ import annotations
 
