@@ -116,9 +116,9 @@ class Kernels:
     def compile(self, calls: Iterable[StoredCall], seconds: float | None = None) -> None:
         """Compile what was not compiled yet; searches have so many seconds, or their budget.
 
-        What several threads may gain more by than it costs to begin a parallel loop is compiled for
-        these, too. A kernel on one thread between such kernels is slower than predicted: it reads
-        half of its input from the cache of another core.
+        Kernels that several threads may make faster by more than a parallel loop costs are compiled
+        for these, too. Between such kernels, one on a single thread is slower than predicted: it
+        reads half of its input from the cache of another core.
         """
         began = time.perf_counter()
         calls = [*calls]
