@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -29,6 +31,39 @@ from morello.frameworks.jax_models import model_of
 jit = partial(morello.jax.jit, **{"weights": "constant", **OPTIONS})
 
 X = random(8, 96)
+
+EXITS = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import jax.numpy as jnp
+
+import morello.jax
+from morello.frameworks import jax_weights
+
+begun = Event()
+
+
+def compiled_forever(graph, options):
+    ended = Event()
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(ended.wait)
+        begun.set()
+        try:
+            while True:
+                options["progress"](0, 0)
+        finally:
+            ended.set()
+
+
+jax_weights._calls_before = lambda _: 2.0
+jax_weights.model_of = compiled_forever
+function = morello.jax.jit(lambda x, w: jnp.tanh(x @ w), gap=1.0)
+x, w = jnp.ones((8, 96)), jnp.ones((96, 256))
+while not begun.is_set():
+    function(x, w)
+"""
+"""A program that ends while weights are packed."""
 
 
 @pytest.fixture(autouse=True)
@@ -307,6 +342,11 @@ def test_threads_that_pack_end_when_the_function_forgets(monkeypatch: pytest.Mon
     function.clear_cache()
     finish_packing()
     assert packed(function) == []
+
+
+def test_no_process_waits_for_weights_to_be_packed() -> None:
+    """Not even while they are packed with other threads, as kernels are compiled."""
+    subprocess.run([sys.executable, "-c", EXITS], check=True, timeout=120)
 
 
 def test_weights_are_packed_in_contexts_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,13 @@ chosen by their identity, and ends with the first of them.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from threading import Lock, Thread, main_thread
 from typing import Any
 
 import jax
@@ -123,7 +123,7 @@ class PackedCalls:
         self._weights: tuple[_Weights, ...] = ()
         self._before: deque[tuple[Any, list[_Reference]]] = deque(maxlen=CALLS_BEFORE)
         self._in_vain = self._without = 0
-        self._lock = Lock()
+        self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._without >= MOST_WITHOUT:
@@ -296,13 +296,13 @@ class _Weights:
     def pack_meanwhile(self, leaves: Sequence[Any]) -> None:
         """Let another thread pack them; until it has, calls have them plain.
 
-        It ends with the weights, and with the main thread, so that no process waits for it. It has
+        It ends with the weights, and with the program, so that no process waits for it. It has
         the options of JAX that this thread has, as some contexts set these for one thread alone.
         """
         x64, device = jax.config.jax_enable_x64, jax.config.jax_default_device
 
         def go_on(*_: int) -> None:
-            if self.ended or not main_thread().is_alive():
+            if self.ended or _is_exiting():
                 raise SystemExit
 
         def work(packing: Callable[[], None]) -> None:
@@ -315,7 +315,7 @@ class _Weights:
         self._wait, self.are_being_packed = inf, True
         try:
             packing = self._packing(leaves, {**self._traced.program.options, "progress": go_on})
-            Thread(target=work, args=[packing], name=THREAD).start()
+            threading.Thread(target=work, args=[packing], name=THREAD).start()
         except Exception:
             self._decide()
 
@@ -362,6 +362,14 @@ class _Weights:
             contents.packed,
         )
         return jax.tree.unflatten(self._traced.returned, arrays)
+
+
+def _is_exiting() -> bool:
+    """Whether Python waits for threads to end.
+
+    It waits for those of executors first, while the main thread still counts as alive.
+    """
+    return getattr(threading, "_SHUTTING_DOWN", False) or not threading.main_thread().is_alive()
 
 
 def _calls_before(program: JaxProgram) -> float:
