@@ -205,8 +205,7 @@ def _region(
     arrays = {
         node: source.operator.array
         for number, (node, source) in enumerate(zip(graph.inputs, given, strict=True))
-        if isinstance(source.operator, Constant)
-        if number not in changed
+        if isinstance(source.operator, Constant) and number not in changed
     }
     numbers = tuple(n for n, node in enumerate(graph.inputs) if node not in arrays)
     graph = with_constants(graph, arrays)

@@ -74,7 +74,7 @@ def compiled_apart(
 class Hardware:
     """Times programs in the process of a worker.
 
-    If it is `cold`, also calls that find no operand in a cache.  Programs that take `slow` times
+    If it is `cold`, also calls that find no operand in a cache. Programs that take `slow` times
     the fastest are repeated less often.
     """
 
