@@ -310,6 +310,32 @@ def test_calls_go_on_while_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -
     assert len(packed(function)) == 1
 
 
+def test_weights_of_several_functions_are_packed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax_weights, "_calls_before", lambda _: 2.0)
+    may_end, packing = threading.Event(), []
+
+    def compiled_later(*arguments: Any) -> Any:
+        packing.append(arguments)
+        may_end.wait()
+        return model_of(*arguments)
+
+    functions, w = [morello.jax.jit(layer, **OPTIONS) for _ in range(2)], weights()
+    for function in functions:
+        function(X, w)
+    monkeypatch.setattr(jax_weights, "model_of", compiled_later)
+    for function in 2 * functions:
+        for _ in range(5):
+            function(X, w)
+    assert len(packing) == 1
+    may_end.set()
+    finish_packing()
+    for function in functions:
+        function(X, w)
+        finish_packing()
+        agree(function(X, w), layer(X, w))
+        assert len(packed(function)) == 1
+
+
 def test_weights_that_are_freed_while_they_are_packed(
     monkeypatch: pytest.MonkeyPatch, contents: list[weakref.ref[Any]]
 ) -> None:

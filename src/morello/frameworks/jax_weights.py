@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -58,6 +58,9 @@ MOST_WITHOUT = 32
 
 THREAD = "morello weights"
 """The name of threads that pack weights."""
+
+_TURN = threading.Lock()
+"""Held while a thread packs weights of any function, as searches take all cores."""
 
 CALLS_BEFORE = 4
 """In how many calls before an array is looked for: sets of weights may take turns."""
@@ -136,7 +139,7 @@ class PackedCalls:
             try:  # which may have found these meanwhile
                 weights = weights or self._known(form, leaves) or self._found(form, leaves)
                 if weights and weights.is_due:
-                    self._pack(weights, leaves)
+                    (weights.pack if self._at_once else weights.pack_meanwhile)(leaves)
             finally:
                 self._lock.release()
         if weights is None:
@@ -144,13 +147,6 @@ class PackedCalls:
         self._without = self._without + 1 if weights.is_refused else 0
         result = weights(leaves)
         return self._function(*args, **keywords) if result is NotImplemented else result
-
-    def _pack(self, weights: _Weights, leaves: Sequence[Any]) -> None:
-        """Pack weights, one set at a time if another thread does it."""
-        if self._at_once:
-            weights.pack(leaves)
-        elif not any(each.are_being_packed for each in self._weights):
-            weights.pack_meanwhile(leaves)
 
     def forget(self) -> None:
         """Free what is packed, and forget the calls that were traced."""
@@ -294,11 +290,13 @@ class _Weights:
         self._decide()
 
     def pack_meanwhile(self, leaves: Sequence[Any]) -> None:
-        """Let another thread pack them; until it has, calls have them plain.
+        """Let another thread pack them, if none packs others; until it has, calls have them plain.
 
         It ends with the weights, and with the program, so that no process waits for it. It has
         the options of JAX that this thread has, as some contexts set these for one thread alone.
         """
+        if not _TURN.acquire(blocking=False):
+            return
         x64, device = jax.config.jax_enable_x64, jax.config.jax_default_device
 
         def go_on(*_: int) -> None:
@@ -310,14 +308,18 @@ class _Weights:
                 with suppress(Exception, SystemExit), enable_x64(x64), jax.default_device(device):
                     packing()
             finally:
-                self._decide()
+                end()
+
+        def end() -> None:
+            self._decide()
+            _TURN.release()
 
         self._wait, self.are_being_packed = inf, True
-        try:
+        with ExitStack() as stack, suppress(Exception):
+            stack.callback(end)
             packing = self._packing(leaves, {**self._traced.program.options, "progress": go_on})
             threading.Thread(target=work, args=[packing], name=THREAD).start()
-        except Exception:
-            self._decide()
+            stack.pop_all()  # the thread ends it
 
     def _decide(self) -> None:
         """Keep what is packed from now on, or nothing."""
