@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from tests.support import compile_c
 from morello.abi.hosts import POSIX
 from morello.abi.plans import text
 from morello.targets import find_target
+
+MOST_KEYS = 1024
+"""Those of a process, with glibc."""
 
 _FREE = """
 #include <stdlib.h>
@@ -90,3 +95,12 @@ def test_functions_may_be_called_as_a_thread_ends(library: ctypes.CDLL) -> None:
 
 def test_without_keys_for_threads_there_is_no_memory(library: ctypes.CDLL) -> None:
     assert library.arena_without_keys() is None
+
+
+def test_libraries_that_are_unloaded_keep_no_key(library: ctypes.CDLL, tmp_path: Path) -> None:
+    copy = shutil.copyfile(library._name, tmp_path / "copy.so")
+    for _ in range(MOST_KEYS + 1):
+        loaded = ctypes.CDLL(str(copy))
+        loaded.arena.restype = ctypes.c_void_p
+        assert loaded.arena(ctypes.c_size_t(64))
+        _ctypes.dlclose(loaded._handle)

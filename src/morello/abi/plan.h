@@ -69,6 +69,15 @@ static int abi_has_key;
 
 static void abi_make_key(void) { abi_has_key = !pthread_key_create(&abi_kept, free); }
 
+/* As this library is unloaded: a process has few keys. What other threads keep is not freed then. */
+__attribute__((destructor)) static void abi_delete_key(void)
+{
+    if (abi_has_key) {
+        free(pthread_getspecific(abi_kept));
+        pthread_key_delete(abi_kept);
+    }
+}
+
 /* Memory for what one thread computes, after a line with its size; it is kept for later calls. Of
    this library, nothing is called as a thread ends: it may have been unloaded. */
 static inline char *abi_arena(size_t bytes)
