@@ -103,6 +103,14 @@ def test_views_of_views_are_one() -> None:
     assert names(after(apply(Transpose((1, 0, 2)), given(1, 3, 4)))) == ["reshape"]
 
 
+def test_parts_without_elements_are_left_out() -> None:
+    x, y = given(2, 3), given(2, 4)
+    nothing = apply(Slice((0, 3), (2, 3), (1, 1)), x)
+    assert after(apply(Concat(1), nothing, x, nothing)) is x
+    assert after(apply(Concat(1), x, nothing, y)).inputs == (x, y)
+    assert after(apply(Concat(1), nothing, nothing)).type.size == 0
+
+
 def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
     x, b = given(4), given(4, dtype=BF16)
     up = apply(Cast(F32), b)

@@ -260,8 +260,11 @@ def not_padded(node: Node) -> Node | None:
 
 
 def joined_alone(node: Node) -> Node | None:
-    """concat(x) -> x."""
-    return node.inputs[0] if len(node.inputs) == 1 else None
+    """concat(x, y) -> x, if y has no elements."""
+    parts = [part for part in node.inputs if part.type.size] or node.inputs
+    if len(parts) == 1:
+        return parts[0]
+    return apply(node.operator, *parts) if len(parts) < len(node.inputs) else None
 
 
 _ELEMENTWISE: tuple[Rule, ...] = (computed, constants_second, neutral, opposite, without_infinity)
