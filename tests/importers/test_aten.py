@@ -402,6 +402,19 @@ def test_empty_parts_are_left_out() -> None:
     compared(lambda x: torch.cat([x[..., :8].exp(), x[..., 8:]], -1), random(*BATCH))
 
 
+def test_zeros_without_memory_are_constants() -> None:
+    """Derivatives of derivatives have some."""
+    for dtype in (torch.float32, torch.bfloat16):
+        array = aten.array_of(torch._efficientzerotensor(3, dtype=dtype))
+        np.testing.assert_array_equal(array.astype(np.float32), np.zeros(3))
+
+
+def test_opposites_that_are_not_computed_yet_are_arrays() -> None:
+    for x in (random(3), random(3).bfloat16()):
+        array = aten.array_of(torch._neg_view(x))
+        np.testing.assert_array_equal(array.astype(np.float32), -x.float().numpy())
+
+
 def test_parts_of_constants_may_be_numbers() -> None:
     sizes = torch.tensor([2.0, 3.0])
     compared(lambda x: x * sizes[1], random(*BATCH))

@@ -46,12 +46,11 @@ def type_of(tensor: torch.Tensor) -> TensorType:
 
 def array_of(tensor: torch.Tensor) -> Array:
     """A tensor's elements, in row-major order: where they lie, if they lie so."""
-    dense = tensor.detach().contiguous()
-    if dense.dtype is torch.bfloat16:
-        result: Array = dense.view(torch.int16).numpy().view(BF16)
-        return result
-    array: Array = dense.numpy()
-    return array
+    dense = tensor.detach().resolve_neg().contiguous()
+    is_bf16 = dense.dtype is torch.bfloat16
+    held = dense.view(torch.int16) if is_bf16 else dense
+    array: Array = held.numpy(force=True)  # second derivatives have zeros without memory
+    return array.view(BF16) if is_bf16 else array
 
 
 def tensor_of(array: Array) -> torch.Tensor:

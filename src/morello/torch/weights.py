@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-
-from morello.importers.aten_calls import array_of
 
 _COMPARED_BYTES = 1 << 16
 """Buffers that extend over at most so many bytes are compared by their elements in each call."""
@@ -68,7 +65,8 @@ def _memory(tensor: torch.Tensor) -> memoryview:
     """The bytes from the first to the last element of a tensor, where they lie."""
     first, end = extent(tensor)
     flat = tensor.detach().as_strided(((end - first) // tensor.element_size(),), (1,))
-    return array_of(flat).view(np.uint8).data
+    result: memoryview = flat.view(torch.uint8).numpy().data
+    return result
 
 
 def _count_change(optimizer: torch.optim.Optimizer, *_: object) -> None:
