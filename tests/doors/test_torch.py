@@ -22,9 +22,12 @@ from tests.sampling import rare
 
 import morello
 from morello.base.errors import CallError
+from morello.graph.graph import TensorType, apply
+from morello.graph.operators import Input, Reduce
 
 torch = pytest.importorskip("torch")
 door = pytest.importorskip("morello.torch")
+values = pytest.importorskip("morello.torch.values")
 nn, functional = torch.nn, torch.nn.functional
 
 PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
@@ -204,6 +207,15 @@ def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
     assert torch.equal(compiled(program)(x), expected)
     assert torch.equal(x, changed)
     assert reason in last().by_torch
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
+def test_sums_that_are_left_keep_their_dtype(dtype: str) -> None:
+    x = torch.randint(0, 200, (6, 5)).to(getattr(torch, dtype))
+    total = apply(Reduce("sum", (0,)), apply(Input(TensorType(x.shape, np.dtype(dtype)))))
+    result = values.computing(total)(x)
+    assert result.dtype == x.dtype
+    assert torch.equal(result, x.sum(0, dtype=x.dtype))
 
 
 def test_a_cache_is_changed_in_place() -> None:

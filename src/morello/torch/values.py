@@ -57,7 +57,7 @@ MAPS = {
 }
 """The functions of `Map` that torch calls by another name."""
 
-_REDUCTIONS = {"max": torch.amax, "mean": torch.mean, "min": torch.amin, "sum": torch.sum}
+_REDUCTIONS = {"max": torch.amax, "mean": torch.mean, "min": torch.amin}
 
 
 def computing(node: Node) -> Callable[..., torch.Tensor]:
@@ -86,6 +86,9 @@ def computing(node: Node) -> Callable[..., torch.Tensor]:
             return lambda x, g, b: functional.layer_norm(x, shape[-1:], g, b, operator.epsilon)
         case RmsNorm():
             return lambda x, g: functional.rms_norm(x, shape[-1:], g, operator.epsilon)
+        case Reduce("sum"):
+            dtype = TORCH_DTYPES[node.dtype]  # torch's own choice is 64 bits for any integers
+            return lambda x: x.sum(operator.axes, operator.keepdims, dtype=dtype)
         case Reduce() if operator.kind in _REDUCTIONS:
             reduce = _REDUCTIONS[operator.kind]
             return lambda x: reduce(x, operator.axes, operator.keepdims)
