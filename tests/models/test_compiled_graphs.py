@@ -96,6 +96,19 @@ def test_what_no_kernel_computes_is_left_between_segments() -> None:
     assert model.left == (total,)
 
 
+def test_tensors_without_elements_are_left() -> None:
+    x, w, none = given(6, 8), given(8, 10), given(8, 0)
+    product = apply(Dot((), ((1, 0),)), x, w)
+    columns = apply(Slice((0, 10), (6, 10), (1, 1)), product)
+    joined = apply(Concat(1), columns, columns)
+    narrow = apply(Map("exp"), apply(Dot((), ((1, 0),)), x, none))
+    zeros = apply(Dot((), ((1, 1),)), none, columns)
+    total = apply(Map("exp"), apply(Reduce("sum", (1,)), none))
+    model = agrees(Graph((x, w, none), (product, columns, joined, narrow, zeros, total)))
+    (segment,) = model.segments
+    assert segment.outputs == (product,)
+
+
 def test_outputs_may_be_views_and_joined() -> None:
     x, w = given(6, 8), given(8, 10)
     product = apply(Dot((), ((1, 0),)), x, w)

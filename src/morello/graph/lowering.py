@@ -43,6 +43,8 @@ def lowered(nodes: Sequence[Node], stored: Collection[Node] = ()) -> LoweredGrou
     *computing, turn = nodes
     if not computing or not isinstance(turn.operator, Transpose):
         computing.append(turn)
+    if any(not each.type.size for node in computing for each in (node, *node.inputs)):
+        raise SpecError("a tensor has no elements, as no kernel computes or reads it.")
     lowering = _Lowering(stored, _before_units(computing))
     for node in computing:
         lowering.lower(node)

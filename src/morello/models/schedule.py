@@ -154,7 +154,7 @@ class _Tasks:
     def _task(self, node: Node) -> _Task:
         if node in self._groups:
             return self._of_group(self._groups[node])
-        if node in self._light:
+        if node in self._light or not node.type.size:
             return _Task(node, (), node.inputs)
         try:
             if isinstance(node.operator, Concat):

@@ -74,7 +74,7 @@ def outer_product(node: Node) -> Node | None:
     dot = node.operator
     assert isinstance(dot, Dot)
     a, b = node.inputs
-    if dot.dtype not in (None, a.dtype) or any(a.shape[d] > 1 for d, _ in dot.contracted):
+    if dot.dtype not in (None, a.dtype) or any(a.shape[d] != 1 for d, _ in dot.contracted):
         return None
     count = len(dot.batch)
     free = [dot.free(side, x.type.rank) for side, x in enumerate((a, b))]

@@ -15,7 +15,7 @@ def reduce_of_units(node: Node) -> Node | None:
     (x,) = node.inputs
     reduce = node.operator
     assert isinstance(reduce, Reduce)
-    longer = tuple(axis for axis in reduce.axes if x.shape[axis] > 1)
+    longer = tuple(axis for axis in reduce.axes if x.shape[axis] != 1)
     if longer == reduce.axes:
         return None
     kept = apply(replace(reduce, axes=longer, keepdims=True), x) if longer else x

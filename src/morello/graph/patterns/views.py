@@ -143,7 +143,7 @@ def reduced_broadcast(node: Node) -> Node | None:
     whole = reshaped(source, (1,) * (x.type.rank - source.type.rank) + source.shape)
     if reduce.kind in ("sum", "prod") and any(whole.shape[d] != x.shape[d] for d in reduce.axes):
         return None
-    axes = tuple(d for d in reduce.axes if whole.shape[d] > 1)
+    axes = tuple(d for d in reduce.axes if whole.shape[d] != 1)
     kept = apply(Reduce(reduce.kind, axes, keepdims=True), whole) if axes else whole
     left = [n for d, n in enumerate(kept.shape) if reduce.keepdims or d not in reduce.axes]
     return in_shape(reshaped(kept, tuple(left)), node.shape)
