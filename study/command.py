@@ -1,13 +1,28 @@
-"""How the commands of the study end."""
+"""Arguments of the study's commands that are corpora, and how all of its commands end."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from morello.base.errors import MorelloError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def run_on_corpora(
+    name: str,
+    description: str,
+    run: Callable[[Sequence[Path]], None],
+    argv: Sequence[str] | None,
+) -> int:
+    """Run a command on the corpora that its arguments name; returns its exit code."""
+    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=description)
+    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    arguments = parser.parse_args(argv)
+    return exit_code(name, lambda: run(arguments.corpora))
 
 
 def exit_code(name: str, command: Callable[[], None]) -> int:

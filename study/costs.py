@@ -5,7 +5,6 @@ python -m study.costs CORPUS...
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from morello.learn.corpus import MeasuredSpec, files, read
 from morello.learn.evaluate import Judged, Score, judge_one, score
-from study.command import exit_code
+from study.command import run_on_corpora
 
 HEADER = "| costs of | tau | APE % | MAPE % | top 5 % | reranked % |\n|---|---|---|---|---|---|"
 
@@ -53,12 +52,7 @@ def line(of: Score) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m study.costs", description="Judge today's costs by measured programs."
-    )
-    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
-    arguments = parser.parse_args(argv)
-    return exit_code("study.costs", lambda: _judge(arguments.corpora))
+    return run_on_corpora("study.costs", "Judge today's costs by measured programs.", _judge, argv)
 
 
 def _judge(corpora: Sequence[Path]) -> None:

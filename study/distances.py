@@ -9,7 +9,6 @@ of the network's tau is lost there.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 
 from morello.learn.affine import Affine
 from morello.learn.evaluate import Floats
-from study.command import exit_code
+from study.command import run_on_corpora
 from study.experiments import BEST
 from study.held_out import Predicted, held_out
 from study.limits import halves_of
@@ -72,12 +71,7 @@ def table(name: str, specs: Iterable[Predicted]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m study.distances", description="Judge the order of pairs by distance."
-    )
-    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
-    arguments = parser.parse_args(argv)
-    return exit_code("study.distances", lambda: _judge(arguments.corpora))
+    return run_on_corpora("study.distances", "Judge the order of pairs by distance.", _judge, argv)
 
 
 def _judge(corpora: Sequence[Path]) -> None:

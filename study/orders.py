@@ -8,7 +8,6 @@ their times, in three orders: as the tuner chooses them, by cost, and at random.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from morello.learn.hardware import TOGETHER
 from morello.learn.metrics import interval
 from morello.learn.programs import ORIGINS
 from morello.search.session import Session
-from study.command import exit_code
+from study.command import run_on_corpora
 from study.experiments import BEST
 from study.held_out import Predicted, held_out
 
@@ -210,12 +209,9 @@ def programs_of(spec: Predicted) -> Programs:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m study.orders", description="Replay orders of tuning on measured programs."
+    return run_on_corpora(
+        "study.orders", "Replay orders of tuning on measured programs.", _replay, argv
     )
-    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
-    arguments = parser.parse_args(argv)
-    return exit_code("study.orders", lambda: _replay(arguments.corpora))
 
 
 def _replay(corpora: Sequence[Path]) -> None:

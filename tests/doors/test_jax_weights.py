@@ -336,15 +336,16 @@ def test_weights_of_several_functions_are_packed_in_turns(monkeypatch: pytest.Mo
         assert len(packed(function)) == 1
 
 
+def compiled_forever(graph: Any, options: Any) -> Any:
+    while True:
+        options["progress"](0, 0)
+
+
 def test_weights_that_are_freed_while_they_are_packed(
     monkeypatch: pytest.MonkeyPatch, contents: list[weakref.ref[Any]]
 ) -> None:
     function, w = morello.jax.jit(layer, **OPTIONS), weights()
     function(X, w)
-
-    def compiled_forever(graph: Any, options: Any) -> Any:
-        while True:
-            options["progress"](0, 0)
 
     monkeypatch.setattr(jax_weights, "model_of", compiled_forever)
     call_until_due(function, w)
@@ -358,10 +359,6 @@ def test_threads_that_pack_end_when_the_function_forgets(monkeypatch: pytest.Mon
     function: Any = morello.jax.jit(layer, **OPTIONS)
     w = weights()
     function(X, w)
-
-    def compiled_forever(graph: Any, options: Any) -> Any:
-        while True:
-            options["progress"](0, 0)
 
     monkeypatch.setattr(jax_weights, "model_of", compiled_forever)
     call_until_due(function, w)
