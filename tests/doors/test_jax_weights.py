@@ -293,14 +293,14 @@ def test_calls_go_on_while_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -
 
     def compiled_later(*arguments: Any) -> Any:
         begun.set()
-        may_end.wait()
+        may_end.wait(60)
         return model_of(*arguments)
 
     function, w = morello.jax.jit(layer, **OPTIONS), weights()
     function(X, w)
     monkeypatch.setattr(jax_weights, "model_of", compiled_later)
     call_until_due(function, w)
-    begun.wait()
+    assert begun.wait(60)
     for _ in range(jax_weights.MOST_WITHOUT + 1):
         agree(function(X, w), layer(X, w))
     assert packed(function) == []
@@ -316,7 +316,7 @@ def test_weights_of_several_functions_are_packed_in_turns(monkeypatch: pytest.Mo
 
     def compiled_later(*arguments: Any) -> Any:
         packing.append(arguments)
-        may_end.wait()
+        may_end.wait(60)
         return model_of(*arguments)
 
     functions, w = [morello.jax.jit(layer, **OPTIONS) for _ in range(2)], weights()
