@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from tests.search.brute import Brute, small_target
 from tests.support import forget_traces
 
 from morello.frontends.text import parse
 from morello.ir.operation import Operation
+from morello.ir.spec import Spec
 from morello.rewrites import MoveAll, ToAccumulate
 from morello.search.budget import UNTIMED, Budget
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxation import relax
+from morello.search.result import SearchResult
 from morello.search.session import search
 from morello.space.space import Space, goal_sizes
 from morello.space.tiling import MOST_PRODUCTS, TilingTraits
@@ -25,6 +29,16 @@ CHAIN = " @ ".join(["f32[16,16]"] * 6)
 def relaxed_space(expression: str) -> Space:
     goal = [(parse(expression),)]
     return Space(goal, AVX512, goal_sizes(goal, AVX512), relaxed=True)
+
+
+def search_without(
+    limits: Sequence[str], goal: Spec, monkeypatch: pytest.MonkeyPatch
+) -> SearchResult:
+    """The result of a search for which no operand is small by these limits of the rules."""
+    for name in limits:
+        monkeypatch.setattr(f"morello.space.rules.{name}", 0.0)
+    forget_traces(monkeypatch)
+    return search(goal, AVX512)
 
 
 def test_a_long_chain_costs_no_more_than_its_parts_and_is_proven() -> None:
@@ -110,10 +124,7 @@ def test_small_operands_are_brought_near_before_loops(
     expression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goal = parse(expression)
-    found = search(goal, AVX512)
-    monkeypatch.setattr("morello.space.rules.SMALL", 0.0)
-    forget_traces(monkeypatch)
-    other = search(goal, AVX512)
+    found, other = search(goal, AVX512), search_without(["SMALL"], goal, monkeypatch)
     assert found.cost == pytest.approx(other.cost)
     assert found.statistics.bounded < other.statistics.bounded / 2
 
@@ -156,8 +167,5 @@ def test_rows_with_gaps_are_looped_over_while_they_are_far(
 ) -> None:
     """The nearest cache does not hold all of their lines, or these evict each other."""
     goal = parse(expression)
-    found = search(goal, AVX512)
-    monkeypatch.setattr("morello.space.rules.SMALL", 0.0)
-    monkeypatch.setattr("morello.space.rules.TINY", 0.0)
-    forget_traces(monkeypatch)
-    assert found.cost == pytest.approx(search(goal, AVX512).cost)
+    found, other = search(goal, AVX512), search_without(["SMALL", "TINY"], goal, monkeypatch)
+    assert found.cost == pytest.approx(other.cost)
