@@ -15,7 +15,7 @@ from morello.abi.plans import text
 from morello.targets import find_target
 
 MOST_KEYS = 1024
-"""Those of a process, with glibc."""
+"""How many keys for threads a process has, with glibc."""
 
 _FREE = """
 #include <stdlib.h>

@@ -98,7 +98,7 @@ def with_a_barrier() -> Impl:
 
 @pytest.mark.parametrize("make", [with_rows_in_registers, with_a_barrier])
 def test_registers_and_constants_are_of_one_part(make: Callable[[], Impl]) -> None:
-    """What a part finds in registers is its own, and no barrier changes what is constant in it."""
+    """An item is one part if its loop reads registers loaded before it, or has barriers."""
     skip_unless_it_runs(TWO)
     impl = make()
     assert region(impl).parts == 1

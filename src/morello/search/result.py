@@ -38,7 +38,7 @@ class SearchStatistics:
 
     @property
     def proven(self) -> bool:
-        """Whether it is proven that no program is cheaper, but those before a chosen one."""
+        """Whether the program is proven the cheapest, or the n-th cheapest if n was chosen."""
         return self.gap == 0.0
 
     @property

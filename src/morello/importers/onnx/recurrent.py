@@ -58,7 +58,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
 """The operators that may be functions of gates, and the parameters of each."""
 
 _WITHOUT_DEFAULTS = frozenset({"Affine", "ScaledTanh", "ThresholdedRelu"})
-"""Those whose parameters ONNX Runtime takes for 0 if they are not given, whatever ONNX says."""
+"""Operators whose missing parameters are 0 in ONNX Runtime, but have other defaults in ONNX."""
 
 
 @dataclass(frozen=True)
