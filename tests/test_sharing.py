@@ -6,9 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.test_workers import is_gone
+from tests.waiting import PATIENCE_S, comes_true, ends_soon
 
 from morello.base import sharing
 from morello.base.errors import SpecError
@@ -24,15 +27,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "PATIENCE_S", 0.0)
 
 
-def slow(item: int) -> Done:
-    time.sleep(0.3)
+def quick(item: int) -> Done:
     return item, os.getpid()
 
 
 def refused(item: int) -> Done:
     if item % 2:
         raise SpecError(f"{item} is odd.")
-    return slow(item)
+    return quick(item)
 
 
 def fatal(item: int) -> Done:
@@ -44,28 +46,46 @@ def wrong(item: int) -> Done:
     raise ZeroDivisionError
 
 
-def rather_slow(item: int) -> Done:
-    """So slow that a worker has begun the next item."""
-    time.sleep(4)
-    return item, os.getpid()
-
-
 def very_slow(item: int) -> Done:
-    time.sleep(60)
+    time.sleep(PATIENCE_S)
     return item, os.getpid()
 
 
 def work(
     count: int,
-    there: Callable[[int], Done] = slow,
-    here: Callable[[int], Done] = slow,
+    there: Callable[[int], Done] = quick,
+    here: Callable[[int], Done] = quick,
     movable: Callable[[int], bool] = lambda item: True,
 ) -> SharedWork[int, Done]:
     return SharedWork(range(count), here, there, movable)
 
 
-def test_all_is_done_here_and_in_workers() -> None:
-    shared = work(24)
+def shared_work(
+    folder: Path,
+    count: int,
+    there: Callable[[int], Done] = quick,
+    here: Callable[[int], Done] = quick,
+) -> SharedWork[int, Done]:
+    """Work of which nothing is done here before a worker has begun an item.
+
+    However long a worker takes to start, there is something left for it.
+    """
+
+    def late(item: int) -> Done:
+        assert comes_true(lambda: any(folder.iterdir()))
+        return here(item)
+
+    return work(count, partial(announced, there, folder), late)
+
+
+def announced(function: Callable[[int], Done], folder: Path, item: int) -> Done:
+    """The result of a function; a file shows that it was begun."""
+    (folder / str(item)).touch()
+    return function(item)
+
+
+def test_all_is_done_here_and_in_workers(tmp_path: Path) -> None:
+    shared = shared_work(tmp_path, 24)
     shared.do(2, waiting=lambda: None)
     done = [shared.results[n] for n in range(24)]
     items, processes = zip(*(one for one in done if isinstance(one, tuple)), strict=True)
@@ -74,28 +94,30 @@ def test_all_is_done_here_and_in_workers() -> None:
     assert all(is_gone(process) for process in set(processes) - {os.getpid()})
 
 
-def test_workers_stay_for_more_work() -> None:
+def test_workers_stay_for_more_work(tmp_path: Path) -> None:
     with same_workers():
-        processes = {done[1] for done in [*_done(9), *_done(9)]} - {os.getpid()}
-    assert len(processes) == 1
-    assert all(map(is_gone, processes))
+        first, second = (_workers(tmp_path / name) for name in ("first", "second"))
+    assert len(first) == 1 and first == second
+    assert all(map(is_gone, first))
 
 
-def _done(count: int) -> list[Done]:
-    shared = work(count)
+def _workers(folder: Path) -> set[int]:
+    """The processes of the workers that do some of the work."""
+    folder.mkdir()
+    shared = shared_work(folder, 9)
     shared.do(1, waiting=lambda: None)
-    return [done for done in shared.results.values() if isinstance(done, tuple)]
+    return {done[1] for done in shared.results.values() if isinstance(done, tuple)} - {os.getpid()}
 
 
 def test_little_work_starts_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "PATIENCE_S", 30.0)
+    monkeypatch.setattr(sharing, "PATIENCE_S", PATIENCE_S)
     started: list[Worker] = []
     monkeypatch.setattr(Worker, "start", started.append)
     shared = work(2)
-    began = time.monotonic()
-    shared.do(3, waiting=lambda: None)
+    with ends_soon():
+        shared.do(3, waiting=lambda: None)
     assert shared.results == {n: (n, os.getpid()) for n in range(2)}
-    assert time.monotonic() - began < 10 and started == []
+    assert started == []
 
 
 def test_what_cannot_move_is_done_here() -> None:
@@ -105,16 +127,16 @@ def test_what_cannot_move_is_done_here() -> None:
     assert len(shared.results) == 12 and moved <= {0, 3, 6, 9}
 
 
-def test_an_error_is_the_result_of_its_item() -> None:
-    shared = work(16, there=refused, here=refused)
+def test_an_error_is_the_result_of_its_item(tmp_path: Path) -> None:
+    shared = shared_work(tmp_path, 16, there=refused, here=refused)
     shared.do(1, waiting=lambda: None)
     for item, done in shared.results.items():
         assert isinstance(done, SpecError) if item % 2 else not isinstance(done, Exception)
     assert len(shared.results) == 16
 
 
-def test_a_worker_that_ends_loses_its_item_only() -> None:
-    shared = work(8, there=fatal)
+def test_a_worker_that_ends_loses_its_item_only(tmp_path: Path) -> None:
+    shared = shared_work(tmp_path, 8, there=fatal)
     shared.do(1, waiting=lambda: None)
     failed = [done for done in shared.results.values() if isinstance(done, Exception)]
     assert len(shared.results) == 8 and 1 <= len(failed) < 8
@@ -132,30 +154,25 @@ def test_without_workers_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("place", ["here", "there"])
-def test_what_is_no_error_of_the_house_ends_the_work(place: str) -> None:
-    shared = work(20, there=wrong) if place == "there" else work(20, here=wrong)
+def test_what_is_no_error_of_the_house_ends_the_work(place: str, tmp_path: Path) -> None:
+    shared = shared_work(tmp_path, 20, **{place: wrong})
     with pytest.raises(ZeroDivisionError):
         shared.do(1, waiting=lambda: None)
 
 
-def test_what_is_called_while_waiting_may_end_the_work() -> None:
+def test_what_is_called_while_waiting_may_end_the_work(tmp_path: Path) -> None:
     def ending() -> None:
         raise ZeroDivisionError
 
-    began = time.monotonic()
-    shared = work(2, there=very_slow, here=rather_slow)
-    with pytest.raises(ZeroDivisionError):
+    shared = shared_work(tmp_path, 2, there=very_slow)
+    with ends_soon(), pytest.raises(ZeroDivisionError):
         shared.do(1, waiting=ending)
-    assert time.monotonic() - began < 40
 
 
-def test_an_interrupt_ends_the_workers() -> None:
+def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     def interrupted(item: int) -> Done:
-        time.sleep(1)
         raise KeyboardInterrupt
 
-    began = time.monotonic()
-    shared = work(3, there=very_slow, here=interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    shared = shared_work(tmp_path, 3, there=very_slow, here=interrupted)
+    with ends_soon(), pytest.raises(KeyboardInterrupt):
         shared.do(2, waiting=lambda: None)
-    assert time.monotonic() - began < 30

@@ -13,11 +13,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S, comes_true, ends_soon
 
 from morello.base.errors import MorelloError, SearchError, VerificationError
-from morello.base.workers import CrashError, PausedWorker, StartError, Worker, local_workers
-
-PATIENCE_S = 60.0
+from morello.base.workers import (
+    START_S,
+    CrashError,
+    PausedWorker,
+    StartError,
+    Worker,
+    local_workers,
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,34 +39,21 @@ def base_name(worker: Worker) -> str:
 
 
 def comes_to(pid: int, *states: str) -> bool:
-    """Whether a process is in one of these states of Linux within some seconds; "" is none."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
+    """Whether a process comes to one of these states of Linux; "" is none."""
+
+    def is_there() -> bool:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             state = ""
-        if state in states:
-            return True
-        time.sleep(0.02)
-    return False
+        return state in states
+
+    return comes_true(is_there)
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process ends within some seconds; one that is nobody's child is no zombie."""
+    """Whether a process ends; one that is nobody's child is no zombie."""
     return comes_to(pid, "", "Z")
-
-
-class Slow:
-    """An argument that takes long to arrive, as what it needs is imported first."""
-
-    def __reduce__(self) -> tuple[Callable[[], Slow], tuple[()]]:
-        return _slowly, ()
-
-
-def _slowly() -> Slow:
-    time.sleep(1.5)
-    return Slow()
 
 
 # ---- results and errors
@@ -149,8 +142,18 @@ def test_a_worker_outlives_crashes_and_ends_what_hangs(worker: Worker) -> None:
     assert base_name(worker) == "b"
 
 
-def test_imports_do_not_count_as_time_of_a_function(worker: Worker) -> None:
-    assert worker.run(isinstance, Slow(), Slow, seconds=1)
+def test_imports_do_not_count_as_time_of_a_function() -> None:
+    limits: list[float] = []
+
+    class Timed(Worker):
+        def time_limit(self, seconds: float) -> Callable[[], bool]:
+            limits.append(seconds)
+            return super().time_limit(seconds)
+
+    with Timed() as worker:
+        base_name(worker)
+    start, imports, *answers = limits
+    assert start == imports == START_S and {*answers} == {PATIENCE_S}
 
 
 def test_the_last_words_of_a_crash_are_told(tmp_path: Path) -> None:
@@ -205,13 +208,24 @@ def test_a_process_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch
 # ---- its end
 
 
-def test_another_thread_may_end_it() -> None:
-    worker = Worker()
+def busy(begun: Path) -> None:
+    """Work without end, of which a file shows that it has begun."""
+    begun.touch()
+    time.sleep(3600)
+
+
+def test_another_thread_may_end_it(tmp_path: Path) -> None:
+    worker, begun = Worker(), tmp_path / "begun"
     base_name(worker)
     pid = worker.pid
-    threading.Timer(0.2, worker.kill).start()
+
+    def kill() -> None:
+        if comes_true(begun.exists):
+            worker.kill()
+
+    threading.Thread(target=kill).start()
     with pytest.raises(CrashError, match="SIGKILL"):
-        worker.run(time.sleep, 60, seconds=PATIENCE_S)
+        worker.run(busy, begun, seconds=PATIENCE_S)
     with pytest.raises(CrashError, match="told to end"):
         base_name(worker)
     assert is_gone(pid)
@@ -219,43 +233,46 @@ def test_another_thread_may_end_it() -> None:
 
 PARENT = """
 import os, signal, sys, time
+from pathlib import Path
 from morello.base.workers import Worker
-worker = Worker()
-worker.start()
-child = worker.run(os.spawnlp, os.P_NOWAIT, "sleep", "sleep", "60", seconds=60)
+from tests.test_workers import busy
+worker, begun = Worker(), Path(sys.argv[2])
+child = worker.run(os.spawnlp, os.P_NOWAIT, "sleep", "sleep", "3600", seconds=3600)
 print(worker.pid, child, flush=True)
 if sys.argv[1] == "stopped":
     os.kill(worker.pid, signal.SIGSTOP)
-    time.sleep(60)
+    busy(begun)
 try:
-    worker.run(time.sleep, 60, seconds=60)
+    worker.run(busy, begun, seconds=3600)
 except KeyboardInterrupt:
     print(worker.alive, flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 
 @pytest.mark.parametrize("state", ["busy", "stopped"])
-def test_a_worker_never_outlives_its_parent(state: str) -> None:
+def test_a_worker_never_outlives_its_parent(state: str, tmp_path: Path) -> None:
     """Nor does what it started."""
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, state], stdout=subprocess.PIPE)
-    assert parent.stdout is not None
-    pids = [int(word) for word in parent.stdout.readline().split()]
-    time.sleep(0.2)
-    parent.kill()
-    parent.communicate(timeout=PATIENCE_S)
+    begun = tmp_path / "begun"
+    command = [sys.executable, "-c", PARENT, state, str(begun)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert comes_true(begun.exists)
+        parent.kill()
     assert all(map(is_gone, pids)) and len(pids) == 2
 
 
-def test_an_interrupt_ends_the_worker_at_once() -> None:
+def test_an_interrupt_ends_the_worker_at_once(tmp_path: Path) -> None:
     """Of a terminal, which sends it to the whole process group of the parent."""
+    begun = tmp_path / "begun"
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, "busy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, "-c", PARENT, "busy", str(begun)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     assert parent.stdout is not None
     parent.stdout.readline()
-    time.sleep(0.3)
+    assert comes_true(begun.exists)
     os.killpg(parent.pid, signal.SIGINT)
     assert parent.stdout.readline() == b"False\n"
     parent.kill()
@@ -280,12 +297,10 @@ def test_a_pool_has_its_tasks_done_by_processes() -> None:
 
 
 def test_a_pool_whose_body_fails_is_killed() -> None:
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), local_workers(2) as workers:
+    with ends_soon(), pytest.raises(KeyboardInterrupt), local_workers(2) as workers:
         pids = [workers.submit(pid_after, 0).result()]
-        waiting = [workers.submit(pid_after, 60) for _ in range(4)]
+        waiting = [workers.submit(pid_after, PATIENCE_S) for _ in range(4)]
         raise KeyboardInterrupt
-    assert time.monotonic() - began < PATIENCE_S / 2
     assert all(future.done() for future in waiting) and all(map(is_gone, pids))
 
 
