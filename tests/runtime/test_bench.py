@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import os
 import time
+from itertools import groupby
+from math import ceil
 
 import numpy as np
 import pytest
@@ -11,40 +13,58 @@ from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 from morello.measure.timing import limit_threads, measure
 
 
-def test_interleaved() -> None:
-    calls: list[str] = []
+class Clock:
+    """A clock that stands still but for calls of `a` and `b`, which take 3 ms and 1 us."""
 
-    def slow(name: str) -> None:
-        calls.append(name)
-        time.sleep(0.003)
+    def __init__(self) -> None:
+        self.ns = 0
+        self.calls: list[str] = []
 
-    timings = measure({"a": lambda: slow("a"), "b": lambda: slow("b")}, seconds=0, repeats=5)
-    assert timings["a"].calls == timings["b"].calls == 1
-    assert calls[-10:] == ["a", "b"] * 5
-    for timing in timings.values():
+    def perf_counter_ns(self) -> int:
+        return self.ns
+
+    def perf_counter(self) -> float:
+        return self.ns * 1e-9
+
+    def a(self) -> None:
+        self.ns += 3_000_000
+        self.calls.append("a")
+
+    def b(self) -> None:
+        self.ns += 1_000
+        self.calls.append("b")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("morello.measure.timing.time", made)
+    return made
+
+
+def test_interleaved(clock: Clock) -> None:
+    timings = measure({"a": clock.a, "b": clock.b}, seconds=0, repeats=5)
+    assert timings["a"].calls == 1 and timings["b"].calls >= 2_000
+    assert [name for name, _ in groupby(clock.calls)][-10:] == ["a", "b"] * 5
+    for timing, seconds in zip(timings.values(), (3e-3, 1e-6), strict=True):
         assert timing.repeats == len(timing.samples) == 5
-        assert 0.003 <= timing.min_s <= timing.median_s
+        assert timing.min_s == timing.median_s == pytest.approx(seconds)
 
 
-def test_short_calls_are_grouped() -> None:
-    count = 0
-
-    def short() -> None:
-        nonlocal count
-        count += 1
-
-    timing = measure({"short": short}, seconds=0.02, repeats=3)["short"]
-    assert timing.calls > 1000
-    assert timing.repeats >= 3
-    assert count > timing.calls * timing.repeats
-    assert timing.median_s * timing.calls < 0.1
-    assert timing.min_s < 1e-5
+def test_short_calls_are_grouped(clock: Clock) -> None:
+    timing = measure({"b": clock.b}, seconds=0.02, repeats=3)["b"]
+    assert 2_000 <= timing.calls < 4_000 and timing.repeats >= 3
+    assert len(clock.calls) > timing.calls * timing.repeats
 
 
-def test_goes_on_for_the_time_given() -> None:
-    start = time.perf_counter()
-    measure({"sleep": lambda: time.sleep(0.01)}, seconds=0.2, repeats=1)
-    assert time.perf_counter() - start >= 0.2
+def test_goes_on_for_the_time_given(clock: Clock) -> None:
+    timing = measure({"a": clock.a}, seconds=0.2, repeats=1)["a"]
+    assert timing.repeats == ceil(0.2 / 3e-3)
+
+
+def test_a_call_takes_the_time_of_the_clock() -> None:
+    timing = measure({"sleep": lambda: time.sleep(0.003)}, seconds=0, repeats=2)["sleep"]
+    assert 0.003 <= timing.min_s <= timing.median_s
 
 
 def test_nothing_to_measure() -> None:
