@@ -157,7 +157,7 @@ def test_an_answer_for_many_machines_is_for_these() -> None:
 def test_all_searches_of_an_answer_are_counted() -> None:
     _, plain = implement()
     _, many = implement(target="x86-64-v3")
-    assert many.specs > plain.specs and many.seconds > plain.seconds
+    assert many.specs > plain.specs
 
 
 def test_a_search_that_may_take_longer_is_made(table: Path, searches: list[str]) -> None:

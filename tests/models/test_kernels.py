@@ -22,7 +22,7 @@ from morello.search.result import SearchStatistics
 from morello.several import What, compile_each
 from morello.targets.catalog import native
 
-SOON: Options = {"budget": 0.001, "gap": 0.5, "threads": 1, "table": None}
+SOON: Options = {"budget": 1e-6, "gap": 0.5, "threads": 1, "table": None}
 """Too short for a bound."""
 
 
@@ -46,19 +46,19 @@ def found(kernels: Kernels, seconds: float | None = None) -> tuple[float, Search
 def test_what_takes_most_is_searched_for_longer_if_there_was_no_bound() -> None:
     cost, statistics = found(Kernels(SOON))
     assert statistics.gap == inf
-    cheaper, statistics = found(Kernels(SOON, longer=100.0))
+    cheaper, statistics = found(Kernels(SOON, longer=600.0))
     assert statistics.gap <= 0.5
     assert cheaper < cost
 
 
 def test_a_search_of_so_many_seconds_is_no_longer() -> None:
-    _, statistics = found(Kernels(SOON, longer=100.0), seconds=0.001)
+    _, statistics = found(Kernels(SOON, longer=600.0), seconds=1e-6)
     assert statistics.gap == inf
 
 
 def test_what_was_priced_is_searched_for_longer_once_it_is_chosen() -> None:
-    kernels = Kernels(SOON, longer=100.0)
-    assert found(kernels, seconds=0.001)[1].gap == inf
+    kernels = Kernels(SOON, longer=600.0)
+    assert found(kernels, seconds=1e-6)[1].gap == inf
     assert found(kernels)[1].gap <= 0.5
 
 

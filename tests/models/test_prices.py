@@ -51,7 +51,7 @@ def test_programs_compute_what_numpy_does_however_they_are_cut(name: str) -> Non
 
 
 def test_a_composition_whose_search_does_not_end_has_a_price_and_grows_no_further() -> None:
-    hurried = Prices(ByCost(4e9), budget=1e-3, table="off")
+    hurried = Prices(ByCost(4e9), budget=1e-6, table="off")
     whole, single = parse("relu(f32[8,8] @ f32[8,8])"), parse("f32[8,8] @ f32[8,8]")
     assert 0 < hurried(whole) < inf and not hurried.finished(whole)
     assert 0 < hurried(single) < inf and hurried.finished(single)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import platform
-import time
 from pathlib import Path
 
 import pytest
@@ -40,9 +39,7 @@ def test_this_machine() -> None:
     assert cpu.cores >= 1
     assert host_cpu() is cpu
     host_cpu.cache_clear()
-    start = time.perf_counter()
     assert host_cpu() == cpu
-    assert time.perf_counter() - start < 0.1
     if hasattr(os, "sched_getaffinity"):
         assert cpu.cores == len(os.sched_getaffinity(0))
 
