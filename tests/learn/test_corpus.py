@@ -6,8 +6,9 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,15 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.waiting import PATIENCE_S
 
 from morello.base.errors import CorpusError
 from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.frontends.text import parse
-from morello.learn import collect, hardware
+from morello.learn import hardware
 from morello.learn import label as labels
 from morello.learn.collect import MeasuringMachine, name_of
 from morello.learn.corpus import VERSION, MeasuredSpec, read, write
+from morello.learn.hardware import Compiled
 from morello.learn.label import REPEATS, SAMPLE_NS, BuiltPrograms, label, source
 from morello.learn.programs import ORIGINS, propose
 from morello.learn.specs import SPECS, interleaved, varied
@@ -67,13 +70,13 @@ def _without_sizes(expression: str) -> str:
 
 def test_programs_differ_and_come_of_all_origins() -> None:
     target = uncalibrated()
-    found = propose(parse(EXPRESSION), target, 30, seed=1, seconds=20)
+    found = propose(parse(EXPRESSION), target, 30, seed=1, seconds=inf)
     assert {ORIGINS[one.origin] for one in found} == {"best", "random", "mutated"}
     texts = {source([one.impl], ["one"]) for one in found}
     assert len(texts) == len(found) > 20
     best = found[0].impl.cost
     assert all(one.impl.cost >= best * (1 - 1e-9) for one in found)
-    again = propose(parse(EXPRESSION), target, 30, seed=1, seconds=20)
+    again = propose(parse(EXPRESSION), target, 30, seed=1, seconds=inf)
     assert [one.impl.decisions() for one in found] == [one.impl.decisions() for one in again]
 
 
@@ -240,17 +243,21 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = 2.0 if kind == "hangs" else 30.0
-    monkeypatch.setattr(collect, "ALONE_S", seconds)
-    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: seconds)
+    bad = ""
+
+    def patience(machine: MeasuringMachine, programs: Sequence[Compiled]) -> float:
+        hangs = kind == "hangs" and any(one.name == bad for one in programs)
+        return 1.0 if hangs else PATIENCE_S
 
     def spoiled(impls: Any, names: list[str]) -> str:
-        text = source(impls, names)
-        head = f"void {names[1]}("
+        nonlocal bad
+        text, bad = source(impls, names), names[1]
+        head = f"void {bad}("
         before, after = text.split(head)
         return before + head + after.replace("{", "{\n  " + BAD[kind], 1)
 
     monkeypatch.setattr(hardware, "source", spoiled)
+    monkeypatch.setattr(MeasuringMachine, "_patience", patience)
     found = MeasuringMachine.here().measured("columns", EXPRESSION, 6)
     assert found.about["lost"] == 1 and len(found.schedules) >= 4
 
@@ -278,7 +285,7 @@ def test_slow_programs_are_repeated_less_often(slow: float, repeated: list[int])
 
 def test_wrong_results_have_no_times() -> None:
     machine = MeasuringMachine.here()
-    one = propose(parse(EXPRESSION), machine.target, 3, seed=0, seconds=20)[0].impl
+    one = propose(parse(EXPRESSION), machine.target, 3, seed=0, seconds=inf)[0].impl
     text = source([one, one], ["right", "wrong"])
     text = text[::-1].replace("}", "};1 + ]0[tuo = ]1[tuo  ", 1)[::-1]
     compiler = find_compiler()

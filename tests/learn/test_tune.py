@@ -50,8 +50,8 @@ EXPRESSION = "f32[4,8] @ f32[8,32]"
 FEW = 4
 """Programs in a batch of the tests."""
 
-LONG = 900.0
-"""Seconds to tune for that no test takes: those that say so look at the first batches."""
+LONG = inf
+"""Seconds to tune for: tests that say so look at the first batches."""
 
 
 @cache
@@ -150,7 +150,7 @@ def test_what_is_enough(enough: Enough, left: float) -> None:
 
 def test_no_more_programs_are_measured_than_asked_for(learned: Tuning) -> None:
     *_, cold = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=2), cold=True)
-    assert len(cold.trials) + cold.failed == 3 and cold.seconds < LONG
+    assert len(cold.trials) + cold.failed == 3
     assert cold.trials[0].labels.cold.shape[1] > 0 == learned.trials[0].labels.cold.shape[1]
     assert 0 < cold.first_s <= cold.trials[0].labels.cold.min() * 1.001e-9
 
@@ -177,10 +177,9 @@ def test_finalists_are_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_time_is_kept() -> None:
-    began = monotonic()
-    *_, found = tune(*plan(EXPRESSION), 2.0)
-    assert found.trials[0].ratio == 1.0
-    assert found.seconds < monotonic() - began < found.trials[0].hardware_s + 30
+    """When it is used up, the first choice has been measured, and nothing else is."""
+    *_, found = tune(*plan(EXPRESSION), 1e-3)
+    assert [one.ratio for one in found.trials] == [1.0]
 
 
 def test_a_program_that_crashes_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
