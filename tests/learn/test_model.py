@@ -33,9 +33,6 @@ from morello.targets.catalog import find_target, recorded
 
 EXPRESSION = "f32[4,8] @ f32[8,16]"
 MOST_BYTES = 1 << 20
-MOST_S = 2e-4
-BUSY = 4.0
-"""How many times longer than it should something may take beside other tests."""
 
 
 @pytest.fixture(scope="module")
@@ -290,18 +287,20 @@ def test_damaged_corrections_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", some(["Zen 3", "Zen 4", "Zen 5", "Sapphire Rapids"], 3))
 def test_the_shipped_model_is_small_and_quick(machine: str) -> None:
+    """It takes a tenth of the time that its features do."""
     model = read_model(predictors.SHIPPED)
     assert machine in model.clocks and predictors.SHIPPED.stat().st_size <= MOST_BYTES
     found = programs(recorded(machine, CACHES), EXPRESSIONS[0], 20)
     learned = predictors.Learned(model, found[0].target)
+    began = time.process_time()
     group = of_programs(learned._featurizer, found)
-    least = inf
+    features, least = time.process_time() - began, inf
     with threadpool_limits(1):  # on a busy machine, threads of BLAS wait for each other
         for _ in range(5):
             began = time.process_time()
             told = model.log_cycles(group)
             least = min(least, time.process_time() - began)
-    assert np.isfinite(told).all() and least < BUSY * MOST_S * len(found)
+    assert np.isfinite(told).all() and least < features / 10
     # seconds of a product are some times those of its multiply-adds
     flops = parse(EXPRESSIONS[0]).flops
     assert flops / 500e9 < np.exp(told.min()) / learned.hertz < flops / 2e9
