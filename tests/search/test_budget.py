@@ -25,7 +25,7 @@ from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.runtime.threads import available_threads
 from morello.search import best_first
 from morello.search import budget as module
-from morello.search.budget import UNTIMED, Budget, BudgetError
+from morello.search.budget import UNTIMED, Budget, BudgetError, clock
 from morello.search.deepening import deepen, narrow
 from morello.search.expansion import build
 from morello.search.relaxed_bound import RelaxedBound
@@ -180,8 +180,9 @@ def test_a_watch_reports_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [(1, 2), (5, 6)]
     assert Budget(inf).start().part(0.5)(0, 0) is None
     now = 100.18
-    with pytest.raises(BudgetError, match=r"no program in 0\.15 s"):
-        watch(7, 8)
+    for _ in range(2):  # again and again, however soon
+        with pytest.raises(BudgetError, match=r"no program in 0\.15 s"):
+            watch(7, 8)
     part, now = watch.part(0.5), 100.19
     with pytest.raises(BudgetError):
         part(7, 8)
@@ -196,11 +197,11 @@ def test_waiting_for_the_processor_counts_little(monkeypatch: pytest.MonkeyPatch
     now, processor = 100.0, 10.0
     clocks = SimpleNamespace(monotonic=lambda: now, thread_time=lambda: processor)
     monkeypatch.setattr(module, "time", clocks)
-    began = module.clock()
+    began = clock()
     now += 4.0
-    waited = module.clock() - began
+    waited = clock() - began
     now, processor = now + 4.0, processor + 4.0
-    worked = module.clock() - began - waited
+    worked = clock() - began - waited
     assert (waited, worked) == pytest.approx((1.0, 4.0))
 
 

@@ -31,7 +31,7 @@ LEAST_S = 1e-3
 """The least seconds of a budget that is a share of another: that one is used up by then."""
 
 INTERVAL_S = 0.02
-"""The least time between two checks of the clock and of the memory in use, in seconds."""
+"""The least time between two checks of the memory in use, or two reports, in seconds."""
 
 
 WAITING = 0.25
@@ -137,12 +137,12 @@ class Watch:
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = clock()
+        if now > self.ends:
+            raise BudgetError(f"the search found no program in {self.ends - self.began:.3g} s")
         if now - self._looked < INTERVAL_S:
             return
         self._looked = now
         tell(now=now)
-        if now > self.ends:
-            raise BudgetError(f"the search found no program in {self.ends - self.began:.3g} s")
         if _in_use(self._process) > self.most:
             raise BudgetError(
                 f"the search found no program in {self.free / 2**30:.1f} GiB of memory"
