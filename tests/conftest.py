@@ -21,6 +21,7 @@ from tests.kinds import BUILDING, kind_of
 
 from morello.engine import LOOPS
 from morello.memo.boxes import BOXES
+from morello.runtime.threads import usable_cpus
 
 gc.disable()  # until all tests are collected: nearly everything stays
 
@@ -65,6 +66,19 @@ def _patient() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("morello.base.sharing.PATIENCE_S", 600.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _any_machine() -> Iterator[None]:
+    """What is searched, and on how many threads, does not depend on how busy or slow this is.
+
+    The time of budgets is a quarter of the processor's, and there are two CPUs at least.
+    """
+    cpus = max(2, usable_cpus())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("morello.search.budget.clock", lambda: time.thread_time() / 4)
+        patch.setattr("morello.runtime.threads.usable_cpus", lambda: cpus)
         yield
 
 

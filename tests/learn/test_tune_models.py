@@ -54,7 +54,7 @@ def test_a_model_uses_what_was_found_for_its_kernels(
     path, table = tmp_path / "model.onnx", tmp_path / "tuned.db"
     onnx.save(model, path)
     command = ["tune", str(path), "--shape", "x=32x16", "--db", str(table)]
-    assert main([*command, "--seconds", "900", "--programs", "2", "--json"]) == 0
+    assert main([*command, "--seconds", "86400", "--programs", "2", "--json"]) == 0
     (goal,) = json.loads(capsys.readouterr().out)["goals"]
     assert goal["calls"] == 1 and goal["programs"] + goal["failed"] == 3
     graph = import_model(read_model(path), {"x": (32, 16)}).graph

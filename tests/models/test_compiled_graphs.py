@@ -1,6 +1,7 @@
 """Graphs as segments of kernels: they compute what the interpreter does, wherever arrays lie."""
 
 import gc
+import re
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -211,7 +212,8 @@ def test_an_image_of_width_1_is_a_sequence() -> None:
     total = apply(Map("relu"), apply(Map("add"), sums, residual))
     (segment,) = agrees(Graph((image, residual), (total,))).segments
     (kernel,) = [each for each in segment.kernels if "conv" in each.spec.expression]
-    assert kernel.spec.expression == "relu(conv(f32[1,4,21], f32[8,4,3], stride=2) + f32[8,10])"
+    shapes = re.sub(r"\{.*?\}", "", kernel.spec.expression)  # in any layout
+    assert shapes == "relu(conv(f32[1,4,21], f32[8,4,3], stride=2) + f32[8,10])"
 
 
 def test_one_row_is_normalized() -> None:

@@ -138,7 +138,10 @@ def test_tasks_of_a_scheduler(model: CompiledGraph, kind: str) -> None:
 
 def script(text: str, **variables: str) -> subprocess.Popen[str]:
     """A Python that has the model of this module, in another process."""
-    begin = "from tests.models.test_threads import *\nmodel = program()\n"
+    begin = (
+        "from morello.runtime import threads\nthreads.usable_cpus = lambda: 2\n"
+        "from tests.models.test_threads import *\nmodel = program()\n"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", begin + textwrap.dedent(text)],
         env=os.environ | variables, stderr=subprocess.PIPE, text=True,

@@ -21,7 +21,14 @@ from morello.native.build import build
 from morello.native.toolchain import find_compiler
 from morello.runtime import threads as threads_module
 from morello.runtime.load import Library
-from morello.runtime.threads import MAX_THREADS, Pool, attach, available_threads, pool
+from morello.runtime.threads import (
+    MAX_THREADS,
+    Pool,
+    attach,
+    available_threads,
+    pool,
+    usable_cpus,
+)
 
 SOURCE = """
 #include <sched.h>
@@ -507,6 +514,7 @@ def threads_here() -> set[int]:
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="sets CPUs as Linux does")
 def test_available_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads_module, "cpu_quota", lambda: inf)
+    monkeypatch.setattr(threads_module, "usable_cpus", usable_cpus)
     allowed = os.sched_getaffinity(0)
     assert available_threads() == len(allowed)
     os.sched_setaffinity(0, {min(allowed)})
