@@ -306,11 +306,10 @@ def test_searches_one_after_the_other_share_a_budget(monkeypatch: pytest.MonkeyP
 def test_a_container_may_have_less_memory_than_the_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    free = memory.free_memory()
     monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     for name, text in (("memory.max", "max"), ("memory.current", "1000")):
         (tmp_path / name).write_text(text)
-    assert memory.free_memory() > free / 2
+    assert memory.free_memory() > 4000
     (tmp_path / "memory.max").write_text("5000")
     assert memory.free_memory() == 4000
 
