@@ -22,11 +22,13 @@ from jax import lax
 from tests.doors.test_jax import OPTIONS, agree
 from tests.importers.test_stablehlo import random
 from tests.support import in_threads
+from tests.waiting import PATIENCE_S
 
 import morello.jax
 from morello.base.errors import SpecError
 from morello.frameworks import jax_weights
 from morello.frameworks.jax_models import model_of
+from morello.frameworks.jax_programs import JaxProgram
 
 jit = partial(morello.jax.jit, **{"weights": "constant", **OPTIONS})
 
@@ -108,17 +110,33 @@ def finish_packing() -> None:
 
 
 def call_until_due(function: Any, w: dict[str, Any]) -> None:
-    """Call a function until its weights are packed, by another thread.
+    """Call a function until its weights are packed, by another thread: here after 100 calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax_weights, "_calls_before", lambda _: 100.0)
+        for _ in range(3):
+            function(X, w)
+    assert packed(function) == []
+    for _ in range(100):
+        function(X, w)
 
-    That is expected to take 2 searches of 0.1 seconds, or as long as the first compilation.
-    """
+
+def test_weights_are_packed_once_calls_took_as_long_as_that_is_expected_to_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That is 2 searches of 0.1 seconds, or as long as the first compilation."""
+    waits: list[float] = []
+    calls_before = jax_weights._calls_before
+
+    def recorded(program: JaxProgram) -> float:
+        waits.append(calls_before(program))
+        return waits[-1]
+
+    monkeypatch.setattr(jax_weights, "_calls_before", recorded)
+    function, w = morello.jax.jit(layer, **OPTIONS), weights()
     for _ in range(3):
         function(X, w)
     (report,) = morello.jax.report(function)
-    assert packed(function) == []
-    searches = max(0.2, report.compiling.whole)
-    for _ in range(int(searches / report.seconds) + 1):
-        function(X, w)
+    assert waits == [pytest.approx(max(0.2, report.compiling.whole) / report.seconds)]
 
 
 def test_weights_that_are_passed_again_are_packed() -> None:
@@ -293,14 +311,14 @@ def test_calls_go_on_while_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -
 
     def compiled_later(*arguments: Any) -> Any:
         begun.set()
-        may_end.wait(60)
+        may_end.wait(PATIENCE_S)
         return model_of(*arguments)
 
     function, w = morello.jax.jit(layer, **OPTIONS), weights()
     function(X, w)
     monkeypatch.setattr(jax_weights, "model_of", compiled_later)
     call_until_due(function, w)
-    assert begun.wait(60)
+    assert begun.wait(PATIENCE_S)
     for _ in range(jax_weights.MOST_WITHOUT + 1):
         agree(function(X, w), layer(X, w))
     assert packed(function) == []
@@ -316,7 +334,7 @@ def test_weights_of_several_functions_are_packed_in_turns(monkeypatch: pytest.Mo
 
     def compiled_later(*arguments: Any) -> Any:
         packing.append(arguments)
-        may_end.wait(60)
+        may_end.wait(PATIENCE_S)
         return model_of(*arguments)
 
     functions, w = [morello.jax.jit(layer, **OPTIONS) for _ in range(2)], weights()
@@ -369,7 +387,7 @@ def test_threads_that_pack_end_when_the_function_forgets(monkeypatch: pytest.Mon
 
 def test_no_process_waits_for_weights_to_be_packed() -> None:
     """Not even while they are packed with other threads, as kernels are compiled."""
-    subprocess.run([sys.executable, "-c", EXITS], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", EXITS], check=True, timeout=PATIENCE_S)
 
 
 def test_weights_are_packed_in_contexts_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
