@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support import mode, umask
+from tests.waiting import PATIENCE_S
 
 from morello.base import files
 from morello.base.errors import FileError
@@ -95,7 +96,7 @@ def test_a_pipe_is_written_through(tmp_path: Path) -> None:
     reader.start()
     check_writable(path)
     write_text(path, "through")
-    reader.join(timeout=30)
+    reader.join(PATIENCE_S)
     assert got == ["through"]
     assert stat.S_ISFIFO(path.lstat().st_mode)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.waiting import PATIENCE_S
 
 import morello
 from fuzz import arguments, caches, certificates, commands, kills, launch, programs, schedules
@@ -242,16 +243,16 @@ def test_a_process_that_stays_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(launch, "_GONE_S", 0.3)
     code = (
         "import subprocess, sys, time\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'],\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'],\n"
         "                 start_new_session=True)\n"
         "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(3600)\n"
     )
     command = launch.Command.start(("-c", code), tmp_path)
     assert command.process.stdout is not None
     assert command.process.stdout.readline() == "ready\n"
     with pytest.raises(FaultError, match="a process left"):
-        command.after(0, signal.SIGKILL, 30)
+        command.after(0, signal.SIGKILL, PATIENCE_S)
     assert launch.marked(command.mark) == []
 
 
@@ -305,15 +306,15 @@ def test_cases_depend_on_their_number_alone() -> None:
 
 def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "fuzz", *words], capture_output=True, text=True, timeout=100,
+        [sys.executable, "-m", "fuzz", *words], capture_output=True, text=True, timeout=PATIENCE_S,
         cwd=Path(__file__).parents[2], check=False,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ["__import__('time').sleep(60)", "sum(iter(int, 1))"])
+@pytest.mark.parametrize("case", ["__import__('time').sleep(3600)", "sum(iter(int, 1))"])
 def test_what_sleeps_or_spins_hangs(case: str, tmp_path: Path) -> None:
     with CaseWorker(tmp_path / "0", environment(tmp_path)) as worker:
-        assert worker.check("arguments", "np.float32(3)", 60.0).name == "passed"
+        assert worker.check("arguments", "np.float32(3)", PATIENCE_S).name == "passed"
         began = time.monotonic()
         assert worker.check("arguments", case, 1.5).sort == "hang"
         assert time.monotonic() - began > 1.5

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import ROOT
 from tests.sampling import rare
+from tests.waiting import PATIENCE_S
 
 from morello.search.budget import Budget
 
 EXAMPLES = ROOT / "examples"
 LARGEST_ERROR = 1e-3
-PATIENCE_S = 300
 
 PRINTS = {
     "attention": r"softmax\(q @ k\): .*\nattention\(q, k, v\): ",

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import ROOT, blocks, commands
+from tests.waiting import PATIENCE_S
 
 from morello.cli.parser import main
 from morello.native.toolchain import find_compiler
 
 PAGE = ROOT / "docs" / "tutorial-4-ship-it.md"
-PATIENCE_S = 300
 
 
 @pytest.fixture(scope="module")

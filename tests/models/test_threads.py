@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support import in_parallel, skip_unless_it_runs
+from tests.waiting import PATIENCE_S
 
 from morello import api
 from morello.graph.frameworks import NUMPY
@@ -156,7 +157,7 @@ def test_two_processes_on_one_cpu() -> None:
             check(model, seed)
     """
     for process in [script(text) for _ in range(2)]:
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
 
 
@@ -183,7 +184,7 @@ def test_beside_threads_of_torch_that_spin() -> None:
         other.join()
     """
     process = script(text, OMP_DYNAMIC="true", OMP_WAIT_POLICY="active")
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
 
 

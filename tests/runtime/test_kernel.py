@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.runtime.kernels import MATMUL, NOTHING, K, M, N, compile_kernel, matmul_arguments
+from tests.waiting import PATIENCE_S
 
 from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16, F16, F32, I8, U8, U16, DType
@@ -240,7 +241,7 @@ def test_other_threads_run_meanwhile() -> None:
     thread = threading.Thread(target=wait, args=(flag, out), daemon=True)
     thread.start()
     flag[0] = 3
-    thread.join(timeout=30)
+    thread.join(PATIENCE_S)
     assert out[0] == 3
 
 

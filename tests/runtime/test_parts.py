@@ -18,6 +18,7 @@ from tests.goals import (
     softmax_goal,
 )
 from tests.runtime.numpy_kernels import single
+from tests.waiting import PATIENCE_S
 
 import morello
 from morello.base.errors import SpecError, VerificationError
@@ -196,7 +197,7 @@ assert kernel.max_error == 0
 
 def test_large_operands_are_verified_within_a_limit_of_memory() -> None:
     """160 MB of operands are verified in a gibibyte; the whole reference takes four."""
-    subprocess.run([sys.executable, "-c", LIMITED], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", LIMITED], check=True, timeout=PATIENCE_S)
 
 
 def test_blocks_are_the_array() -> None:
