@@ -6,7 +6,10 @@ import pytest
 
 from morello.frontends.text import parse
 from morello.measure import peaks
-from morello.measure.bounds import Bound, Peak, bound, moved_bytes, product_flops
+from morello.measure.bounds import Bound, Peak, bound, least_cycles, moved_bytes, product_flops
+from morello.search.budget import Budget
+from morello.search.session import Session
+from morello.targets import find_target
 
 KIB, MIB = 1 << 10, 1 << 20
 PEAK = Peak(
@@ -55,6 +58,26 @@ def test_the_larger_of_products_and_bytes_is_the_bound() -> None:
     assert same(bound(vector, PEAK), size / 10e9, "memory")
     assert bound(parse("relu(f32[1024])"), PEAK).by == "L1"
     assert bound(large, PEAK).share(0.1) == pytest.approx(0.1 * 2 * 1024**3 / 1e9)
+
+
+@pytest.mark.parametrize("target", ["avx2", "avx512", "neon"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "f32[64,96] @ f32[96,48]",
+        "f32[1,256] @ f32[256,128]",
+        "relu(conv(f32[1,16,8,8], f32[32,16,3,3]))",
+        "softmax(f32[8,100])",
+        "take(f32[30000,64], i64[8])",
+        "f32[64,64] + transpose(f32[64,64])",
+    ],
+)
+def test_no_program_costs_less_than_its_bytes_and_multiply_adds(
+    expression: str, target: str
+) -> None:
+    spec, machine = parse(expression), find_target(target)
+    least = least_cycles(spec, machine)
+    assert 0 < least <= Session(spec, machine).solve(Budget(gap=0.5)).cost
 
 
 def test_constants_come_from_where_all_of_a_model_fit() -> None:

@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import pytest
@@ -24,13 +25,16 @@ from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Dot, Input
 from morello.graph.partition import by_rule
+from morello.kernel import Kernel
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.export import exported, write_project
 from morello.models.plans import Plan
 from morello.models.schedule import Stage, schedule
 from morello.native.build import build
 from morello.native.toolchain import find_compiler
+from morello.options import Options
 from morello.runtime.threads import SCHEDULED, HostThreads
+from morello.several import What, compile_each
 from morello.targets import find_target
 
 TWO = replace(find_target("avx2"), cores=2)
@@ -197,9 +201,20 @@ def test_an_exported_project_takes_threads(model: CompiledGraph, tmp_path: Path)
     subprocess.run([tmp_path / "build" / "check"], check=True, capture_output=True)
 
 
-def test_only_kernels_that_gain_get_threads() -> None:
-    """By the cost model, a small product runs on one thread, and larger ones on both."""
+def test_only_kernels_that_gain_get_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the cost model, a small product runs on one thread, and larger ones on both.
+
+    What surely gains is not searched for on one thread, and what does not, not on two.
+    """
     skip_unless_it_runs(TWO)
+    asked: dict[int, list[object]] = {1: [], 2: []}
+
+    def compiled(specs: Sequence[tuple[What, Options]], **options: Unpack[Options]) -> list[Kernel]:
+        kernels = compile_each(specs, **options)
+        asked[int(options["threads"])] += [kernel.spec.sizes[0] for kernel in kernels]
+        return kernels
+
+    monkeypatch.setattr("morello.models.kernels.compile_each", compiled)
     given = [apply(Input(TensorType(shape, F32))) for shape in ((8, 16), (32, 64), (128, 256))]
     products = [
         apply(Dot((), ((1, 0),)), each, apply(Input(TensorType((each.shape[1], 256), F32))))
@@ -210,6 +225,7 @@ def test_only_kernels_that_gain_get_threads() -> None:
     (segment,) = model.segments
     counts = {kernel.spec.sizes[0]: kernel.threads for kernel in segment.kernels}
     assert counts == {8: 1, 32: 2, 128: 2}
+    assert asked == {1: [8], 2: [32, 128]}
     arrays = [np.random.default_rng(0).uniform(-1, 1, n.shape).astype(F32) for n in inputs]
     for got, expected in zip(model(*arrays), evaluate(model.graph, arrays), strict=True):
         np.testing.assert_allclose(got, expected, 1e-4, 1e-4)

@@ -14,6 +14,10 @@ from math import prod
 
 from morello.ir.dtype import BF16, F16, F32, I8, U8, DType
 from morello.ir.spec import Spec, SpecPart
+from morello.ir.tensor import LINE_BYTES
+from morello.targets.costs import coefficients
+from morello.targets.kernels.products import MULTIPLY_ADD
+from morello.targets.target import Target
 
 PRODUCTS = "products"
 """The bound of a Spec whose multiply-adds take longer than its bytes."""
@@ -88,6 +92,17 @@ def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int
             seconds = size / peak.bandwidth(kept) / 1e9
             times.append(Bound(seconds, peak.level(kept)))
     return max(times, key=lambda each: each.seconds)
+
+
+def least_cycles(spec: Spec, machine: Target) -> float:
+    """What any program costs at least on one core of a target.
+
+    Only bytes and multiply-adds in f32 are counted: others may run on matrix units.
+    """
+    each = MULTIPLY_ADD * coefficients(machine)["kernels.products"] / machine.widths(F32)[0]
+    multiply_adds = product_flops(spec)[F32.name] / 2
+    lines = sum(moved_bytes(spec).values()) / LINE_BYTES
+    return max(each * multiply_adds, machine.levels[0].per_line * lines)
 
 
 def product_flops(spec: Spec) -> Counter[str]:

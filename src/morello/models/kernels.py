@@ -12,6 +12,7 @@ from morello.base.errors import CompileAllError
 from morello.graph.operators import Constant
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
+from morello.measure.bounds import least_cycles
 from morello.models.schedule import StoredCall
 from morello.options import Options
 from morello.questions import question
@@ -176,28 +177,32 @@ class Kernels:
         return call.spec, call.spec.names, weights
 
     def _compile(self, missing: Mapping[_Wanted, float]) -> None:
-        """Compile these, or compile them again, with searches of so many seconds."""
-        options = self.options
-        alone = self._compiled(missing, {**options, "threads": 1})
-        self._known |= zip(missing, alone, strict=True)
-        threads = thread_count(options["threads"])
-        if threads > 1:
-            least = target_of(options.get("target", "native")).fork / (1 - 1 / threads)
-            slow = {
-                each: kernel
-                for each in missing
-                if (kernel := self._known[each]) and kernel.cost > least
-            }
-            parallel = self._compiled({each: missing[each] for each in slow}, options)
-            for (each, kernel), other in zip(slow.items(), parallel, strict=True):
-                self._known[each] = _cheaper(kernel, other)
+        """Compile these, or compile them again, with searches of so many seconds.
 
-    def _compiled(self, wanted: Mapping[_Wanted, float], options: Options) -> list[Kernel | None]:
-        """The kernels, with None for those that cannot be compiled."""
+        What takes any program on one thread so long that several threads gain is only searched for
+        on these: such a search has the programs on one thread, too.
+        """
+        alone: Options = {**self.options, "threads": 1}
+        machine = target_of(self.options.get("target", "native"))
+        threads = thread_count(self.options["threads"])
+        gaining = machine.fork / (1 - 1 / threads) if threads > 1 else inf
+        slow = [each for each in missing if least_cycles(each[0], machine) > gaining]
+        parallel = self._compiled(slow, missing, self.options)
+        serial = self._compiled([n for n in missing if not parallel.get(n)], missing, alone)
+        slow = [n for n, kernel in serial.items() if kernel and kernel.cost > gaining]
+        parallel |= self._compiled([n for n in slow if n not in parallel], missing, self.options)
+        for each in missing:
+            self._known[each] = _cheaper(serial.get(each), parallel.get(each))
+
+    def _compiled(
+        self, wanted: Sequence[_Wanted], seconds: Mapping[_Wanted, float], options: Options
+    ) -> dict[_Wanted, Kernel | None]:
+        """The kernels, with None for those that cannot be compiled.
+
+        Their searches have so many `seconds`.
+        """
         asked: Options = {"progress": True, **options}
-        own: list[Options] = [
-            {"weights": weights, "budget": seconds} for (_, _, weights), seconds in wanted.items()
-        ]
+        own: list[Options] = [{"weights": each[2], "budget": seconds[each]} for each in wanted]
         specs = [spec for spec, *_ in wanted]
         try:
             results: Sequence[object] = compile_each([*zip(specs, own, strict=True)], **asked)
@@ -207,7 +212,7 @@ class Kernels:
         for spec, given, kernel in zip(specs, own, kernels, strict=True):
             if kernel:
                 self._asked[kernel] = spec, {**asked, **given}
-        return kernels
+        return dict(zip(wanted, kernels, strict=True))
 
 
 def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
