@@ -16,6 +16,7 @@ from morello.graph.graph import apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
+    Constant,
     Conv,
     Dot,
     Foreign,
@@ -49,17 +50,67 @@ def test_a_transformer_layer_keeps_its_attention_and_norms() -> None:
     assert [kinds.count(kind) for kind in (Attention, LayerNorm, Dot)] == [1, 2, 4]
 
 
+def layer_at_once(layer: Any, x: Any, mask: Any = None, kind: int | None = None) -> Any:
+    """A transformer layer as the one operation that torch's compiler has for it."""
+    attention, norms, linears = (
+        layer.self_attn, (layer.norm1, layer.norm2), (layer.linear1, layer.linear2)
+    )  # fmt: skip
+    weights = [each for pair in (*norms, *linears) for each in (pair.weight, pair.bias)]
+    out = attention.out_proj
+    return torch._transformer_encoder_layer_fwd(
+        x, attention.embed_dim, attention.num_heads, attention.in_proj_weight,
+        attention.in_proj_bias, out.weight, out.bias, False, layer.norm_first, layer.norm1.eps,
+        *weights, mask, kind,
+    )  # fmt: skip
+
+
+CAUSAL = torch.full((5, 5), -torch.inf).triu(1)
+PADDING = torch.arange(5) >= torch.tensor([[5], [3]])
+MASKS: dict[str, tuple[Any, Any]] = {
+    "none": (None, None),
+    "causal": (CAUSAL, None),
+    "bool": (CAUSAL < 0, None),
+    "padding": (None, PADDING),
+    "padding of floats": (None, torch.where(PADDING, -torch.inf, 0.0)),
+    "both": (CAUSAL < 0, PADDING),
+}
+
+
+@pytest.mark.parametrize("masks", MASKS)
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_layers_that_are_one_operation_are_taken_apart(norm_first: bool) -> None:
-    """Torch's compiler has such layers as one operation; exported ones are apart already."""
+def test_layers_that_are_one_operation_are_taken_apart(norm_first: bool, masks: str) -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=norm_first).eval()
+    x, (rows, columns) = random(2, 5, 32), MASKS[masks]
+    with torch.no_grad():
+        mask, kind = layer.self_attn.merge_masks(rows, columns, x)
+        program = make_fx(lambda x: layer_at_once(layer, x, mask, kind), pre_dispatch=True)(x)
+        result = aten.imported(program, {})
+        expected = layer(x, rows, columns)
+    assert any("encoder_layer" in str(node.target) for node in program.graph.nodes)
+    assert not result.left and operators(result.graph).count(Attention) == 1
+    (value,) = evaluate(result.graph, [x.numpy()])
+    np.testing.assert_allclose(value, expected.numpy(), 1e-4, 1e-5)
+
+
+def test_masks_of_what_is_not_known_are_the_conditions_that_made_them() -> None:
+    """Torch makes masks of bool -inf, which no kernel computes with."""
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
+
+    def attended(x: Any, padding: Any) -> Any:
+        return layer_at_once(layer, x, torch.where(padding, -torch.inf, 0.0), 1)
+
     x = random(2, 5, 32)
     with torch.no_grad():
-        result = aten.imported(make_fx(layer, pre_dispatch=True)(x), {})
-        expected = layer(x)
-    kinds = operators(result.graph)
-    assert not result.left and kinds.count(Attention) == 1
-    (value,) = evaluate(result.graph, [x.numpy()])
+        result = aten.imported(make_fx(attended, pre_dispatch=True)(x, PADDING), {})
+        expected = attended(x, PADDING)
+    assert not result.left
+    infinite = [
+        each.operator
+        for each in result.graph.nodes
+        if isinstance(each.operator, Constant) and not np.isfinite(each.operator.array).all()
+    ]
+    assert not infinite
+    (value,) = evaluate(result.graph, [x.numpy(), PADDING.numpy()])
     np.testing.assert_allclose(value, expected.numpy(), 1e-4, 1e-5)
 
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 
 from morello.graph.graph import Node
-from morello.graph.operators import Attention, Dot, LayerNorm
+from morello.graph.operators import Attention, Constant, Dot, LayerNorm, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import part
+from morello.importers.attending import attended
+
+_PADDING = 1
+"""The type of masks that say which columns of each sequence are padding."""
 
 
 def encoder_layer(call: AtenCall) -> Node:
     """Attention and a perceptron, each with a residual and a norm, before or after."""
     x, first = call["src"], call["norm_first"]
-    if call["mask"] is not None or x.type.rank != 3:
-        raise call.refuse("with a mask or without a batch")
+    if x.type.rank != 3:
+        raise call.refuse("without a batch")
 
     def norm(x: Node, number: int) -> Node:
         gamma, beta = call[f"norm_weight_{number}"], call[f"norm_bias_{number}"]
         return call.apply(LayerNorm(call["eps"]), x, gamma, beta)
 
-    def attended(x: Node) -> Node:
+    def attention(x: Node) -> Node:
         return _self_attention(call, x, call["num_heads"])
 
     def perceptron(x: Node) -> Node:
@@ -28,7 +32,7 @@ def encoder_layer(call: AtenCall) -> Node:
         active = call.map("gelu" if call["use_gelu"] else "relu", hidden)
         return _linear(call, active, call["ffn_weight_2"], call["ffn_bias_2"])
 
-    for number, layer in enumerate((attended, perceptron), start=1):
+    for number, layer in enumerate((attention, perceptron), start=1):
         if first:
             x = call.map("add", x, layer(norm(x, number)))
         else:
@@ -40,8 +44,8 @@ def encoder_layer(call: AtenCall) -> Node:
 def multi_head_attention(call: AtenCall) -> tuple[Node, ...]:
     """Attention of a tensor to itself, without its second result, the weights."""
     x, rank = call["query"], call["query"].type.rank
-    if call["mask"] is not None or call["need_weights"] or rank != 3:
-        raise call.refuse("with a mask, or with its weights,")
+    if call["need_weights"] or rank != 3:
+        raise call.refuse("with its weights, or without a batch,")
     if x is not call["key"] or x is not call["value"]:
         raise call.refuse("of several tensors")
     nothing = call.build.number(0, x.dtype)
@@ -62,9 +66,34 @@ def _self_attention(call: AtenCall, x: Node, heads: int) -> Node:
                        (0, 2, 1, 3))
         for n in range(3)
     )  # fmt: skip
-    seen = call.transpose(call.apply(Attention(1 / math.sqrt(size)), q, k, v), (0, 2, 1, 3))
-    joined = call.reshape(seen, (batch, length, width))
+    result = attended(call.build, Attention(1 / math.sqrt(size)), (q, k, v), _seen(call))
+    joined = call.reshape(call.transpose(result, (0, 2, 1, 3)), (batch, length, width))
     return _linear(call, joined, call["proj_weight"], call["proj_bias"])
+
+
+def _seen(call: AtenCall) -> Node | None:
+    """What each row may see, if there is a mask.
+
+    Masks are [rows, columns], [batch, columns] or whole, by their type. Whatever is not 0 hides, as
+    in torch, which makes -inf of masks of bool.
+    """
+    mask: Node | None = call["mask"]
+    if mask is None:
+        return None
+    hidden = mask if mask.dtype == bool else _not_zero(call, mask)
+    if call["mask_type"] == _PADDING:
+        batch, columns = mask.shape
+        hidden = call.reshape(hidden, (batch, 1, 1, columns))
+    return call.map("logical_not", hidden)
+
+
+def _not_zero(call: AtenCall, mask: Node) -> Node:
+    if isinstance(mask.operator, Where):
+        condition, *values = mask.inputs
+        arrays = [each.operator.array for each in values if isinstance(each.operator, Constant)]
+        if [array.all() for array in arrays] == [True, False] and not arrays[1].any():
+            return call.broadcast(condition, mask.shape)
+    return call.map("not_equal", mask, 0)
 
 
 FUSED: dict[str, Handler] = {
