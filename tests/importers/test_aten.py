@@ -12,7 +12,7 @@ import pytest
 from tests.importers.aten_programs import BATCH, compared, imported, operators, random, traced
 
 from morello.base.errors import GraphError
-from morello.graph.graph import apply
+from morello.graph.graph import Graph, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
@@ -64,6 +64,12 @@ def layer_at_once(layer: Any, x: Any, mask: Any = None, kind: int | None = None)
     )  # fmt: skip
 
 
+def no_infinite(graph: Graph) -> bool:
+    """Whether all constants of a graph are finite."""
+    constants = [n.operator.array for n in graph.nodes if isinstance(n.operator, Constant)]
+    return all(np.isfinite(array).all() for array in constants)
+
+
 CAUSAL = torch.full((5, 5), -torch.inf).triu(1)
 PADDING = torch.arange(5) >= torch.tensor([[5], [3]])
 MASKS: dict[str, tuple[Any, Any]] = {
@@ -104,12 +110,7 @@ def test_masks_of_what_is_not_known_are_the_conditions_that_made_them() -> None:
         result = aten.imported(make_fx(attended, pre_dispatch=True)(x, PADDING), {})
         expected = attended(x, PADDING)
     assert not result.left
-    infinite = [
-        each.operator
-        for each in result.graph.nodes
-        if isinstance(each.operator, Constant) and not np.isfinite(each.operator.array).all()
-    ]
-    assert not infinite
+    assert no_infinite(result.graph)
     (value,) = evaluate(result.graph, [x.numpy(), PADDING.numpy()])
     np.testing.assert_allclose(value, expected.numpy(), 1e-4, 1e-5)
 
@@ -150,6 +151,17 @@ def test_attention_with_masks() -> None:
         )
 
     compared(heads, q, k)
+
+
+def test_no_mask_of_attention_is_infinite() -> None:
+    """Choices of -inf are of finite scores: no kernel computes with -inf."""
+
+    def attended(q: Any, hidden: Any) -> Any:
+        mask = torch.where(hidden, -torch.inf, 0.0)[:, None, None]
+        return functional.scaled_dot_product_attention(q, q, q, attn_mask=mask.expand(2, 4, 5, 5))
+
+    hidden = torch.tensor([[False, True, False, True, True], [True] * 5])
+    assert no_infinite(compared(attended, random(2, 4, 5, 8), hidden))
 
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {

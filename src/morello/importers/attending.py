@@ -20,6 +20,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.patterns.matching import sliced
+from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
 
 
@@ -46,7 +47,7 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
         zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
         mask = build.apply(Where(), mask, zero, hidden)
     else:
-        mask = build.map("maximum", build.cast(mask, q.dtype), lowest)
+        mask = _at_least(build, build.cast(mask, q.dtype), lowest)
     if isinstance(mask.operator, Constant):
         shown = mask.operator.array > lowest
         if not mask.operator.array[shown].any():
@@ -60,6 +61,18 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
     highest = build.apply(Reduce("max", (mask.type.rank - 1,), True), mask)
     seen = build.cast(build.map("greater", highest, lowest), q.dtype)
     return build.apply(Map("multiply"), result, seen)
+
+
+def _at_least(build: GraphBuilder, mask: Node, lowest: float) -> Node:
+    """max(mask, lowest), within choices and views, as those of -inf have no kernel."""
+    if isinstance(mask.operator, Where):
+        condition, *values = mask.inputs
+        return build.apply(
+            mask.operator, condition, *(_at_least(build, each, lowest) for each in values)
+        )
+    if isinstance(mask.operator, VIEWS):
+        return build.apply(mask.operator, _at_least(build, mask.inputs[0], lowest))
+    return build.map("maximum", mask, lowest)
 
 
 def attended_with_sinks(
