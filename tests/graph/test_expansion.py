@@ -175,6 +175,26 @@ def test_a_convolution_by_windows_stores_what_is_pooled_in_its_padding() -> None
         np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-9)
 
 
+@pytest.mark.parametrize("kind", ["max", "mean"])
+@pytest.mark.parametrize("counts_padding", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_an_image_that_is_scaled_is_stored_in_its_padding(
+    scaled: bool, counts_padding: bool, kind: str
+) -> None:
+    """What is computed of all of an image is not computed with what the image is computed of."""
+    image = apply(Input(TensorType((2, 3, 7, 8), F32)))
+    x = apply(Map("relu"), image)
+    if scaled:
+        largest = apply(Reduce("max", (2, 3), True), x)
+        x = apply(Map("multiply"), x, apply(Broadcast(x.shape), largest))
+    pooling = Pooling(kind, (3, 2), (2, 1), (1, 1), (1, 0), (1, 1), counts_padding)
+    graph = Graph((image,), (apply(pooling, apply(Map("exp"), x)),))
+    expanded = rewritten(graph, STORED_PADDING)
+    assert any(isinstance(n.operator, Concat) for n in expanded.nodes) == scaled
+    values = np.random.default_rng(0).uniform(-1, 1, image.shape)
+    np.testing.assert_allclose(evaluate(expanded, [values])[0], evaluate(graph, [values])[0], 1e-6)
+
+
 @pytest.mark.parametrize(
     "operator",
     [

@@ -9,10 +9,11 @@ from math import prod
 import numpy as np
 
 from morello.graph.graph import Graph, Node, Operator, apply
-from morello.graph.operators import Constant, Conv, Map, Pad, Pooling
+from morello.graph.operators import Broadcast, Constant, Conv, Map, Pad, Pooling
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import Rule, constant
 from morello.graph.rewriting import rewritten
+from morello.graph.views import shown
 from morello.ir.primitives.convolutions import suits_channels_last
 
 _SPATIAL = 1, 2
@@ -48,18 +49,27 @@ def conv_of_stored_padding(node: Node) -> Node | None:
     return wider and apply(replace(conv, before=none, after=none), wider, filters)
 
 
-def largest_of_stored_padding(node: Node) -> Node | None:
-    """Pooling[max, padding=1](x) -> Pooling[max](pad(x)), for x of a convolution by windows.
+def pooling_of_stored_padding(node: Node) -> Node | None:
+    """Pooling[padding=1](x) -> Pooling(pad(x)), where x is a convolution by windows, or scaled.
 
-    One by single pixels stores all pixels as one dimension, and would be slower.
+    A convolution by single pixels stores all pixels as one dimension, and would be slower. Means
+    over fewer elements at the border are larger by a constant factor.
     """
     pooling, (x,) = node.operator, node.inputs
     assert isinstance(pooling, Pooling)
-    if pooling.kind != "max" or len(pooling.strides) not in _SPATIAL or not _is_slid(x):
+    if len(pooling.strides) not in _SPATIAL or not (_is_slid(x) or _is_scaled(x)):
         return None
-    wider = _stored(node, pooling.window, -np.inf)
+    wider = _stored(node, pooling.window, -np.inf if pooling.kind == "max" else 0.0)
+    if wider is None:
+        return None
     none = (0,) * len(pooling.strides)
-    return wider and apply(replace(pooling, before=none, after=none), wider)
+    result = apply(replace(pooling, before=none, after=none), wider)
+    if pooling.kind == "max" or pooling.counts_padding:
+        return result
+    image = np.ones((1, 1, *x.shape[2:]), x.dtype)
+    counted = replace(pooling, counts_padding=True).evaluate(image)
+    larger = apply(Broadcast(node.shape), constant(1 / counted, x.dtype))
+    return apply(Map("multiply"), result, larger)
 
 
 def _stored(node: Node, taps: tuple[int, ...], number: float) -> Node | None:
@@ -90,8 +100,20 @@ def _is_slid(node: Node) -> bool:
     return isinstance(node.operator, Conv) and prod(node.inputs[1].shape[2:]) > 1
 
 
+def _is_scaled(node: Node) -> bool:
+    """Whether an image is computed of itself and of smaller tensors, such as its mean.
+
+    A kernel of a convolution does not: it would have to be done before.
+    """
+    if not isinstance(node.operator, Map):
+        return False
+    varying = [x for x in node.inputs if not isinstance(shown(x).operator, Constant)]
+    smaller = any(shown(x).type.size < node.type.size for x in varying)
+    return smaller or any(map(_is_scaled, varying))
+
+
 STORED_PADDING: Mapping[type[Operator], tuple[Rule, ...]] = {
     Conv: (conv_of_stored_padding,),
-    Pooling: (largest_of_stored_padding,),
+    Pooling: (pooling_of_stored_padding,),
 }
 """The rules for graphs whose images are not stored in rows."""
