@@ -11,6 +11,7 @@ import pytest
 
 from morello.base.errors import BuildError, TargetError
 from morello.codegen.instructions import compiled_for
+from morello.native import toolchain
 from morello.native.build import build
 from morello.native.toolchain import FLAGGED, Compiler, arch_flags, find_compiler
 from morello.targets.catalog import native
@@ -128,6 +129,15 @@ def test_a_compiler_found_in_another_way_is_the_same(
     found = find_compiler()
     assert (found.kind, found.command) == (compiler.kind, compiler.command)
     assert found.version > (3,)
+
+
+def test_zig_needs_no_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    zig = next(each for each in usable_compilers() if each.kind == "zig")
+    for variable in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, "/proc/none")
+    monkeypatch.setenv("CC", shlex.join(zig.command))
+    toolchain._macros.cache_clear()
+    assert find_compiler().command == zig.command
 
 
 def test_order(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from morello.base.errors import BuildError, CompilerTimeoutError
-from morello.native.toolchain import Compiler
+from morello.native.toolchain import Compiler, zig_caches
 from morello.native.workspace import Workspace
 from morello.targets.cpu import host_cpu
 
@@ -40,10 +40,7 @@ def run_compiler(
     """
     environment = {**os.environ, "LC_ALL": "C"}
     if compiler.kind == "zig":
-        # Zig has a cache of its own, and hangs if it cannot write it. Nothing in it is of use
-        # to the next kernel, so it is put into the workspace and removed with it.
-        for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
-            environment[variable] = str(room.path / "zig")
+        environment |= zig_caches(room.path / "zig")  # of no use to the next kernel
     try:
         done = _run(command, room, environment, patience_s)
     except subprocess.TimeoutExpired:

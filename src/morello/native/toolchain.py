@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,19 +238,29 @@ def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
     del path
     command = [*words, "-dM", "-E", "-x", "c", os.devnull]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=60,
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                command,
+                env={**os.environ, **zig_caches(Path(folder))},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=60,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return {}
     if done.returncode != 0:
         return {}
     return dict(re.findall(r"^#define (\w+) (.*)$", done.stdout, re.MULTILINE))
+
+
+def zig_caches(folder: Path) -> dict[str, str]:
+    """The environment in which Zig keeps its caches in a folder.
+
+    It hangs if it cannot write those in the home directory.
+    """
+    return dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(folder))
 
 
 def _version(macros: Mapping[str, str], *names: str) -> tuple[int, ...]:
