@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -215,13 +216,17 @@ def _identify(words: tuple[str, ...]) -> Compiler | None:
     macros = _macros(words, os.environ.get("PATH", ""))
     if "__clang__" in macros:
         version = _version(macros, "__clang_major__", "__clang_minor__", "__clang_patchlevel__")
-        if Path(words[0]).stem == "zig":
+        if _is_zig(words):
             return _named("zig cc", "zig", words, version)
         return _named("clang", "clang", words, version)
     if "__GNUC__" in macros:
         version = _version(macros, "__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__")
         return _named("gcc", "gcc", words, version)
     return None
+
+
+def _is_zig(words: tuple[str, ...]) -> bool:
+    return Path(words[0]).stem == "zig"
 
 
 def _named(label: str, kind: Kind, words: tuple[str, ...], version: tuple[int, ...]) -> Compiler:
@@ -238,7 +243,7 @@ def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
     del path
     command = [*words, "-dM", "-E", "-x", "c", os.devnull]
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() if _is_zig(words) else nullcontext(".") as folder:
             done = subprocess.run(
                 command,
                 env={**os.environ, **zig_caches(Path(folder))},
