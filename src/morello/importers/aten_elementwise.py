@@ -375,7 +375,7 @@ def triangle(call: AtenCall) -> Node:
 
 def filled(call: AtenCall) -> Node:
     """The value of full_like, zeros_like, fill_ and others, repeated; of empty_like, 0."""
-    if call.name.startswith(("zero", "new_zero", "empty", "new_empty")):
+    if "zero" in call.name or "empty" in call.name:
         value: object = 0
     elif call.name.startswith(("ones", "new_ones")):
         value = 1
@@ -423,8 +423,8 @@ ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), dropout),
     **dict.fromkeys(("tril", "triu"), triangle),
     **dict.fromkeys(
-        ("empty_like", "fill", "full", "full_like", "new_empty", "new_full", "new_ones",
-         "new_zeros", "ones_like", "zero", "zeros_like"),
+        ("_new_zeros_with_same_feature_meta", "empty_like", "fill", "full", "full_like",
+         "new_empty", "new_full", "new_ones", "new_zeros", "ones_like", "zero", "zeros_like"),
         filled,
     ),
     "copy": copy,

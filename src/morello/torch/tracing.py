@@ -14,28 +14,39 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _APART = (
-    "addcdiv", "addcmul", "addr", "affine_grid_generator", "aminmax", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "atleast_1d", "atleast_2d", "atleast_3d",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "block_diag", "broadcast_tensors",
-    "cartesian_prod", "celu", "chain_matmul", "channel_shuffle", "column_stack",
-    "cosine_embedding_loss", "count_nonzero", "cross_entropy_loss", "cumulative_trapezoid",
-    "deg2rad", "diag", "diag_embed", "diagflat", "diff", "dist", "dsplit", "dstack", "fft_fftshift",
-    "fft_ifftshift", "fliplr", "flipud", "float_power", "glu", "gradient", "hardshrink",
-    "heaviside", "hinge_embedding_loss", "hsplit", "hstack", "huber_loss", "inner", "isclose",
-    "isin", "isneginf", "isposinf", "isreal", "kl_div", "kron", "l1_loss", "linalg_cross",
+    "_fused_rms_norm_backward", "_log_softmax_backward_data", "_prelu_kernel_backward",
+    "_softmax_backward_data", "addcdiv", "addcmul", "addr", "affine_grid_generator", "aminmax",
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "binary_cross_entropy", "binary_cross_entropy_backward",
+    "binary_cross_entropy_with_logits", "block_diag", "broadcast_tensors", "cartesian_prod", "celu",
+    "chain_matmul", "channel_shuffle", "column_stack", "cosine_embedding_loss", "count_nonzero",
+    "cross_entropy_loss", "cumulative_trapezoid", "deg2rad", "diag", "diag_embed", "diagflat",
+    "diagonal_backward", "diff", "dist", "dsplit", "dstack", "elu_backward",
+    "embedding_dense_backward", "fft_fftshift", "fft_ifftshift", "fliplr", "flipud", "float_power",
+    "gelu_backward", "glu", "glu_backward", "gradient", "hardshrink", "hardsigmoid_backward",
+    "hardswish_backward", "hardtanh_backward", "heaviside", "hinge_embedding_loss", "hsplit",
+    "hstack", "huber_loss", "huber_loss_backward", "inner", "isclose", "isin", "isneginf",
+    "isposinf", "isreal", "kl_div", "kron", "l1_loss", "leaky_relu_backward", "linalg_cross",
     "linalg_diagonal", "linalg_matrix_norm", "linalg_matrix_power", "linalg_multi_dot",
-    "linalg_vander", "linalg_vecdot", "logaddexp", "logaddexp2", "logit", "logsumexp",
-    "margin_ranking_loss", "matrix_power", "meshgrid", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_margin_loss_forward", "nanmean", "nanquantile", "nansum",
-    "native_group_norm", "native_layer_norm", "nll_loss", "nll_loss2d", "nll_loss2d_forward",
-    "nll_loss_forward", "nll_loss_nd", "norm", "pairwise_distance", "pixel_shuffle",
-    "pixel_unshuffle", "poisson_nll_loss", "positive", "quantile", "rad2deg", "ravel", "renorm",
-    "rot90", "selu", "sgn", "sinc", "smooth_l1_loss", "soft_margin_loss", "softshrink",
-    "special_entr", "special_erf", "special_erfc", "special_exp2", "special_expit", "special_expm1",
-    "special_log1p", "special_log_softmax", "special_logit", "special_ndtr", "special_sinc",
-    "special_softmax", "special_xlog1py", "special_xlogy", "sum_to_size", "take", "take_along_dim",
-    "tensordot", "threshold", "tile", "trace", "trapezoid", "trapz", "triplet_margin_loss",
-    "unsafe_chunk", "vdot", "vsplit", "vstack", "xlogy",
+    "linalg_vander", "linalg_vecdot", "log_sigmoid_backward", "logaddexp", "logaddexp2", "logit",
+    "logit_backward", "logsumexp", "margin_ranking_loss", "matrix_power",
+    "max_pool2d_with_indices_backward", "meshgrid", "mish_backward", "mse_loss",
+    "mse_loss_backward", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_margin_loss_forward", "nanmean", "nanquantile", "nansum",
+    "native_batch_norm_backward", "native_group_norm", "native_group_norm_backward",
+    "native_layer_norm", "native_layer_norm_backward", "nll_loss", "nll_loss2d",
+    "nll_loss2d_backward", "nll_loss2d_forward", "nll_loss_backward", "nll_loss_forward",
+    "nll_loss_nd", "norm", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "positive", "quantile", "rad2deg", "ravel", "reflection_pad1d_backward",
+    "reflection_pad2d_backward", "reflection_pad3d_backward", "renorm", "rot90", "select_backward",
+    "selu", "sgn", "sigmoid_backward", "silu_backward", "sinc", "slice_backward", "smooth_l1_loss",
+    "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softplus_backward",
+    "softshrink", "special_entr", "special_erf", "special_erfc", "special_exp2", "special_expit",
+    "special_expm1", "special_log1p", "special_log_softmax", "special_logit", "special_ndtr",
+    "special_sinc", "special_softmax", "special_xlog1py", "special_xlogy", "sum_to_size", "take",
+    "take_along_dim", "tanh_backward", "tensordot", "threshold", "threshold_backward", "tile",
+    "trace", "trapezoid", "trapz", "triplet_margin_loss", "unfold_backward", "unsafe_chunk", "vdot",
+    "vsplit", "vstack", "xlogy",
 )  # fmt: skip
 """Operations that torch takes apart into simpler ones, all of which graphs have."""
 
@@ -90,7 +101,7 @@ def traced(
     Its placeholders are the tensors among the arguments, in order, and then the numbers among them
     that are free, whose values are not known. Composed operations, such as attention, stay whole:
     what is traced is before torch's dispatcher takes them apart; after it if the graph uses
-    torch.vmap, or casts by torch.autocast. Nothing is computed: the tensors have no elements.
+    torch.func, or casts by torch.autocast. Nothing is computed: the tensors have no elements.
     """
     nodes = module.graph.nodes if isinstance(module, fx.GraphModule) else ()
     items = any(node.target == "item" for node in nodes)
@@ -122,8 +133,9 @@ def traced(
     with torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
         casts = _casts(trace) and not casts_later(trace)
-        if casts or any(map(_is_batched, trace.graph.nodes)):
+        if casts or any(map(_is_transformed, trace.graph.nodes)):
             trace = make_fx(run, _TABLE)(*fresh)
+    trace.graph.eliminate_dead_code()  # such as comparisons of sizes
     return trace
 
 
@@ -137,10 +149,12 @@ def _casts(trace: fx.GraphModule) -> bool:
     return torch.is_autocast_enabled("cpu") or any(map(_enters_autocast, trace.graph.nodes))
 
 
-def _is_batched(node: fx.Node) -> bool:
-    """Whether a result is one of many that torch.vmap computes at once; it has no strides."""
+def _is_transformed(node: fx.Node) -> bool:
+    """Whether a result is what torch.func computes with: one of a batch, or with derivatives."""
     value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(value)
+    return isinstance(value, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(
+        value
+    )
 
 
 def _enters_autocast(node: fx.Node) -> bool:
