@@ -399,6 +399,19 @@ def test_known_masks_are_none_or_causal() -> None:
         assert (node.operator.causal, len(node.inputs)) == (causal, 3)
 
 
+@pytest.mark.parametrize("hidden", [float("-inf"), torch.finfo(torch.float32).min, -50.0])
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_that_see_nothing_are_0_only_if_they_add_infinity(hidden: float, known: bool) -> None:
+    """All columns of a row whose scores are the lowest number are seen alike."""
+    attention = functional.scaled_dot_product_attention
+    seen = torch.ones(6, 6).tril(-2).bool()
+    mask = torch.where(seen, 0.0, hidden)
+    if known:
+        compared(lambda q: attention(q, q, q, attn_mask=mask), random(1, 2, 6, 8))
+    else:
+        compared(lambda q, m: attention(q, q, q, attn_mask=m), random(1, 2, 6, 8), mask)
+
+
 def test_indices_that_are_apart_come_first() -> None:
     rows = torch.tensor([2, -1])
     compared(

@@ -20,7 +20,6 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.patterns.matching import sliced
-from morello.graph.views import VIEWS
 from morello.importers.building import GraphBuilder
 
 
@@ -36,7 +35,8 @@ Heads = tuple[Node, Node, Node]
 def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | None) -> Node:
     """Attention that has no mask by itself, with one; a row that sees nothing is 0.
 
-    A mask of bool says what is seen, and one of numbers is added to the scores.
+    A mask of bool says what is seen. One of numbers is added to the scores, and hides what it adds
+    -inf to.
     """
     q, k, v = heads
     if mask is None:
@@ -45,34 +45,23 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
     lowest = masked_score(q.dtype)
     if mask.dtype == bool:
         zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
-        mask = build.apply(Where(), mask, zero, hidden)
+        given = mask = build.apply(Where(), mask, zero, hidden)
     else:
-        mask = _at_least(build, build.cast(mask, q.dtype), lowest)
-    if isinstance(mask.operator, Constant):
-        shown = mask.operator.array > lowest
-        if not mask.operator.array[shown].any():
+        given, hidden = build.cast(mask, q.dtype), build.number(-np.inf, q.dtype)
+        mask = build.map("maximum", given, lowest)
+    if isinstance(given.operator, Constant) and isinstance(mask.operator, Constant):
+        added, shown = mask.operator.array, mask.operator.array > lowest
+        if not added[shown].any():
             if shown.all():
                 return build.apply(plain, q, k, v)
             if m <= n == shown.shape[-1] and (shown == np.tri(m, n, n - m, dtype=bool)).all():
                 return build.apply(replace(plain, causal=True), q, k, v)
-        if shown.any(-1).all():
+        if (given.operator.array > hidden.operator.array).any(-1).all():
             return build.apply(plain, q, k, v, mask)
     result = build.apply(plain, q, k, v, mask)
-    highest = build.apply(Reduce("max", (mask.type.rank - 1,), True), mask)
-    seen = build.cast(build.map("greater", highest, lowest), q.dtype)
+    highest = build.apply(Reduce("max", (given.type.rank - 1,), True), given)
+    seen = build.cast(build.map("greater", highest, hidden), q.dtype)
     return build.apply(Map("multiply"), result, seen)
-
-
-def _at_least(build: GraphBuilder, mask: Node, lowest: float) -> Node:
-    """max(mask, lowest), within choices and views, as those of -inf have no kernel."""
-    if isinstance(mask.operator, Where):
-        condition, *values = mask.inputs
-        return build.apply(
-            mask.operator, condition, *(_at_least(build, each, lowest) for each in values)
-        )
-    if isinstance(mask.operator, VIEWS):
-        return build.apply(mask.operator, _at_least(build, mask.inputs[0], lowest))
-    return build.map("maximum", mask, lowest)
 
 
 def attended_with_sinks(

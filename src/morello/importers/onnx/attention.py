@@ -11,7 +11,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Concat, Constant, Pad, Transpose, Where
-from morello.importers.attending import attended, masked_score
+from morello.importers.attending import attended
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.call import (
     BOOL,
@@ -88,7 +88,7 @@ def _mask(call: OnnxCall, q: Node, columns: int, before: int) -> Node | None:
         return seen
     if mask.dtype not in (BOOL, q.dtype) or not mask.type.rank:
         raise LeftError(f"its mask is {mask.type}")
-    hidden = number(0 if mask.dtype == BOOL else masked_score(q.dtype), mask)
+    hidden = number(0 if mask.dtype == BOOL else -np.inf, mask)
     if 1 < mask.shape[-1] < columns:
         more: Sequence[int] = (*(0,) * (mask.type.rank - 1), columns - mask.shape[-1])
         mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, hidden)

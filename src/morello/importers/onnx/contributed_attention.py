@@ -128,8 +128,7 @@ def _attended(
         mask = bias if mask is None else function("add", mask, bias)
     if call.attribute("unidirectional", 0):
         seen = constant(np.tri(m, n, n - m, dtype=bool))
-        lowest = number(masked_score(q.dtype), q)
-        mask = seen if mask is None else op(Where(), seen, mask, lowest)
+        mask = seen if mask is None else op(Where(), seen, mask, number(-np.inf, q))
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(q.shape[3])
     return together(attended(GraphBuilder(), Attention(scale), (q, k, v), mask))
 

@@ -9,7 +9,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Concat, Gather, Pad, Where
-from morello.importers.attending import attended, attended_with_sinks, masked_score
+from morello.importers.attending import attended, attended_with_sinks
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.attention import apart, band, together
 from morello.importers.onnx.call import (
@@ -63,8 +63,7 @@ def group_query_attention(call: OnnxCall) -> list[Node]:
     bias = call.get(10)
     if bias is not None:
         one_type(q, bias)
-        lowest = number(masked_score(q.dtype), q)
-        mask = bias if mask is None else op(Where(), mask, bias, lowest)
+        mask = bias if mask is None else op(Where(), mask, bias, number(-np.inf, q))
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(size)
     plain = Attention(scale, cap=call.attribute("softcap", 0.0) or None)
     sinks, build = _sinks(call, q), GraphBuilder()
