@@ -175,3 +175,18 @@ def test_what_functions_of_functions_compute_is_a_graph(program: Any) -> None:
     (value,) = evaluate(result.graph, [x.numpy()])
     assert not result.left
     np.testing.assert_allclose(value, program(x).numpy(), 1e-4, 1e-5)
+
+
+def test_an_element_is_a_vector_of_one() -> None:
+    x, number = random(*BATCH), torch.tensor(2.0)
+
+    def program(x: Any, number: Any) -> Any:
+        place = torch.tensor(0)
+        added = number.index_add(0, place, x[0, 0]), number.index_reduce(0, place, x[0, 1], "amax")
+        return *added, number.scatter(0, place, x[0, 2]), x[:, :0].roll(1, 1)
+
+    result = traced(program, x, number)
+    assert not result.left
+    values = evaluate(result.graph, [x.numpy(), number.numpy()])
+    for value, tensor in zip(values, program(x, number), strict=True):
+        np.testing.assert_allclose(value, tensor.numpy())

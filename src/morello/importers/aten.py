@@ -503,10 +503,11 @@ def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
     first, x = next(iter(call.arguments.items()), ("", None))
     along = call["dims"] if call["dim"] is None else call["dim"]
     if isinstance(x, Node) and not x.type.rank and along not in (None, []):
+        names = (first, "index", "source", "src")
         vectors = {
             name: call.reshape(each, (1,))
             for name, each in call.arguments.items()
-            if name in (first, "index", "src") and isinstance(each, Node) and not each.type.rank
+            if name in names and isinstance(each, Node) and not each.type.rank
         }
         vector = replace(call, arguments={**call.arguments, **vectors})
         result = _computed(handler, vector, of_numbers)

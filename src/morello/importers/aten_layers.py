@@ -68,7 +68,7 @@ def rolled(call: AtenCall) -> Node:
     axes = [d % x.type.rank for d in call["dims"] or [0]]
     for axis, shift in zip(axes, shifts, strict=True):
         size = x.shape[axis]
-        place = -shift % size
+        place = -shift % max(size, 1)
         if place:
             parts = (part(call, x, axis, place, size), part(call, x, axis, 0, place))
             x = call.join(axis, *parts)
