@@ -46,9 +46,11 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
     if mask.dtype == bool:
         zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
         given = mask = build.apply(Where(), mask, zero, hidden)
+        hides = lowest
     else:
-        given, hidden = build.cast(mask, q.dtype), build.number(-np.inf, q.dtype)
+        given = build.cast(mask, q.dtype)
         mask = build.map("maximum", given, lowest)
+        hides = -np.inf
     if isinstance(given.operator, Constant) and isinstance(mask.operator, Constant):
         added, shown = mask.operator.array, mask.operator.array > lowest
         if not added[shown].any():
@@ -56,11 +58,11 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
                 return build.apply(plain, q, k, v)
             if m <= n == shown.shape[-1] and (shown == np.tri(m, n, n - m, dtype=bool)).all():
                 return build.apply(replace(plain, causal=True), q, k, v)
-        if (given.operator.array > hidden.operator.array).any(-1).all():
+        if (given.operator.array > hides).any(-1).all():
             return build.apply(plain, q, k, v, mask)
     result = build.apply(plain, q, k, v, mask)
     highest = build.apply(Reduce("max", (given.type.rank - 1,), True), given)
-    seen = build.cast(build.map("greater", highest, hidden), q.dtype)
+    seen = build.cast(build.map("greater", highest, hides), q.dtype)
     return build.apply(Map("multiply"), result, seen)
 
 
