@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.overrides import TorchFunctionMode
 
 _APART = (
     "_fused_rms_norm_backward", "_log_softmax_backward_data", "_prelu_kernel_backward",
@@ -111,12 +112,12 @@ def traced(
     def run(*given: Any) -> Any:
         count = len(given) - len(free)
         tensors, numbers = iter(given[:count]), iter(given[count:])
-        return module(
-            *(
-                next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
-                for n, a in enumerate(arguments)
-            )
+        every = (
+            next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
+            for n, a in enumerate(arguments)
         )
+        with _ResultsCopied():
+            return module(*every)
 
     with torch._guards.tracing(None), torch.no_grad(), fake:
         fresh: list[Any] = [
@@ -137,6 +138,30 @@ def traced(
             trace = make_fx(run, _TABLE)(*fresh)
     trace.graph.eliminate_dead_code()  # such as comparisons of sizes
     return trace
+
+
+class _ResultsCopied(TorchFunctionMode):  # type: ignore[misc]  # torch has no types
+    """Functions with tensors for their results, `out`, copy results of their own into these."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        out = given.pop("out", None)
+        if out is None:
+            return function(*args, **given)
+        results = function(*args, **given)
+        pairs = [*zip(*(_several(each) for each in (out, results)), strict=True)]
+        if any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
+            return function(*args, **given, out=out)
+        for place, result in pairs:
+            place.copy_(result)
+        return out
+
+
+def _several(given: Any) -> tuple[torch.Tensor, ...]:
+    """The tensors of a result, which is one or several."""
+    return (given,) if isinstance(given, torch.Tensor) else tuple(given)
 
 
 def casts_later(trace: fx.GraphModule) -> bool:
