@@ -310,8 +310,6 @@ class _Graph:
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
         free = {names[n]: n for n in self._free}
         numbers = numbers_of(trace, free, aten.inputs)
-        if any(node.type.size == 0 for node in aten.graph.nodes):
-            raise GraphError("a tensor has no elements")
         if aten.left and casts_later(trace):
             raise GraphError(f"torch.autocast casts for {', '.join(aten.left)}")
         given = {n: arguments[n] for n in fixed}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
@@ -135,7 +134,7 @@ def padded(node: Node) -> Node | None:
         if any(widths):
             shapes = [(*x.shape[:axis], width, *x.shape[axis + 1 :]) for width in widths]
             low, high = (
-                [constant(np.full(shape, filler.operator.array), x.dtype)] if prod(shape) else []
+                [constant(np.full(shape, filler.operator.array), x.dtype)] if shape[axis] else []
                 for shape in shapes
             )
             x = apply(Concat(axis), *low, x, *high)
