@@ -120,6 +120,25 @@ def test_attention_has_masks_and_tokens_before(case: Any) -> None:
         np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("lowest", [float(np.finfo(np.float32).min), -1e38])
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_may_see_nothing(lowest: float, known: bool) -> None:
+    """The lowest number hides columns from ONNX's own attention, and is a score of the others."""
+    mask = np.where(np.tri(5, 5, -2), 0, lowest).astype(np.float32)
+    mask[1, 2] = mask[3, 4] = -np.inf
+    heads: list[Array | None] = [floats(1, 2, 5, 4) for _ in range(3)]
+    own = [*heads, mask]
+    of: dict[str, Any] = {"domain": "", "version": 23, "changing": 0 if known else 3}
+    every = [*results("Attention", own, 1, **of), *results("Attention", own, 1, is_causal=1, **of)]
+    rows: list[Array | None] = [*(floats(1, 5, 8) for _ in range(3)), None, None, mask[None, None]]
+    for causal in (0, 1):
+        changing = 0 if known else 5
+        some: dict[str, Any] = {"num_heads": 2, "unidirectional": causal}
+        every += results("MultiHeadAttention", rows, 1, changing=changing, **some)
+    for (ours,), (theirs,) in zip(every[::2], every[1::2], strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize("mask", [None, MASK])
 def test_words_positions_and_segments_are_added(mask: Any) -> None:
     inputs = [i32(2, 5, low=0, high=9), None, floats(9, 8), floats(6, 8), None, floats(8),

@@ -19,7 +19,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
-from morello.graph.patterns.matching import sliced
+from morello.graph.patterns.matching import lowest, sliced
 from morello.importers.building import GraphBuilder
 
 
@@ -42,17 +42,19 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
     if mask is None:
         return build.apply(plain, q, k, v)
     m, n = q.shape[-2], k.shape[-2]
-    lowest = masked_score(q.dtype)
+    low = masked_score(q.dtype)
     if mask.dtype == bool:
-        zero, hidden = (build.number(value, q.dtype) for value in (0, lowest))
+        zero, hidden = (build.number(value, q.dtype) for value in (0, low))
         given = mask = build.apply(Where(), mask, zero, hidden)
-        hides = lowest
+        hides = low
     else:
         given = build.cast(mask, q.dtype)
-        mask = build.map("maximum", given, lowest)
+        last = build.number(lowest(q.dtype), q.dtype)
+        finite = build.map("greater_equal", given, last)
+        mask = build.apply(Where(), finite, build.map("maximum", given, low), last)
         hides = -np.inf
     if isinstance(given.operator, Constant) and isinstance(mask.operator, Constant):
-        added, shown = mask.operator.array, mask.operator.array > lowest
+        added, shown = mask.operator.array, mask.operator.array > low
         if not added[shown].any():
             if shown.all():
                 return build.apply(plain, q, k, v)
@@ -82,11 +84,11 @@ def attended_with_sinks(
     scores = build.map("multiply", scores, plain.scale / (plain.cap or 1))
     if plain.cap:
         scores = build.map("multiply", build.map("tanh", scores), plain.cap)
-    lowest = masked_score(q.dtype)
+    low = masked_score(q.dtype)
     if mask is not None and mask.dtype == bool:
-        scores = build.apply(Where(), mask, scores, build.number(lowest, q.dtype))
+        scores = build.apply(Where(), mask, scores, build.number(low, q.dtype))
     elif mask is not None:
-        scores = build.map("maximum", build.map("add", scores, build.cast(mask, q.dtype)), lowest)
+        scores = build.map("maximum", build.map("add", scores, build.cast(mask, q.dtype)), low)
     column = build.reshape(build.cast(sinks, q.dtype), (1, count, 1, 1))
     column = build.apply(Broadcast((batch, count, m, 1)), column)
     weights = build.apply(Softmax(3), build.apply(Concat(3), scores, column))

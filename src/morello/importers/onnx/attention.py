@@ -11,6 +11,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Concat, Constant, Pad, Transpose, Where
+from morello.graph.patterns.matching import lowest
 from morello.importers.attending import attended
 from morello.importers.building import GraphBuilder
 from morello.importers.onnx.call import (
@@ -80,7 +81,8 @@ def together(x: Node) -> Node:
 def _mask(call: OnnxCall, q: Node, columns: int, before: int) -> Node | None:
     """The attention mask, added or of bool: the one given, within what its attributes leave.
 
-    Columns that a mask is too short for are hidden.
+    Columns that a mask is too short for are hidden, and so are those that it adds the lowest
+    number to, as in ONNX Runtime.
     """
     seen = _seen(call, q.shape[2], columns, before)
     mask = call.get(3)
@@ -89,6 +91,9 @@ def _mask(call: OnnxCall, q: Node, columns: int, before: int) -> Node | None:
     if mask.dtype not in (BOOL, q.dtype) or not mask.type.rank:
         raise LeftError(f"its mask is {mask.type}")
     hidden = number(0 if mask.dtype == BOOL else -np.inf, mask)
+    if mask.dtype != BOOL:
+        build = GraphBuilder()
+        mask = build.apply(Where(), build.map("greater", mask, lowest(mask.dtype)), mask, hidden)
     if 1 < mask.shape[-1] < columns:
         more: Sequence[int] = (*(0,) * (mask.type.rank - 1), columns - mask.shape[-1])
         mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, hidden)
