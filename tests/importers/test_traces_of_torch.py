@@ -10,7 +10,7 @@ import pytest
 
 from morello.graph.graph import check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Concat, Constant, Dot, Input
+from morello.graph.operators import Concat, Constant, Dot, Input, Map
 from morello.graph.rewriting import simplified
 
 torch = pytest.importorskip("torch")
@@ -190,3 +190,19 @@ def test_an_element_is_a_vector_of_one() -> None:
     values = evaluate(result.graph, [x.numpy(), number.numpy()])
     for value, tensor in zip(values, program(x, number), strict=True):
         np.testing.assert_allclose(value, tensor.numpy())
+
+
+def test_linear_algebra_and_spectra_are_left_alone() -> None:
+    def program(x: Any) -> Any:
+        products = x @ x.T + 4 * torch.eye(4)
+        triangle = torch.linalg.cholesky(products)
+        values = torch.linalg.solve_triangular(triangle, x, upper=False) * 2
+        return torch.linalg.inv(products) @ values, torch.fft.irfft(torch.fft.rfft(values)).relu()
+
+    x = random(*BATCH)
+    result = traced(program, x)
+    check(result.graph)
+    assert {*result.left} == {
+        "fft_irfft", "linalg_cholesky", "linalg_inv", "linalg_solve_triangular"
+    }  # fmt: skip
+    assert {Dot, Map} <= {*operators(result.graph)}
