@@ -75,6 +75,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "argmax": (lambda x: jnp.argmax(x, 1), (X,)),
     "argmin": (lambda x: jnp.argmin(x, 0), (X,)),
     "argmax_int": (lambda x: jnp.argmax(x, 1), (I,)),
+    "argmax_bool": (lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), (B,)),
     "average": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 2, 1), (1, 2, 1, 1), "SAME"),
                 (IMAGE,)),
     "batched": (lambda a, b: jnp.einsum("bsd,btd->bst", a, b), (random(3, 4, 5), random(3, 6, 5))),
@@ -121,7 +122,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
                          lax.dynamic_update_slice(x, y[:2, :3], (i, 9 * i))),
         (X, Y, jnp.int32(3)),
     ),
-    "erf": (lambda x: (lax.erf(x), lax.erfc(x)), (X,)),
+    "erf": (lambda x: (lax.erf(x), lax.erfc(x), lax.erfc(jnp.float32(0.5)) * x), (X,)),
     "erf_inv": (lax.erf_inv, (jnp.concatenate([jnp.linspace(-1, 1, 99), 1e-6 * X[0],
                                                jnp.float32([1 - 2**-24, 2**-23 - 1, 2])]),)),
     "exp": (lambda x: (lax.exp(x), lax.expm1(x)), (X,)),
@@ -218,6 +219,18 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
 def test_an_operation_computes_what_jax_does(name: str) -> None:
     function, arrays = FUNCTIONS[name]
     agrees(function, *arrays, tolerance=1e-2 if "bfloat16" in name else 1e-5)
+
+
+def test_functions_of_narrow_floats_are_those_of_wide_ones() -> None:
+    x = random(4, 6, dtype=jnp.bfloat16) / 4
+    every = jnp.arccos, jnp.arcsinh, jnp.arctan, jnp.cosh, lax.erf_inv, lax.tan
+    graph = agrees(lambda x: [f(x) for f in every], x, tolerance=1e-2)
+    assert not any(isinstance(node.operator, Foreign) for node in graph.nodes)
+
+
+def test_the_largest_of_no_elements_are_none() -> None:
+    graph = agrees(lambda x: lax.top_k(x, 0), X)
+    assert [output.shape for output in graph.outputs] == [(4, 0), (4, 0)]
 
 
 CONVOLUTIONS: dict[str, dict[str, Any]] = {

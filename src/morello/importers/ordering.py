@@ -99,7 +99,7 @@ def extremes(x: Node, count: int, axis: int, largest: bool = True) -> Node:
     Few of them are found one after the other, each the extreme of what is left; infinities that
     are last in order count as the last finite number then. Raises `GraphError` as `in_order` does.
     """
-    if count > MOST_CHOSEN or not is_float(x.dtype) or x.dtype.itemsize > 4:
+    if not 0 < count <= MOST_CHOSEN or not is_float(x.dtype) or x.dtype.itemsize > 4:
         return sliced(in_order(x, axis, largest), axis, 0, count)
     if not x.type.rank:
         raise GraphError(f"the extremes of {x.type} are left to the framework.")

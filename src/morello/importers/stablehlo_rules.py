@@ -214,11 +214,13 @@ def _round_away(operation: Any, x: Node) -> Results:
 
 
 def _composed(operation: Any, *inputs: Node) -> Results:
-    """A function as a composition of others, which are exact for f32 alone."""
-    if inputs[0].dtype != np.float32:
+    """A function as a composition of others, in f32, for which these are exact."""
+    dtype, exact = inputs[0].dtype, np.dtype(np.float32)
+    if not is_float(dtype) or dtype.itemsize > exact.itemsize:
         return None
     compose = COMPOSED[operation.name.partition(".")[2].replace("_", "")]
-    return (compose(GraphBuilder().map, *inputs),)
+    result = compose(GraphBuilder().map, *(in_dtype(x, exact) for x in inputs))
+    return (in_dtype(result, dtype),)
 
 
 def _compare(operation: Any, left: Node, right: Node) -> Results:

@@ -25,7 +25,7 @@ from morello.graph.operators import (
     Slice,
     Where,
 )
-from morello.graph.patterns.matching import constant, reshaped, transposed
+from morello.graph.patterns.matching import constant, in_dtype, reshaped, transposed
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
@@ -78,6 +78,8 @@ def _is_neutral(name: str, start: Node) -> bool:
     if start.dtype.kind in "iu":
         limits = np.iinfo(start.dtype)
         lowest, highest = limits.min, limits.max
+    elif start.dtype == bool:
+        lowest, highest = False, True
     neutral = {
         "add": 0, "logical_and": True, "logical_or": False, "maximum": lowest,
         "minimum": highest, "multiply": 1,
@@ -111,7 +113,8 @@ def _arg_reduce(
     for direction, kind, name in (("GT", "max", "maximum"), ("LT", "min", "minimum")):
         known_form = tuple((text.format(direction), *rest) for text, *rest in _BEST)
         if written == known_form and _is_neutral(name, start) and known(first) == 0:
-            place = apply(ArgReduce(kind, axes[0], places.dtype), x)
+            numbered = in_dtype(x, np.dtype(np.uint8)) if x.dtype == bool else x
+            place = apply(ArgReduce(kind, axes[0], places.dtype), numbered)
             return (apply(Reduce(kind, axes), x), place)
     return None
 

@@ -47,12 +47,13 @@ class Function:
         return self.name if self.constant is None else f"{self.name}[{self.constant:g}]"
 
 
-def _erf(x: Any) -> Any:
-    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x.astype(np.float64))).astype(x.dtype)
+def _by_number(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """The function of numbers, as one of arrays, whose dtype the results have."""
+    every = np.frompyfunc(function, 1, 1)
+    return lambda x: np.asarray(every(x.astype(np.float64))).astype(x.dtype)
 
 
-def _erfc(x: Any) -> Any:
-    return np.frompyfunc(math.erfc, 1, 1)(x.astype(np.float64)).astype(x.dtype)
+_erf, _erfc = map(_by_number, (math.erf, math.erfc))
 
 
 def _truth(comparison: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
