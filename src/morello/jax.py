@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, overload
 
 from morello.base.choices import WEIGHTS
 from morello.base.errors import CallError, MorelloError, SpecError, quoted
@@ -29,11 +29,9 @@ from morello.options import GraphOptions, Options, check_known
 from morello.runtime.argument import Argument, check_functional
 
 try:
-    import jax
     import jax.numpy as jnp
 
-    from morello.frameworks.jax_programs import traced_program
-    from morello.frameworks.jax_weights import PackedCalls, TracedCall, traced_call
+    from morello.frameworks.jax_functions import JaxFunction, JaxOptions
     from morello.frameworks.xla import SegmentCall
 except ImportError as error:
     raise MorelloError(
@@ -44,75 +42,38 @@ except ImportError as error:
 Function = Callable[..., Any]
 
 
+@overload
+def jit(function: Function, /, **options: Unpack[JaxOptions]) -> JaxFunction: ...
+
+
+@overload
 def jit(
-    function: Function | None = None,
-    /,
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    **options: Unpack[GraphOptions],
-) -> Function:
+    function: None = None, /, **options: Unpack[JaxOptions]
+) -> Callable[[Function], JaxFunction]: ...
+
+
+def jit(function: Function | None = None, /, **options: Unpack[JaxOptions]) -> Any:
     """A function of JAX, compiled as `jax.jit` would, with kernels for what they compute faster.
 
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
     stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
     gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
-    compiled. The options are those of `morello.compile`, and `fuse_seconds` and `winograd` (see
-    `compile_graph`). Weights that are passed again, the very arrays, are packed for the kernels
-    that read them, by one more compilation: by another thread when calls with them have taken as
-    long as that is expected to take, in the second call with `weights="constant"`, never with
-    `weights="plain"`. Also a decorator, with or without arguments.
+    compiled. The options are those of `jax.jit`, but its device and backend, of
+    `morello.compile`, and `fuse_seconds` and `winograd` (see `compile_graph`). Weights that are
+    passed again, the very arrays, are packed for the kernels that read them, by one more
+    compilation: by another thread when calls with them have taken as long as that is expected to
+    take, in the second call with `weights="constant"`, never with `weights="plain"` or shardings.
+    Also a decorator, with or without arguments.
     """
     if function is None:
-        return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames, **options
-        )
-    check_known(options, GraphOptions.__annotations__)
+        return functools.partial(jit, **options)
+    check_known(options, JaxOptions.__annotations__)
     weights = options.get("weights")
     if weights is not None and weights not in WEIGHTS:
         raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(weights)}.")
-    reports: list[ProgramReport] = []
-    calls: list[TracedCall] = []
-
-    @functools.wraps(function)
-    def traced(*args: Any, **keywords: Any) -> Any:
-        leaves, form = jax.tree.flatten((args, keywords))
-        places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
-        forms: list[Any] = []  # of the results, as the function returned them last
-
-        def plain(*arrays: Any) -> list[Any]:
-            filled = dict(zip(places, arrays, strict=True))
-            every = [filled.get(n, leaf) for n, leaf in enumerate(leaves)]
-            args, keywords = jax.tree.unflatten(form, every)
-            results, of_results = jax.tree.flatten(function(*args, **keywords))
-            forms.append(of_results)
-            return list(map(jnp.asarray, results))
-
-        given = [leaves[n] for n in places]
-        program = traced_program(plain, given, options, reports)
-        if program is not None:
-            calls.append(traced_call(program, form, leaves, forms[-1]))
-        arrays = plain(*given) if program is None else program(*given)
-        return jax.tree.unflatten(forms[-1], arrays)
-
-    compiled: Any = jax.jit(traced, static_argnums=static_argnums, static_argnames=static_argnames)
-    compiled.reports = reports
-    if weights == "plain":
-        return cast(Function, compiled)
-    packed = PackedCalls(compiled, calls, at_once=weights is not None)
-
-    @functools.wraps(compiled)
-    def called(*args: Any, **keywords: Any) -> Any:
-        return packed(*args, **keywords)
-
-    def clear_cache() -> None:
-        compiled.clear_cache()
-        packed.forget()
-
-    for name in ("eval_shape", "lower", "trace"):
-        setattr(called, name, getattr(compiled, name))
-    called.clear_cache = clear_cache  # type: ignore[attr-defined]
-    return called
+    ours = {name: value for name, value in options.items() if name in GraphOptions.__annotations__}
+    of_jax = {name: value for name, value in options.items() if name not in ours}
+    return JaxFunction(function, cast(GraphOptions, ours), of_jax)
 
 
 def report(function: Function) -> tuple[ProgramReport, ...]:
@@ -121,7 +82,7 @@ def report(function: Function) -> tuple[ProgramReport, ...]:
     Those of loops and branches that JAX controls come after the one that contains them. Raises
     `CallError` for other functions.
     """
-    if not hasattr(function, "reports"):
+    if not isinstance(function, JaxFunction):
         raise CallError(f"{function!r} is no function of morello.jax.jit; it has no report.")
     return tuple(function.reports)
 

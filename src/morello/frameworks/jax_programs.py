@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import Primitive, jaxpr_as_fun
-from jax.interpreters import batching, mlir
+from jax.extend.core import Primitive, jaxpr_as_fun, subjaxprs
+from jax.interpreters import ad, batching, mlir
 
 from morello.base.errors import GraphError, MorelloError
 from morello.frameworks.jax_models import JaxModel, model_of
@@ -28,11 +28,15 @@ Function = Callable[..., list[Any]]
 
 @dataclass(frozen=True, eq=False)
 class JaxProgram:
-    """A traced function, the options that its kernels are compiled with, and where it reports."""
+    """A traced function, the options that its kernels are compiled with, and where it reports.
+
+    JAX may write to the arguments whose numbers are `donated`.
+    """
 
     traced: Any
     options: GraphOptions
     reports: list[ProgramReport]
+    donated: frozenset[int] = frozenset()
 
     @functools.cached_property
     def plain(self) -> Function:
@@ -40,12 +44,25 @@ class JaxProgram:
         function: Function = jaxpr_as_fun(self.traced)
         return function
 
+    @property
+    def graph(self) -> Graph:
+        """The graph of the function; raises `GraphError` if there is none."""
+        types = [jax.ShapeDtypeStruct(kind.shape, kind.dtype) for kind in self.traced.in_avals]
+        try:
+            lowered = jax.jit(self.plain, keep_unused=True).lower(*types)
+        except Exception as error:  # of whatever kind: JAX traced it, and does not lower it alone
+            raise GraphError(f"JAX does not lower it alone: {error}") from error
+        graph = from_module(lowered.compiler_ir("stablehlo"), self.donated)
+        if len(graph.inputs) != len(types):
+            raise GraphError(f"JAX made it a function of {len(graph.inputs)} arrays.")
+        return graph
+
     @functools.cached_property
     def model(self) -> JaxModel | None:
         """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
         arguments = _types_of(self.traced)
         try:
-            model = model_of(graph_of(self.traced), self.options)
+            model = model_of(self.graph, self.options)
             reports = model.reports(arguments)
         except GraphError as error:
             note = str(error)
@@ -72,16 +89,18 @@ class JaxProgram:
         return (self.model or self.plain)(*arrays)
 
 
-def traced_program(
-    function: Function, arrays: Sequence[Any], options: GraphOptions, reports: list[ProgramReport]
+def program_of(
+    stage: Any, options: GraphOptions, reports: list[ProgramReport]
 ) -> JaxProgram | None:
-    """A function of arrays as a program; None, with a note, if only JAX can compute it."""
-    traced = _traced(function, arrays)
-    obstacle = _obstacle(traced)
+    """The program of what JAX has traced; None, with a note, if only JAX can compute it."""
+    traced = stage.jaxpr
+    obstacle = _obstacle(stage)
     if obstacle:
         reports.append(ProgramReport(JAX.name, _types_of(traced), note=obstacle))
         return None
-    return JaxProgram(traced, options, reports)
+    arguments = enumerate(jax.tree.leaves(stage.args_info))
+    donated = frozenset(number for number, argument in arguments if argument.donated)
+    return JaxProgram(traced, options, reports, donated)
 
 
 def _types_of(traced: Any) -> tuple[str, ...]:
@@ -89,39 +108,31 @@ def _types_of(traced: Any) -> tuple[str, ...]:
     return tuple(str(kind) for kind in traced.in_avals)
 
 
-def graph_of(traced: Any) -> Graph:
-    """The graph of a traced function; raises `GraphError` if there is none."""
-    types = [jax.ShapeDtypeStruct(kind.shape, kind.dtype) for kind in traced.in_avals]
-    try:
-        lowered = jax.jit(jaxpr_as_fun(traced), keep_unused=True).lower(*types)
-    except Exception as error:  # of whatever kind: JAX has traced it, and does not lower it alone
-        raise GraphError(f"JAX does not lower it alone: {error}") from error
-    graph = from_module(lowered.compiler_ir("stablehlo"))
-    if len(graph.inputs) != len(types):
-        raise GraphError(f"JAX made it a function of {len(graph.inputs)} arrays.")
-    return graph
-
-
-def _traced(function: Function, arrays: Sequence[Any]) -> Any:
-    types = [
-        jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=getattr(array, "weak_type", False))
-        for array in arrays
-    ]
-    return jax.make_jaxpr(function)(*types)
-
-
-def _obstacle(traced: Any) -> str:
+def _obstacle(stage: Any) -> str:
     """Why no program can be made of a function; "" if nothing is known against it."""
+    traced = stage.jaxpr
     if jax.default_backend() != "cpu":
         return f"the programs are for {jax.default_backend()}, the kernels for CPUs."
     for kind in (*traced.in_avals, *traced.out_avals):
         if jax.dtypes.issubdtype(kind.dtype, jax.dtypes.extended):
             return f"no graph holds {kind}."
-    if any(isinstance(constant, jax.core.Tracer) for constant in traced.consts):
+    outside = any(isinstance(constant, jax.core.Tracer) for constant in traced.consts)
+    if outside or len(traced.in_avals) > len(jax.tree.leaves(stage.args_info)):
         return "it reads arrays of the function around it; pass them as arguments."
     if traced.effects:
         return "it has side effects, as printing."
+    if _spans_devices(traced.jaxpr):
+        return "it runs on several devices; put jax.shard_map around functions of morello.jax.jit."
     return ""
+
+
+def _spans_devices(jaxpr: Any) -> bool:
+    """Whether a part of what JAX has traced is for several devices."""
+    for equation in jaxpr.eqns:
+        mesh, sharding = (equation.params.get(name) for name in ("mesh", "sharding"))
+        if getattr(mesh, "size", 1) > 1 or getattr(sharding, "num_devices", 1) > 1:
+            return True
+    return any(map(_spans_devices, subjaxprs(jaxpr)))
 
 
 def _evaluate(*arrays: Any, program: JaxProgram) -> list[Any]:
@@ -136,10 +147,23 @@ def _batched(
     arrays: Sequence[Any], axes: Sequence[int | None], *, program: JaxProgram
 ) -> tuple[list[Any], list[int]]:
     """A batch is a program of its own, compiled as a whole."""
-    together = jax.vmap(program.plain, tuple(axes))
-    whole = JaxProgram(_traced(together, arrays), program.options, program.reports)
+    together = jax.jit(jax.vmap(program.plain, tuple(axes)))
+    whole = JaxProgram(together.trace(*arrays).jaxpr, program.options, program.reports)
     results = whole(*arrays)
     return results, [0] * len(results)
+
+
+def _transposed(cotangents: Sequence[Any], *arrays: Any, program: JaxProgram) -> list[Any]:
+    """The cotangents of the arrays that the function is linear in, which are not known."""
+    linear = [number for number, array in enumerate(arrays) if ad.is_undefined_primal(array)]
+
+    def of_linear(*given: Any) -> list[Any]:
+        every = dict(enumerate(arrays)) | dict(zip(linear, given, strict=True))
+        return program.plain(*every.values())
+
+    back = jax.linear_transpose(of_linear, *(arrays[number].aval for number in linear))
+    results = dict(zip(linear, back([*map(ad.instantiate_zeros, cotangents)]), strict=True))
+    return [results.get(number) for number in range(len(arrays))]
 
 
 _program = Primitive("morello")
@@ -148,3 +172,4 @@ _program.def_impl(_evaluate)
 _program.def_abstract_eval(_types)
 mlir.register_lowering(_program, mlir.lower_fun(_evaluate, multiple_results=True))
 batching.primitive_batchers[_program] = _batched
+ad.primitive_transposes[_program] = _transposed

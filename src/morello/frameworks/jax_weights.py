@@ -21,7 +21,7 @@ import numpy as np
 
 from morello.base.memory import free_memory
 from morello.frameworks.jax_models import JaxModel, model_of, results_of, weights_in
-from morello.frameworks.jax_programs import JaxProgram, graph_of
+from morello.frameworks.jax_programs import JaxProgram
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.models.compiling import SECONDS
@@ -239,6 +239,10 @@ class _Weights:
         self._traced, self._numbers = traced, numbers
         self._ids = [id(leaves[n]) for n in numbers]
         self._varying = [n for n in traced.kinds if n not in numbers]
+        arguments = enumerate(traced.kinds)
+        self._donated = {n for place, n in arguments if place in traced.program.donated} - {
+            *numbers
+        }
         self._wait = 0.0 if at_once else _calls_before(traced.program)
         self._calls = 0
         self._contents: _Contents | None = None
@@ -328,7 +332,7 @@ class _Weights:
     def _packing(self, leaves: Sequence[Any], options: GraphOptions) -> Callable[[], None]:
         """A function that packs them, which does not keep these arrays of JAX alive."""
         program = self._traced.program
-        graph = graph_of(program.traced)
+        graph = program.graph
         nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
         arrays = jax.device_get({n: leaves[n] for n in self._numbers})
         first = leaves[self._numbers[0]]
@@ -359,7 +363,8 @@ class _Weights:
         if contents is None or any(leaves[n].is_deleted() for n in self._numbers):
             return NotImplemented
         arrays = contents.run(
-            [leaves[n] for n in self._varying],
+            {n: leaves[n] for n in self._donated},
+            {n: leaves[n] for n in self._varying if n not in self._donated},
             [leaves[n] for n in contents.unpacked],
             contents.packed,
         )
@@ -383,6 +388,10 @@ def _calls_before(program: JaxProgram) -> float:
     searches = len(kernels) * program.options.get("budget", SECONDS)
     whole = sum(compiled.time.whole for compiled in model.every)
     return max(searches, whole) * hertz_of(host_cpu()) / model.cost
+
+
+_Leaves = Mapping[int, Any]
+"""Leaves of the arguments of a call, by their numbers."""
 
 
 class _Contents:
@@ -418,12 +427,13 @@ class _Contents:
             jax.device_put(constants[number], place) for number in numbers if number not in owners
         ]
 
-        def run(varying: list[Any], unpacked: list[Any], packed: list[Any]) -> list[Any]:
+        def run(donated: _Leaves, others: _Leaves, unpacked: list[Any], packed: list[Any]) -> Any:
             given = dict(zip(numbers, (*unpacked, *packed), strict=True))
+            varying = [leaf for _, leaf in sorted({**donated, **others}.items())]
             results = results_of(model, varying, segments, given)
             return [_weak(x) if each else x for x, each in zip(results, weak, strict=True)]
 
-        self.run = jax.jit(run)
+        self.run = jax.jit(run, donate_argnums=0)
 
 
 def _weak(array: Any) -> Any:

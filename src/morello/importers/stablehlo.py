@@ -9,7 +9,7 @@ of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,10 +117,11 @@ def _read(reader: Callable[[Any], Any]) -> Any:
         raise GraphError(f"this is no valid StableHLO: {' '.join(lines[:2])}") from None
 
 
-def from_module(module: Any) -> Graph:
+def from_module(module: Any, donated: Collection[int] = ()) -> Graph:
     """The graph of the function `main` of a module; raises `GraphError` if there is none.
 
-    The shapes must be fixed, and all values tensors; operations may have no side effects.
+    The shapes must be fixed, and all values tensors; operations may have no side effects. What is
+    written to a part of arguments whose numbers are `donated` is left, as XLA does so in place.
     """
     functions = {}
     for operation in module.body.operations:
@@ -136,17 +137,18 @@ def from_module(module: Any) -> Graph:
         apply(Input(type_of(value), f"arg{number}")) for number, value in enumerate(block.arguments)
     )
     with module.context:
-        return Graph(inputs, _Reading(module, functions).call("main", block, inputs))
+        reading = _Reading(module, functions, (inputs[number] for number in donated))
+        return Graph(inputs, reading.call("main", block, inputs))
 
 
 class _Reading:
-    """The nodes of the values of a module."""
+    """The nodes of the values of a module; XLA may write to the arrays that it owns."""
 
-    def __init__(self, module: Any, functions: dict[str, Any]) -> None:
+    def __init__(self, module: Any, functions: dict[str, Any], owned: Iterable[Node]) -> None:
         self._module = module
         self._functions = functions
         self._active: list[str] = []
-        self._carried: set[Node] = set()
+        self._owned = {*owned}
         self._nodes = 0
 
     def call(
@@ -175,16 +177,16 @@ class _Reading:
             return self._called(operation.attributes[_CALLS[operation.name]].value, inputs)
         types = [type_of(result) for result in operation.results]
         results = self._inlined(operation, inputs, values)
-        if results is None and not self._is_written_in_place(operation, inputs):
+        in_place = operation.name in _WRITING and inputs[0] in self._owned
+        if results is None and not in_place:
             results = _understood(operation, inputs, types)
         if results is not None:
             return results
         key = StableOperation(operation, self._module, self._regions(operation))
-        return _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
-
-    def _is_written_in_place(self, operation: Any, inputs: Sequence[Node]) -> bool:
-        """Whether an operation writes to an array that a loop carries, so that XLA copies none."""
-        return operation.name in _WRITING and inputs[0] in self._carried
+        results = _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
+        if in_place:
+            self._owned.update(results)
+        return results
 
     def _inlined(
         self, operation: Any, inputs: Sequence[Node], values: Mapping[Any, Node]
@@ -216,7 +218,7 @@ class _Reading:
     def _region(self, operation: Any, block: Any) -> Graph:
         outside, count = captured(operation), len(block.arguments)
         inputs = tuple(apply(Input(type_of(value))) for value in (*block.arguments, *outside))
-        self._carried.update(inputs[:count])
+        self._owned.update(inputs[:count])
         values = dict(zip(outside, inputs[count:], strict=True))
         return Graph(inputs, self.call(operation.name, block, inputs[:count], values))
 

@@ -1,0 +1,119 @@
+"""Functions of JAX that are traced, compiled and called as those of `jax.jit` are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MethodType
+from typing import Any
+
+import jax
+
+from morello.frameworks.jax_programs import program_of
+from morello.frameworks.jax_weights import PackedCalls, TracedCall, traced_call
+from morello.models.reporting import ProgramReport
+from morello.options import GraphOptions
+
+_SHARDINGS = ("in_shardings", "out_shardings")
+
+_OF_ARGUMENTS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+
+
+class JaxOptions(GraphOptions, total=False):
+    """The options of functions: those of `jax.jit`, by these names, and those of our programs."""
+
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    inline: bool
+    in_shardings: Any
+    out_shardings: Any
+    compiler_options: dict[str, Any] | None
+
+
+class JaxFunction:
+    """A function with kernels for what they compute faster (see `morello.jax.jit`).
+
+    It has the methods of functions of `jax.jit`. They are those of a class, as wrappers of
+    functions, such as JAX's vmap, take on the attributes of what they wrap.
+    """
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(
+        self, function: Callable[..., Any], options: GraphOptions, of_jax: Mapping[str, Any]
+    ) -> None:
+        """The options of JAX are `of_jax`."""
+        functools.update_wrapper(self, function)
+        calls: list[TracedCall] = []
+        self.reports: list[ProgramReport] = []
+        self._compiled = _compiled(function, options, of_jax, self.reports, calls)
+        weights, is_sharded = options.get("weights"), any(name in of_jax for name in _SHARDINGS)
+        plain = weights == "plain" or is_sharded
+        at_once = weights is not None
+        self._packed = None if plain else PackedCalls(self._compiled, calls, at_once=at_once)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._packed is None or jax.config.jax_disable_jit:
+            return self._compiled(*args, **keywords)
+        return self._packed(*args, **keywords)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """The method of an instance, if it is one of a class."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> JaxFunction:
+        return self
+
+    def __deepcopy__(self, memo: object) -> JaxFunction:
+        return self
+
+    def lower(self, *args: Any, **keywords: Any) -> Any:
+        return self._compiled.lower(*args, **keywords)
+
+    def trace(self, *args: Any, **keywords: Any) -> Any:
+        return self._compiled.trace(*args, **keywords)
+
+    def eval_shape(self, *args: Any, **keywords: Any) -> Any:
+        return self._compiled.eval_shape(*args, **keywords)
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled, and free the weights that were packed."""
+        self._compiled.clear_cache()
+        if self._packed is not None:
+            self._packed.forget()
+
+
+def _compiled(
+    function: Callable[..., Any],
+    options: GraphOptions,
+    of_jax: Mapping[str, Any],
+    reports: list[ProgramReport],
+    calls: list[TracedCall],
+) -> Any:
+    """A function of `jax.jit` that adds to the reports, and to the calls, when it is traced."""
+    of_arguments = {name: of_jax[name] for name in _OF_ARGUMENTS if name in of_jax}
+
+    @functools.wraps(function)
+    def traced(*args: Any, **keywords: Any) -> Any:
+        if jax.config.jax_disable_jit:
+            return function(*args, **keywords)
+
+        @functools.wraps(function)
+        def anew(*args: Any, **keywords: Any) -> Any:  # as JAX keeps what it has traced
+            return function(*args, **keywords)
+
+        stage = jax.jit(anew, **of_arguments).trace(*args, **keywords)
+        program = program_of(stage, options, reports)
+        if program is None:
+            return function(*args, **keywords)
+        leaves, form = jax.tree.flatten((args, keywords))
+        returned = jax.tree.structure(stage.out_info)
+        calls.append(traced_call(program, form, leaves, returned))
+        given = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+        return jax.tree.unflatten(returned, program(*given))
+
+    return jax.jit(traced, **of_jax)
