@@ -143,11 +143,12 @@ _UNBIAS = """\
 static inline i32x16 unbiased_columns(const uint32_t *b, long step, long k, int count) {
   const u8x4x16 bias = splat_u8x4x16(0x80808080);
   i32x16 s[4] = {{0}};
-  long i = 0;
-  for (; i + 4 <= k; i += 4)
+  const long whole = k - k % 4;
+  for (long i = 0; i < whole; i += 4)
     for (int j = 0; j < 4; ++j)
       s[j] = dpbusd_i32x16(s[j], bias, load_part_i8x4x16(b + (i + j) * step, count));
-  for (; i < k; ++i) s[0] = dpbusd_i32x16(s[0], bias, load_part_i8x4x16(b + i * step, count));
+  for (long i = whole; i < k; ++i)
+    s[0] = dpbusd_i32x16(s[0], bias, load_part_i8x4x16(b + i * step, count));
   const u32x16 sums = ((u32x16)s[0] + (u32x16)s[1]) + ((u32x16)s[2] + (u32x16)s[3]);
   return (i32x16)(0 - sums);
 }
