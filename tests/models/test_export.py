@@ -20,6 +20,7 @@ from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.operators import Constant, Dot, Input, Map
 from morello.graph.patterns.experts import grouped_product
+from morello.graph.patterns.matching import constant, in_dtype, mapped
 from morello.models import compile_graph
 from morello.models.export import exported, write_project
 
@@ -59,6 +60,20 @@ def test_constants_keep_their_layouts(tmp_path: Path) -> None:
     (tmp_path / "check.bin").write_bytes(data)
     wrong = subprocess.run([tmp_path / "build" / "check"], check=False, capture_output=True)
     assert wrong.returncode == 1
+
+
+@needs_cmake
+def test_results_are_as_exact_as_what_they_are_made_of(tmp_path: Path) -> None:
+    """Products of bytes, whose sums are rounded to f16, and cast to f32."""
+    random = np.random.default_rng(0)
+    x = apply(Input(TensorType((16, 256), np.dtype(np.int8))))
+    weights = apply(Constant(random.integers(-100, 100, (256, 128)).astype(np.int8)))
+    f32, f16 = np.dtype(np.float32), np.dtype(np.float16)
+    sums = in_dtype(apply(Dot((), ((1, 0),), np.dtype(np.int32)), x, weights), f32)
+    half = in_dtype(mapped("multiply", sums, constant(1e-4, f32)), f16)
+    graph = Graph((x,), (in_dtype(mapped("exp", half), f32),))
+    write_project(exported(compile_graph(graph, gap=1.0, budget=1.0), "m"), tmp_path)
+    assert "largest error: 0.0e+00" not in checked(tmp_path)
 
 
 @needs_cmake

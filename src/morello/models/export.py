@@ -13,7 +13,7 @@ from morello.abi.plans import dense_array
 from morello.base.errors import GraphError
 from morello.base.files import make_folder, write_bytes, write_text
 from morello.codegen.source import joined
-from morello.graph.graph import Array, Graph, Node
+from morello.graph.graph import Array, Graph, Node, in_order
 from morello.graph.interpreter import evaluate, random_values
 from morello.models.compiling import CompiledGraph
 from morello.models.segment import Segment
@@ -24,7 +24,10 @@ SEED = 0
 """The seed of the random inputs that the project is checked on."""
 
 _TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-3}
-"""The largest error that the program takes for rounding, relative to the largest result."""
+"""The largest error that the program takes for rounding, relative to the largest result.
+
+That of a result is the largest one of all that was computed before it.
+"""
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,9 @@ def _case(graph: Graph) -> tuple[list[Array], list[Array]]:
 def _case_array(node: Node) -> str:
     """An `Array` of check.c."""
     name = node.dtype.name
-    tolerance = _TOLERANCES.get(name, 0.0)
+    before = (each for each in in_order([node]) if each.inputs)
+    coarsest = max((_TOLERANCES.get(each.dtype.name, 0.0) for each in before), default=0.0)
+    tolerance = coarsest if name in _TOLERANCES else 0.0
     return f'    {{{node.type.bytes}, {node.dtype.itemsize}, "{name}", {tolerance}}},'
 
 

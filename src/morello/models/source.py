@@ -128,8 +128,8 @@ _DRIVER = """\
 
 {declared}
 
-void {name}(void *const *arrays, const void *constants, void *memory, parallel_t run,
-            void *pool) {{
+void {name}(
+    void *const *arrays, const void *constants, void *memory, parallel_t run, void *pool) {{
     char *workspace = memory;
     (void)workspace;
     (void)constants;
@@ -152,7 +152,9 @@ extern "C" {{
    The constants, and the workspace, begin at multiples of {line}. Safe to call from several threads
    at once, each with a workspace of its own. If it is not null, run(pool, body, environment, count)
    calls body for ranges that make up [0, count), on any threads and in any order, and returns when
-   all are done; else the calling thread does everything. */
+   all are done; else the calling thread does everything. On one thread:
+     void *workspace = aligned_alloc({line}, {upper}_WORKSPACE);
+     {name}(arrays, {name}_constants, workspace, NULL, NULL); */
 #define {upper}_CONSTANTS {constants}
 #define {upper}_WORKSPACE {workspace}
 extern const char {name}_constants[]; /* {upper}_CONSTANTS bytes, of {name}_constants.S */
@@ -160,8 +162,8 @@ extern const char {name}_constants[]; /* {upper}_CONSTANTS bytes, of {name}_cons
 #define MORELLO_PARALLEL
 {parallel}
 #endif
-void {name}(void *const *arrays, const void *constants, void *workspace, parallel_t run,
-            void *pool);
+void {name}(
+    void *const *arrays, const void *constants, void *workspace, parallel_t run, void *pool);
 #ifdef __cplusplus
 }}
 #endif
