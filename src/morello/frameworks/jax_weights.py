@@ -239,10 +239,8 @@ class _Weights:
         self._traced, self._numbers = traced, numbers
         self._ids = [id(leaves[n]) for n in numbers]
         self._varying = [n for n in traced.kinds if n not in numbers]
-        arguments = enumerate(traced.kinds)
-        self._donated = {n for place, n in arguments if place in traced.program.donated} - {
-            *numbers
-        }
+        donated = {n for place, n in enumerate(traced.kinds) if place in traced.program.donated}
+        self._donated = donated - {*numbers}
         self._wait = 0.0 if at_once else _calls_before(traced.program)
         self._calls = 0
         self._contents: _Contents | None = None
