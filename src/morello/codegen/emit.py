@@ -285,7 +285,7 @@ class Emitter:
         ):
             index = f"item / {divisor}" if divisor > 1 else "item"
             index = f"{index} % {times}" if len(counts) > 1 else index
-            lines.append(ItemIndex(variable, f"{index} * {size}", (times - 1) * size))
+            lines.append(ItemIndex(variable, f"{index} * {size}", (times - 1) * size, size))
             divisor *= times
         lines += self.emit(body, tiles)
         for last in rest:
@@ -345,7 +345,7 @@ class Emitter:
         step = body.impl.spec.size(dim)
         inner: list[Statement] = [
             ItemIndex(piece, "item", rewrite.pieces - 1),
-            ItemIndex(variable, f"item * {step}", (rewrite.pieces - 1) * step),
+            ItemIndex(variable, f"item * {step}", (rewrite.pieces - 1) * step, step),
         ]
         inner += self.emit(body, pieces)
         lines.append(self._region(node, outside, [*inputs, *parts], inner, rewrite.pieces))

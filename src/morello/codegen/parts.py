@@ -7,6 +7,7 @@ threads take one by one. What an item copies before such a loop, each thread cop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -186,5 +187,5 @@ def _iteration(statements: Sequence[Statement], part: str) -> list[Statement]:
     value = f"{value} * {loop.step}" if loop.step > 1 else value
     if loop.overlaps:
         value = f"{value} < {loop.last} ? {value} : {loop.last}"
-    index = ItemIndex(loop.variable, value, loop.last)
+    index = ItemIndex(loop.variable, value, loop.last, math.gcd(loop.step, loop.last))
     return [index, *_part(loop.body, inner, f"({part} % {inner})")]

@@ -13,6 +13,7 @@ from morello.codegen.statements import (
     Block,
     Buffer,
     Call,
+    Fence,
     For,
     Groups,
     If,
@@ -80,6 +81,8 @@ class Printer:
             elif isinstance(statement, Barrier):
                 variable = self._called[statement.variable]
                 lines.append(f'__asm__ volatile("" : "+r"({variable}) : : "memory");')
+            elif isinstance(statement, Fence):
+                lines.append("__builtin_ia32_sfence();")
             elif isinstance(statement, ItemIndex):
                 lines.append(f"const long {self._called[statement.name]} = {statement.value};")
             else:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from morello.codegen.bypass import with_bypasses
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, check_function_name, in_c
@@ -119,8 +120,9 @@ def unit(
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)
-    printing = printer(in_c(program.body, names), parameters)
-    lines, regions, items = printing.lines(program.body), printing.regions, _items(impl)
+    body = with_bypasses(program, spec, impl.target)
+    printing = printer(in_c(body, names), parameters)
+    lines, regions, items = printing.lines(body), printing.regions, _items(impl)
     code: list[str] = []
     before = aligned_stack(impl.target)
     for region in regions:

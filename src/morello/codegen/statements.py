@@ -7,7 +7,7 @@ that they have in C, such as k0. Parameters, and what is fixed, are called as th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -71,12 +71,13 @@ class Groups:
 class ItemIndex:
     """A variable that depends on the number of an item of a parallel loop: `value`, in C.
 
-    Its values are from 0 to `last`.
+    Its values are from 0 to `last`, and multiples of `step`.
     """
 
     name: str
     value: str
     last: int
+    step: int = 1
 
 
 Definition = Buffer | Registers | Groups | ItemIndex
@@ -316,6 +317,11 @@ class Barrier:
 
 
 @dataclass(frozen=True)
+class Fence:
+    """A place before which stores past the caches end, for whoever sees the stores after it."""
+
+
+@dataclass(frozen=True)
 class Deferred:
     """Statements without loops that are emitted when they are looked at, if they ever are.
 
@@ -344,6 +350,7 @@ Statement = (
     | Prefetchable
     | Prefetch
     | Barrier
+    | Fence
     | Deferred
 )
 
@@ -360,6 +367,24 @@ def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
     if isinstance(statement, Tiles):
         return statement.loops
     return (statement.body,) if isinstance(statement, _WITH_BODY) else ()
+
+
+def with_bodies(statement: Statement, new: Sequence[Sequence[Statement]]) -> Statement:
+    """The statement with others in place of its `bodies`."""
+    if isinstance(statement, If):
+        body, otherwise = new
+        return replace(statement, body=body, otherwise=otherwise)
+    if isinstance(statement, Runs):
+        *inside, otherwise = new
+        blocks = [replace(b, body=body) for b, body in zip(statement.blocks, inside, strict=True)]
+        return replace(statement, blocks=blocks, otherwise=otherwise)
+    if isinstance(statement, Tiles):
+        return Tiles(new)
+    (body,) = new
+    if isinstance(statement, Deferred):
+        return Block(body)
+    assert isinstance(statement, For | Block | Shared | ParallelFor | Prefetchable)
+    return replace(statement, body=body)
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:

@@ -185,6 +185,8 @@ class Target:
     """
     streaming: Mapping[str, float] = field(default_factory=dict)
     """Factors on costs, by name, for goals whose operands exceed the last cache (see `costs`)."""
+    bypassed: float = 0.0
+    """The share of the last cache beyond which results are stored past all caches; 0 if never."""
     machine: str = ""
     """The microarchitecture whose costs the kernels have, if any."""
     tunings: tuple[Target, ...] = ()

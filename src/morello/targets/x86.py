@@ -207,7 +207,7 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     )
     if machine.target == target.name:
         costs |= machine.measured
-        own = replace(own, streaming=machine.streaming)
+        own = replace(own, streaming=machine.streaming, bypassed=machine.bypassed)
     return with_coefficients(own, costs)
 
 

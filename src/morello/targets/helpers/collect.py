@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from morello.targets.helpers.bypassing import bypassing_helpers
 from morello.targets.helpers.columns import column_helpers
 from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
@@ -63,6 +64,8 @@ def helpers_for(
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     if "avx512_bf16" in features:
         helpers |= ROUNDED_BY_INSTRUCTION
+    if isa != "neon":
+        helpers |= bypassing_helpers(helpers)
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 
 

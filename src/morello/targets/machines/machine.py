@@ -35,7 +35,8 @@ class Machine:
     Costs are derived from these (see `targets.roofline`). If `source` is "measured", the programs
     chosen with them were timed on such a machine, and `measured` has the costs that turned out to
     differ, by name (see `targets.costs`); `streaming` are factors on costs for goals too large for
-    the last cache.
+    the last cache. Results that exceed the share `bypassed` of it are stored past all caches; 0 if
+    that is not known to be faster.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Machine:
     source: Literal["measured", "published"] = "published"
     measured: Mapping[str, float] = field(default_factory=dict)
     streaming: Mapping[str, float] = field(default_factory=dict)
+    bypassed: float = 0.0
 
     @property
     def target(self) -> str:
