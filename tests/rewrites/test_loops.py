@@ -24,6 +24,7 @@ from tests.rewrites.small_machine import (
 )
 
 from morello.base.errors import RewriteError
+from morello.frontends import parse
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, panels, row_major
 from morello.ir.primitives import conv, divide_vec_scalar, fill, matmul
@@ -278,3 +279,29 @@ def test_registers_of_a_filter_run_along_its_features_or_channels() -> None:
     levels, placements = (L1, REGISTERS, L1), (pixel.placements[0], held, pixel.placements[2])
     with pytest.raises(RewriteError, match="must run along a dimension of the matmul"):
         apply(Pointwise(), replace(pixel, levels=levels, placements=placements), TARGET)
+
+
+def test_a_loop_over_columns_of_rows_from_memory_pays_for_walking_them_side_by_side() -> None:
+    target = replace(with_tlb(interleaved=5.0), from_memory=True)
+    rows, row, several = parse("f32[6,1024] + f32[1024]"), parse("f32[1,1024] + f32[1024]"), 64 * 6
+    assert apply(Tile("j", 32), rows, target).cost == 2 * several * 5.0  # a and out
+    assert apply(Tile("j", 512), rows, target).cost == 0  # long pieces
+    assert apply(Tile("i", 1), rows, target).cost == 0
+    assert apply(Tile("j", 32), row, target).cost == 0
+    assert apply(Tile("j", 32), parse("f32[6,128] + f32[128]"), target).cost == 0  # short rows
+    assert apply(Tile("j", 32), rows, replace(target, from_memory=False)).cost == 0
+    copied = parse("move(f32[6,1024])")
+    assert apply(Tile(copied.operation.dims[1], 32), copied, target).cost == 0
+    reduced = parse("sum(f32[6,1024], axis=0)")
+    assert apply(Tile("j", 32), reduced, target).cost == several * 5.0
+
+
+def test_nested_loops_over_columns_of_rows_from_memory_pay_as_much_as_one() -> None:
+    target = replace(with_tlb(interleaved=5.0), from_memory=True)
+    rows = parse("f32[6,1024] + f32[1024]")
+    once, outer = apply(Tile("j", 32), rows, target), apply(Tile("j", 512), rows, target)
+    middle = apply(Tile("j", 128), outer.holes[0].spec, target)
+    inner = apply(Tile("j", 32), middle.holes[0].spec, target)
+    assert inner.holes[0].spec == once.holes[0].spec
+    assert outer.cost == inner.cost == 0
+    assert outer.holes[0].times * middle.cost == once.cost

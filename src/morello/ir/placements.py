@@ -308,10 +308,13 @@ class Placements:
         """Whether neighbours are along another dimension than `dim`, and not in panels."""
         return self._must(codes, (self._panel_dim[codes] < 0) & (self._fastest[codes] != dim))
 
+    def rows_along(self, codes: Ints, dim: int) -> Bools:
+        """Whether neighbours are along this dimension, without panels."""
+        return self._must(codes, (self._panel_dim[codes] < 0) & (self._fastest[codes] == dim))
+
     def whole_rows_along(self, codes: Ints, dim: int) -> Bools:
         """Whether neighbours are along this dimension, without panels, and there are no gaps."""
-        along = (self._panel_dim[codes] < 0) & (self._fastest[codes] == dim)
-        return self._must(codes, along & self._gapless[codes])
+        return self.rows_along(codes, dim) & self._must(codes, self._gapless[codes])
 
     def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
         """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""

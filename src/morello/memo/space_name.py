@@ -42,7 +42,7 @@ def _costs(target: Target) -> str:
     others = (
         target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
         target.in_flight, target.accumulator_stall, target.accumulator_start,
-        *astuple(target.tlb), target.rows,
+        *astuple(target.tlb), target.rows, target.from_memory,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [_kernel_text(kernel) for kernel in target.kernels]

@@ -88,7 +88,7 @@ def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -
         return target
     own = coefficients(target)
     changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}
-    return with_coefficients(replace(target, streaming={}), changed)
+    return with_coefficients(replace(target, streaming={}, from_memory=True), changed)
 
 
 def exceeds_last_cache(count: int, target: Target) -> bool:

@@ -1,4 +1,4 @@
-"""The first TLB of a core, and what its misses cost sums of products."""
+"""The first TLB of a core, and what its misses cost."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class TLB:
     """The steps of a sum in which its line of the output is prefetched."""
     returning: float = 0.25
     """The share of the start of a run that each line of an output costs if a loop returns to it."""
+    interleaved: float = 0.0
+    """The cycles more of a line where a loop walks rows of several pages side by side, if they come
+    from memory.
+    """
 
 
 UNKNOWN_TLB = TLB(pages=0, returning=0.0)

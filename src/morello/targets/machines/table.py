@@ -116,7 +116,7 @@ ZEN5_MOBILE = Machine(
 ZEN4 = Machine(
     "Zen 4", "zen4", AMD, {0x19: (*range(0x10, 0x20), *range(0x60, 0x100))}, V4,
     Cache(32,  8, 4), Cache(1024,  8, 14),  48,   32,  2, 4,  2, 1,  32, 25.6,   3.5,
-    tlb=TLB(72, hidden=0.0, output_pages=0.3, output_steps=24, returning=0.75),
+    tlb=TLB(72, hidden=0.0, output_pages=0.3, output_steps=24, returning=0.75, interleaved=5.0),
     source="measured",
     measured={
         # sums of products hide most of an L2 transfer; copies hide nothing
