@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from random import Random
 
@@ -30,6 +30,7 @@ from morello.search.budget import UNTIMED
 from morello.search.session import Session
 from morello.targets import find_target
 from morello.targets.caches import limited
+from morello.targets.catalog import tuned
 
 MUTATIONS = 50
 
@@ -68,6 +69,14 @@ def test_the_cheapest_program_is_proven(text: str, limits: str) -> None:
     checked = check(certify(impl, UNTIMED))
     assert checked.cheapest and checked.impl.cost == impl.cost
     assert all(other.cost >= checked.lower * (1 - 1e-9) for other in others)
+
+
+def test_a_goal_from_memory_is_proven_with_its_costs() -> None:
+    target = replace(tuned("avx512", "zen4"), streaming={}, from_memory=True)
+    session = Session(parse("f32[2,600] + f32[600]"), target)
+    impl = reconstruct(session.goal, target, session.solve().decisions)
+    checked = check(certify(impl, UNTIMED))
+    assert checked.cheapest and checked.impl.cost == impl.cost
 
 
 def test_another_program_is_certified_with_its_gap() -> None:

@@ -63,6 +63,7 @@ def test_what_streams_from_memory_has_costs_of_its_own() -> None:
     assert with_streaming_costs(replace(target, streaming={}), large).kernels == target.kernels
     before, after = coefficients(target), coefficients(with_streaming_costs(target, large))
     assert after == before | {"kernels.dots": 3.0 * before["kernels.dots"]}
+    assert with_streaming_costs(target, large).from_memory
     assert with_streaming_costs(with_streaming_costs(target, large), large) == with_streaming_costs(
         target, large
     )

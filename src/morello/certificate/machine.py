@@ -24,6 +24,7 @@ def machine_data(target: Target, goal: Spec) -> dict[str, Any]:
         "target": target.name,
         "machine": target.machine,
         "cores": target.cores,
+        "from_memory": target.from_memory,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
         "costs": coefficients(target),
         "space": space_name(target, TilingTraits.of(target, goal)),
@@ -38,7 +39,10 @@ def read_machine(data: Any) -> Target:
     if machine != target.machine:
         target = tuned(name, next((m.key for m in MACHINES if m.name == machine), machine))
     limits = dict(Fields(fields.get("limits", dict), "the limits"))
-    target = replace(target, cores=fields.integer("cores", minimum=1), streaming={}, tunings=())
+    target = replace(
+        target, cores=fields.integer("cores", minimum=1), streaming={}, tunings=(),
+        from_memory=fields.get("from_memory", bool),
+    )  # fmt: skip
     if limits != {level.name: level.capacity for level in target.levels[1:]}:
         target = limited(target, ",".join(f"{level}={n}" for level, n in limits.items()))
     costs = dict(Fields(fields.get("costs", dict), "the costs"))

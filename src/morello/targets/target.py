@@ -186,7 +186,7 @@ class Target:
     streaming: Mapping[str, float] = field(default_factory=dict)
     """Factors on costs, by name, for goals whose operands exceed the last cache (see `costs`)."""
     from_memory: bool = False
-    """Whether it is the target of a goal whose operands exceed the last cache."""
+    """Whether the goal's operands exceed the last cache, or are evicted from it between calls."""
     bypassed: float = 0.0
     """The share of the last cache beyond which results are stored past all caches; 0 if never."""
     machine: str = ""
