@@ -317,6 +317,11 @@ WRONG_BEYOND: list[tuple[Callable[[], Schedule], str]] = [
     (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel_split("k", 2), "run in parallel"),
     (lambda: Schedule.of(conv_goal(), FOUR).spatial_split(), "it is for ConvAccum"),
     (lambda: Schedule.of(conv_goal(), FOUR).pad_first("L2"), "has no padding"),
+    (lambda: Schedule.of(conv_goal(), FOUR).peel("y"), "slides no padded windows along 'y'"),
+    (lambda: Schedule.of(conv_goal(padding=1), FOUR).peel("c"), "no padded windows along 'c'"),
+    (lambda: Schedule.of(conv_goal(padding=1), FOUR).peel("q"), "apply to_accumulate first"),
+    (lambda: Schedule.of(conv_goal(image=2, padding=1), FOUR).peel("y"), "too few windows along y"),
+    (lambda: Schedule.of(conv_goal(pixels=2, padding=1), FOUR).peel("x"), "no pixel along q is"),
     (lambda: Schedule.of(conv_goal(), FOUR).to_accumulate().pointwise(), "p must be 1"),
     (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).pack(), "no instruction for groups"),
     (

@@ -31,6 +31,7 @@ from morello.rewrites import (
     PadFirst,
     Parallel,
     ParallelSplit,
+    Peel,
     Pointwise,
     Rewrite,
     Select,
@@ -239,6 +240,14 @@ class Schedule:
     def pad_first(self, level: str) -> Schedule:
         """Copy the image of a convolution, with its padding, to a buffer in the cache `level`."""
         return self.rewrite(PadFirst(level))
+
+    def peel(self, dim: str) -> Schedule:
+        """Cut the dimension `dim`, of padded windows or of their pixels, so as to read no padding.
+
+        Windows, along x or y, are cut where they begin or end to reach into the padding. Pixels,
+        along q or p, are cut where they are in the padding of some windows.
+        """
+        return self.rewrite(Peel(dim))
 
     def crop(self) -> Schedule:
         """Leave out the last rows and columns of an image, which are in no window."""

@@ -35,6 +35,7 @@ from morello.rewrites import (
     PadFirst,
     Parallel,
     ParallelSplit,
+    Peel,
     Pointwise,
     Rewrite,
     Select,
@@ -106,9 +107,17 @@ class Whims:
         if joining_of(spec).groups:
             yield from (_join,) * 8
         if operation.grouped:
-            yield from (_crop, self._pad, _ungroup)
+            yield from (_crop, self._pad, self._peel, _ungroup)
         if operation.name.startswith("Conv"):
-            yield from (_crop, self._pad, _pointwise, _pointwise, _spatial_split)
+            yield from (
+                _crop,
+                self._pad,
+                self._peel,
+                self._peel,
+                _pointwise,
+                _pointwise,
+                _spatial_split,
+            )
         if operation.name == "Matmul" and self.target.packs:
             yield from (_pack,) * 4
         if is_ragged(operation):
@@ -192,6 +201,9 @@ class Whims:
 
     def _pad(self, spec: Spec) -> Rewrite:
         return PadFirst(self.random.choice(self.names[:-1]))
+
+    def _peel(self, spec: Spec) -> Rewrite:
+        return Peel(self.random.choice("yxpq"))
 
     def _select(self, spec: Spec) -> Rewrite:
         known = self.target.kernels_of(spec.operation.name)

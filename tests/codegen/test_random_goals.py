@@ -39,7 +39,7 @@ Kernel = Callable[..., None]
 
 KINDS = (
     "Bufferize", "Crop", "Join", "Move", "MoveAll", "Overlap", "PadFirst", "Parallel",
-    "ParallelSplit", "Pointwise", "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
+    "ParallelSplit", "Peel", "Pointwise", "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
     "Ungroup",
 )  # fmt: skip
 """All rewrites that programs are made of, but for those that are looked at more closely."""

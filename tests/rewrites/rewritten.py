@@ -63,6 +63,8 @@ def begun() -> dict[str, Schedule]:
         "softmax": softmax_rows.decompose("to_softmax_parts_recompute", "L1"),
         "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split("j", 4),
         "padded": padded.tile(y=1).spatial_split(),
+        "peeled": begin(conv_goal(2, 4, 4, padding=1)).peel("y"),
+        "peeled pixels": begin(conv_goal(2, 4, 4, padding=1)).to_accumulate().peel("q"),
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "cropped": begin(strided).crop().to_accumulate(),
         "grouped": begin(grouped).tile(g=1).ungroup().to_accumulate(),

@@ -124,6 +124,8 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv": (conv_goal(1, 2, 2, 2), PLAIN),
         "conv-strides": (of(conv(slid((2, 1))), 1, 1, 2, 2, 1, 1, 2), MASKS),
         "conv-padded-strides": (of(conv(slid((1, 2), (0, 1))), 1, 1, 1, 1, 2, 1, 2), PLAIN),
+        "conv-padded-rows": (of(conv(slid(padding=(1, 0))), 1, 1, 1, 3, 1, 3, 1), PLAIN),
+        "conv-padded-columns": (of(conv((Windows(1, 1, 1),)), 1, 1, 1, 3, 3), PLAIN),
         "conv-unread": (of(conv((Windows(2, 0, -1), Windows())), 1, 1, 1, 2, 2, 1, 1), PLAIN),
         "conv-uneven": (of(conv((Windows(2, 0, 1, 2),)), 1, 2, 1, 2, 2), PLAIN),
         "conv-by-two": (of(conv((Windows(2),)), 1, 1, 1, 4, 1), PLAIN),

@@ -67,6 +67,7 @@ from morello.rewrites import (
     PadFirst,
     Parallel,
     ParallelSplit,
+    Peel,
     Pointwise,
     Rewrite,
     Select,
@@ -353,6 +354,15 @@ class Emitter:
         self._in_use = in_use
         return [Block(lines)]
 
+    def _peel(self, node: ImplNode, rewrite: Peel, views: Sequence[View]) -> list[Statement]:
+        """The pieces, one after another."""
+        lines: list[Statement] = []
+        for child, begins in zip(node.children, rewrite.starts(node.impl.spec), strict=True):
+            tensors = child.impl.spec.tensors
+            pieces = [within(v, t.shape, b) for v, t, b in zip(views, tensors, begins, strict=True)]
+            lines += self.emit(child, pieces)
+        return lines
+
     # ---- sequences
 
     def _last_group(
@@ -484,6 +494,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     ParallelSplit: Emitter._parallel_split,
     SpatialSplit: Emitter._spatial_split,
     Pointwise: Emitter._pointwise,
+    Peel: Emitter._peel,
     LastGroup: Emitter._last_group,
     Join: Emitter._join,
     Crop: Emitter._crop,

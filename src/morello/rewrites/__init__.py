@@ -10,6 +10,7 @@ from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import LastGroup, Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
+from morello.rewrites.peel import Peel
 from morello.rewrites.rewrite import (
     Application,
     Child,
@@ -28,7 +29,7 @@ REWRITES: dict[str, type[Rewrite]] = {
     for kind in (
         Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
         Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Ungroup, Pack, LastGroup,
-        ParallelSplit, Join, GroupRows,
+        ParallelSplit, Join, GroupRows, Peel,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -53,6 +54,7 @@ __all__ = [
     "PadFirst",
     "Parallel",
     "ParallelSplit",
+    "Peel",
     "Pointwise",
     "Rank",
     "Rewrite",

@@ -200,7 +200,7 @@ class PadFirst(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         level = level_number(self, self.level, target)
         here = np.full(len(batch), level, np.int8)
-        whole = replace(batch, operation=_unpadded(batch.operation))
+        whole = replace(batch, operation=unpadded(batch.operation, tuple(PIXELS)))
         shape = tuple(s.astype(np.int32) for s in whole.shape(0))
         image = tuple(s.astype(np.int32) for s in batch.shape(0))
         dtype, rank = batch.dtypes[0], len(shape)
@@ -324,14 +324,18 @@ def _read_only(primitive: Operation) -> Operation:
     return reordered(primitive, [dims, *(o.dims for o in primitive.operands[1:])])
 
 
-def _unpadded(conv: Operation) -> Operation:
-    """The same convolution of an image whose padding is stored in memory."""
+@cache
+def unpadded(conv: Operation, along: tuple[str, ...]) -> Operation:
+    """The same operation on an image that has no padding along these dimensions of the output."""
     image, *others = conv.operands
-    dims = tuple(str(Axis(axis.terms, 0, min(0, axis.after))) for axis in conv.axes[0])
-    operands = (Operand(image.name, dims), *others)
-    padded = {name for axis in conv.axes[0] if axis.padded for name in axis.names}
-    untiled = tuple(dim for dim in conv.untiled if dim not in padded)
-    return changed(conv, operands=operands, untiled=untiled)
+    axes = [axis for axis in conv.axes[0] if axis.padded and axis.names[0] in along]
+    dims = tuple(
+        str(Axis(axis.terms, 0, min(0, axis.after)) if axis in axes else axis)
+        for axis in conv.axes[0]
+    )
+    freed = {name for axis in axes for name in axis.names}
+    untiled = tuple(dim for dim in conv.untiled if dim not in freed)
+    return changed(conv, operands=(Operand(image.name, dims), *others), untiled=untiled)
 
 
 def is_padded(operation: Operation) -> bool:

@@ -21,6 +21,7 @@ from morello.space.copies import copy_layouts
 from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
+from morello.space.padding import has_padded_rows
 from morello.space.sizes import FEWEST_ROWS
 from morello.targets.target import LeafKernel, Target
 
@@ -109,8 +110,10 @@ def _held_in_registers(operation: Operation, index: int) -> bool:
     """Whether the search moves an operand into registers.
 
     Of a convolution, it does so only with the output, whose sums stay there for all pixels of the
-    filter.
+    filter. Rows with padding above or below them are peeled before.
     """
+    if has_padded_rows(operation):
+        return False
     if operation.lowers_to is not None:
         return index == operation.output
     return not (operation.components or operation.copies)

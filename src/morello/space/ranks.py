@@ -30,7 +30,7 @@ def weight(operation: Operation) -> int:
     if operation.copies:
         return int(is_ragged(operation))
     axes = [axis for axes in operation.axes for axis in axes]
-    padded, unread = any(axis.padded for axis in axes), any(axis.unread for axis in axes)
+    padded, unread = sum(axis.padded for axis in axes), any(axis.unread for axis in axes)
     return _weight(operation.primitive) + padded + unread
 
 

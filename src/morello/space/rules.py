@@ -31,6 +31,7 @@ from morello.space.kernels import groups_share, kernel_rules, sums_by_two, usabl
 from morello.space.kind import Kind
 from morello.space.loops import has_tile, loop_rules, one_by_one, register_rules
 from morello.space.moves import copies_out_of_blocks, move_rules, stays
+from morello.space.padding import padding_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
@@ -82,6 +83,7 @@ def rules(
     for dim in operation.dims:
         groups += _once_near(_loops(kind, dim, target, sizes), levels, target)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
+    groups += padding_rules(kind, target)
     if operation.components and (long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(always, tuple(MoveAll(level.name) for level in caches))]

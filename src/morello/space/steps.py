@@ -14,7 +14,6 @@ from morello.rewrites import (
     Decompose,
     LastGroup,
     Pack,
-    PadFirst,
     Pointwise,
     Rewrite,
     SpatialSplit,
@@ -22,25 +21,27 @@ from morello.rewrites import (
     Ungroup,
     decomposes,
 )
-from morello.rewrites.conv import is_padded
 from morello.space.copies import copy_layouts
 from morello.space.kernels import groups_share
 from morello.space.kind import Kind
+from morello.space.padding import has_padded_rows
 from morello.targets.target import Target
 
 
 def step_rewrites(kind: Kind, target: Target, *, long: bool = False) -> Iterator[Rewrite]:
-    """Rewrites into other operations; parts of `long` compositions are not summed in parts."""
+    """Rewrites into other operations.
+
+    Parts of `long` compositions, and windows with padding above or below, are not summed in parts.
+    """
     operation = kind.operation
-    if has_accumulating_form(operation) and not (long and operation.components):
+    keeps = (long and operation.components) or has_padded_rows(operation)
+    if has_accumulating_form(operation) and not keeps:
         yield ToAccumulate()
     if operation.grouped:
         if not (target.masks and groups_share(kind, target)):  # masks serve a single group, too
             yield Ungroup()
     elif operation.lowers_to is not None and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
-    if is_padded(operation):
-        yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if is_ragged(operation):
         yield LastGroup()
     if operation.contracted and not operation.accumulates and target.packs:

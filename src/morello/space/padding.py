@@ -1,0 +1,60 @@
+"""Rewrites of windows that reach into the padding of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from morello.ir.batch import Batch
+from morello.ir.operation import Operation
+from morello.ir.placements import Bools
+from morello.ir.primitives import windows_of
+from morello.rewrites import PadFirst, Peel
+from morello.rewrites.conv import is_padded
+from morello.rewrites.peel import lost_pixels
+from morello.space.guards import Rules, always, at
+from morello.space.kind import Kind
+from morello.targets.target import Target
+
+FEW = 100
+"""Rows are peeled if at least one in so many pixels of all their windows is padding."""
+
+
+def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
+    """Copies of padded images, or pieces of a convolution that read no padding.
+
+    Rows are peeled first. Columns whose sums are in registers are peeled by pixels of the filter;
+    if they do not fit there, they are peeled by windows before.
+    """
+    operation = kind.operation
+    if not is_padded(operation):
+        return
+    levels = target.levels[: target.registers]
+    yield Rules(always, tuple(PadFirst(level.name) for level in levels))
+    if has_padded_rows(operation):
+        yield Rules(_reads_much_padding, (Peel("y"),))
+    elif operation.lowers_to is not None and operation.accumulates:
+        yield Rules(at(operation.output, target.registers), (Peel("q"),))
+    elif operation.lowers_to is not None:
+        yield Rules(partial(_long_and_far, target), (Peel("x"),))
+
+
+def has_padded_rows(operation: Operation) -> bool:
+    """Whether it is a convolution that is done as products, with padding above or below images."""
+    if not is_padded(operation) or operation.lowers_to is None:
+        return False
+    return any(dim == "y" and rows.padded for dim, rows in windows_of(operation).items())
+
+
+def _reads_much_padding(batch: Batch) -> Bools:
+    pixels = batch.size("y") * batch.size("p")
+    much: Bools = pixels <= FEW * lost_pixels(batch.operation, "y")
+    return much
+
+
+def _long_and_far(target: Target, batch: Batch) -> Bools:
+    """Where rows of sums leave no register for anything else, and are in memory."""
+    registers = target.registers
+    long: Bools = batch.size("x") >= target.levels[registers].capacity
+    long = long & (batch.levels[batch.operation.output] < registers)
+    return long
