@@ -354,6 +354,8 @@ class Emitter:
         self._in_use = in_use
         return [Block(lines)]
 
+    # ---- sequences
+
     def _peel(self, node: ImplNode, rewrite: Peel, views: Sequence[View]) -> list[Statement]:
         """The pieces, one after another."""
         lines: list[Statement] = []
@@ -362,8 +364,6 @@ class Emitter:
             pieces = [within(v, t.shape, b) for v, t, b in zip(views, tensors, begins, strict=True)]
             lines += self.emit(child, pieces)
         return lines
-
-    # ---- sequences
 
     def _last_group(
         self, node: ImplNode, rewrite: LastGroup, views: Sequence[View]
