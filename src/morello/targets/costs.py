@@ -3,7 +3,7 @@
 "memory.per_line", "L2.per_run" and the like are transfer costs of levels, in cycles;
 "kernels.loads" and the like are factors on the costs of a group of kernels; "fork" is the
 overhead of a parallel loop, "start" that of each accumulator of a reduction, and "wait" that of
-too few of them, in cycles (see `Target`).
+too few of them, in cycles; "overlap" is a share of transfers from memory (see `Target`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from morello.targets.target import GROUPS, TRANSFERS, Group, LeafKernel, Level, 
 FORK = "fork"
 START = "start"
 WAIT = "wait"
+OVERLAP = "overlap"
 
 FEW_OPERATIONS = 50
 """The most operations for each element with which a goal waits for memory.
@@ -86,9 +87,20 @@ def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -
     elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
     if goal.flops > FEW_OPERATIONS * elements:
         return target
+    share = 1.0 if evicted else _share_from_memory(goal.bytes, target)
     own = coefficients(target)
-    changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}
+    changed = {
+        name: own[name] * (1.0 + share * (ratio - 1.0)) for name, ratio in target.streaming.items()
+    }
     return with_coefficients(replace(target, streaming={}, from_memory=True), changed)
+
+
+def _share_from_memory(count: int, target: Target) -> float:
+    """The share of so many bytes that are not in the last cache when they are used again.
+
+    Caches that are shared do not evict the oldest lines, so that a part of them always stays.
+    """
+    return max(0.0, 1.0 - target.last_cache // 2 * LINE_BYTES / count)
 
 
 def exceeds_last_cache(count: int, target: Target) -> bool:
@@ -116,6 +128,7 @@ def coefficients(target: Target) -> dict[str, float]:
         | {FORK: target.fork}
         | ({WAIT: target.accumulator_stall} if target.in_flight else {})
         | ({START: target.accumulator_start} if target.in_flight else {})
+        | {OVERLAP: target.overlap}
     )
 
 
@@ -152,4 +165,5 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         fork=chosen[FORK],
         accumulator_stall=chosen.get(WAIT, 0.0),
         accumulator_start=chosen.get(START, 0.0),
+        overlap=chosen[OVERLAP],
     )

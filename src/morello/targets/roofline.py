@@ -10,6 +10,7 @@ was measured with programs on Zen 5.
 from __future__ import annotations
 
 from morello.ir.tensor import LINE_BYTES
+from morello.targets.kernels.products import MULTIPLY_ADD
 from morello.targets.machines.machine import Machine
 from morello.targets.target import GROUPS, Group
 
@@ -97,4 +98,5 @@ def published(machine: Machine, register_bytes: int) -> dict[str, float]:
         "memory.per_alias": run_start,
         "memory.per_alias_written": run_start,
         "wait": WAIT * UNITS / _multiply_adds_per_cycle(machine, register_bytes),
+        "overlap": MULTIPLY_ADD * factors["products"] * machine.l3_bytes / register_bytes,
     }

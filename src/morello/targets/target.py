@@ -178,6 +178,8 @@ class Target:
     """The cycles more of a reduction step for each accumulator that is missing to `in_flight`."""
     accumulator_start: float = 0.0
     """The cycles of each accumulator, however long the reduction is."""
+    overlap: float = 0.0
+    """The share of a line's transfer from memory that its multiply-adds hide, for each use."""
     tlb: TLB = UNKNOWN_TLB
     rows: int = 0
     """The rows of the register tile that fills the registers, with two accumulators in each row; 0
@@ -310,12 +312,16 @@ class Target:
         It is 1 unless each line is used by a single tile of sums: code prefetches for those, which
         hides a part of it. But if the rows of one sum are on more pages than the first TLB keeps
         beside those of others, a tile waits for the address of each line as long as for the line.
+        Up to the rows of a tile, each use of a line hides as much as its multiply-adds take, and
+        its loads as much as another one.
         """
         uses = batch.uses(operand)
         in_one_tile = TILE_WIDTH * uses > self.in_flight
         in_one_tile &= uses < self.levels[self.registers].capacity
-        apart = 2 * batch.pages_of_terms(operand) > self.tlb.pages
-        factor: Column = 1.0 + in_one_tile * np.where(apart, 1.0, -self.tlb.hidden)
+        apart = in_one_tile & (2 * batch.pages_of_terms(operand) > self.tlb.pages)
+        computed = self.overlap * (uses <= self.rows) * (uses + 1)
+        hidden = np.minimum(1.0, np.maximum(in_one_tile * self.tlb.hidden, computed))
+        factor: Column = 1.0 + np.where(apart, 1.0, -hidden)
         return factor
 
     @cached_property
@@ -327,7 +333,7 @@ class Target:
         levels = tuple(getattr(level, kind) for level in self.levels for kind in TRANSFERS)
         factors = tuple(kernel.factor for kernel in self.kernels)
         start, stall = self.accumulator_start, self.accumulator_stall
-        return hash((levels, factors, self.cores, self.fork, start, stall))
+        return hash((levels, factors, self.cores, self.fork, start, stall, self.overlap))
 
     def __hash__(self) -> int:
         return hash((self.name, self._costs))

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from morello.impl.costs import Applied, applied, own_costs
 from morello.impl.tree import Impl
 from morello.rewrites.select import Select, find_kernel
-from morello.targets.costs import FORK, START, WAIT, coefficients, measured_as, with_coefficients
+from morello.targets.costs import (
+    FORK,
+    OVERLAP,
+    START,
+    WAIT,
+    coefficients,
+    measured_as,
+    with_coefficients,
+)
 from morello.targets.target import TRANSFERS, Target
 
 
@@ -22,7 +30,7 @@ class Multiplicities:
         known = coefficients(target)
         self._known = known
         self._steps: dict[Applied, dict[str, float]] = {}
-        free = with_coefficients(target, dict.fromkeys(known, 0.0))
+        free = with_coefficients(target, dict.fromkeys(known.keys() - {OVERLAP}, 0.0))
         self._units = {
             name: with_coefficients(free, {name: 1.0})
             for name in known
