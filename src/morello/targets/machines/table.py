@@ -102,7 +102,7 @@ ZEN3 = Machine(
     source="measured",
     # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.7},
-    streaming={"kernels.row_sums_ahead": 1 / 0.7, "memory.per_line": 2.1, "overlap": 0.0},
+    streaming={"kernels.row_sums_ahead": 1 / 0.7, "memory.per_line": 2.1, "overlap": 0.1},
 )
 
 ZEN5_MOBILE = Machine(
@@ -129,7 +129,7 @@ ZEN4 = Machine(
     },
     streaming={
         "kernels.dots_l2": 0.75, "kernels.row_sums_l2": 0.65, "kernels.block_sums_l2": 0.7,
-        "memory.per_run": 4.0, "memory.per_line": 2.6, "overlap": 0.0,
+        "memory.per_run": 4.0, "memory.per_line": 2.8, "overlap": 0.1,
     },
     bypassed=0.5,
 )
@@ -141,7 +141,7 @@ ZEN5 = Machine(
     tlb=TLB(96, returning=0.0), source="measured",
     # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.6, "kernels.shuffles": 0.42},
-    streaming={"kernels.row_sums_ahead": 1 / 0.6, "memory.per_line": 3.0, "overlap": 0.0},
+    streaming={"kernels.row_sums_ahead": 1 / 0.6, "memory.per_line": 3.0, "overlap": 0.1},
 )
 """Zen 5 with units of 64 bytes."""
 
