@@ -23,6 +23,11 @@ START = "start"
 WAIT = "wait"
 OVERLAP = "overlap"
 
+PER_LINE = "memory.per_line"
+
+KEPT = 0.75
+"""The share of the last cache that keeps what a goal reads, until it reads it again."""
+
 FEW_OPERATIONS = 50
 """The most operations for each element with which a goal waits for memory.
 
@@ -77,22 +82,26 @@ def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -
     """The target with its `streaming` costs, if the goal takes as long as memory does.
 
     Its operands exceed the last cache, or are `evicted` from it between calls, and it does little
-    with each element. A target of many machines has them for those of its machines that have some.
+    with each element; if it does more, less of its transfers is hidden, but they cost no more. A
+    target of many machines has them for those of its machines that have some.
     """
     if target.tunings:
         tunings = tuple(with_streaming_costs(t, goal, evicted=evicted) for t in target.tunings)
         return target if tunings == target.tunings else replace(target, tunings=tunings)
-    if not target.streaming or not (evicted or exceeds_last_cache(goal.bytes, target)):
+    if not (evicted or exceeds_last_cache(goal.bytes, target)):
         return target
     elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
-    if goal.flops > FEW_OPERATIONS * elements:
-        return target
-    share = 1.0 if evicted else _share_from_memory(goal.bytes, target)
-    own = coefficients(target)
-    changed = {
-        name: own[name] * (1.0 + share * (ratio - 1.0)) for name, ratio in target.streaming.items()
+    busy = goal.flops > FEW_OPERATIONS * elements
+    factors = {
+        name: ratio for name, ratio in target.streaming.items() if name == OVERLAP or not busy
     }
-    return with_coefficients(replace(target, streaming={}, from_memory=True), changed)
+    if not factors:
+        return target
+    if PER_LINE in factors and not evicted:
+        factors[PER_LINE] = 1.0 + _share_from_memory(goal.bytes, target) * (factors[PER_LINE] - 1.0)
+    own = coefficients(target)
+    changed = {name: own[name] * factor for name, factor in factors.items()}
+    return with_coefficients(replace(target, streaming={}, from_memory=not busy), changed)
 
 
 def _share_from_memory(count: int, target: Target) -> float:
@@ -100,7 +109,7 @@ def _share_from_memory(count: int, target: Target) -> float:
 
     Caches that are shared do not evict the oldest lines, so that a part of them always stays.
     """
-    return max(0.0, 1.0 - target.last_cache // 2 * LINE_BYTES / count)
+    return max(0.0, 1.0 - KEPT * target.last_cache * LINE_BYTES / count)
 
 
 def exceeds_last_cache(count: int, target: Target) -> bool:
