@@ -46,6 +46,10 @@ UNKNOWN_ACROSS = 0.5
 """The share of registers of c in rows that are in two lines, at least: not all arrays begin with
 lines, and a Spec does not say it.
 """
+SHORT_ROW = 0.5
+"""Cycles of a line of b in rows shorter than the prefetch distance, with prefetches into L2: these
+end with a panel.
+"""
 FAR_STORE = 3.0
 """Cycles of a register that is stored beyond the caches of a core."""
 COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.55, 0.5, 3.5, 3.0, 1.7
@@ -462,7 +466,8 @@ def block_sums(
     bottleneck: one for each multiply-add, one of c, and one of each row of b.
     """
     scalars, rows, result = dtypes
-    slower = 0.3 if reading.fetched == "L2" else 0.0
+    into_l2 = reading.fetched == "L2"
+    slower, short_row = (0.3, SHORT_ROW) if into_l2 else (0.0, 0.0)
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
@@ -479,7 +484,8 @@ def block_sums(
         in_rows = s.placements.in_rows_across(s.codes[2], 0)
         across = UPDATE_ACROSS * np.maximum(crossed(s, 2, width), UNKNOWN_ACROSS * in_rows)
         row = products + SAME_SET * rows_collide(s, 2, "n") + across
-        rows_of_b = reading.rows * (BOUND_LOAD + crossing(s, 1, width))
+        short = s.size("n") * rows.bytes < reading.ahead
+        rows_of_b = reading.rows * (BOUND_LOAD + short_row * short + crossing(s, 1, width))
         each = slower + s.size("m") * row + rows_of_b
         cycles: Column = 4.0 + s.size("n") / width * each
         return cycles
