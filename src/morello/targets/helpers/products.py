@@ -166,15 +166,16 @@ static inline int32_t unbiased_run(const uint32_t *b, long k) {
 """
 
 _UNBIAS_ROWS = """\
-// The first row of c is computed, and the others are copies of it
-static inline void unbias_i32x16(const void *groups, long b_k, long b_n, int32_t *c, long c_m,
-                                 long c_n, long m, long k, long n) {
+// The first row of c is computed, and the others are copies of it. Without panels, `panel` is 1;
+// panels begin panel * b_n apart
+static inline void unbias_i32x16(const void *groups, long b_k, long b_n, long panel, int32_t *c,
+                                 long c_m, long c_n, long m, long k, long n) {
   const uint32_t *b = groups;
   for (long j = 0; j < n; j += 16) {
     const int count = n - j < 16 ? n - j : 16;
     i32x16 sums = {0};
-    if (b_n == 1)
-      sums = unbiased_columns(b + j, b_k, k, count);
+    if (b_n == 1 || panel > 1)
+      sums = unbiased_columns(b + j / panel * panel * b_n + j % panel, b_k, k, count);
     else
       for (int i = 0; i < count; ++i) sums[i] = unbiased_run(b + (j + i) * b_n, k);
     if (c_n == 1)

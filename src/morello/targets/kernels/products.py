@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, F32, I8X4, I32, DType
+from morello.ir.placements import Bools
 from morello.ir.primitives.convolutions import channels_of
 from morello.targets.helpers.columns import BUFFER, COLUMNS, MOST_COLUMNS
 from morello.targets.helpers.products import RowReading
@@ -46,6 +49,8 @@ UNKNOWN_ACROSS = 0.5
 """The share of registers of c in rows that are in two lines, at least: not all arrays begin with
 lines, and a Spec does not say it.
 """
+PANELS = (1, 2, 3, 4)
+"""The widths of panels, in registers, in which columns of groups of bytes are summed."""
 SHORT_ROW = 0.5
 """Cycles of a line of b in rows shorter than the prefetch distance, with prefetches into L2: these
 end with a panel.
@@ -318,12 +323,14 @@ def unpacked(dtype: DType, values: Any, axis: int) -> Any:
 def unbias(width: int) -> LeafKernel:
     """-128 times the sums of columns of groups of signed bytes, stored in each row of c."""
 
-    def along(s: Batch, dim: str) -> Condition:
-        return rows_without_gaps(s, 0, "b", dim)
+    def in_registers(s: Batch) -> Bools:
+        """Whether b has registers along n, in rows or panels."""
+        panels = (0, *(count * width for count in PANELS))
+        return reduce(or_, (rows_without_gaps(s, 0, "b", "n", panel).holds for panel in panels))
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
-        near = along(s, "n").holds | along(s, "k").holds
+        near = in_registers(s) | rows_without_gaps(s, 0, "b", "k").holds
         yield Condition(near, "rows or columns of b must have no gaps")
         yield Condition(~s.placements.paneled(s.codes[1]), "c must not be in panels")
 
@@ -331,12 +338,12 @@ def unbias(width: int) -> LeafKernel:
         m, k, n = (s.size(dim) for dim in ("m", "k", "n"))
         registers = -(-n // width)
         turned = np.maximum(k * registers, n * (k / width + TOTAL))
-        sums = np.where(along(s, "n").holds, k * registers, turned)
+        sums = np.where(in_registers(s), k * registers, turned)
         stores = np.where(rows_without_gaps(s, 1, "c", "n").holds, registers, n)
         cycles: Column = 20.0 + sums + m * stores * np.where(s.levels[1] == 0, FAR_STORE, 1.0)
         return cycles
 
-    places = "&{b}, {b_k}, {b_n}, &{c}, {c_m}, {c_n}, {m}, {k}, {n}"
+    places = "&{b}, {b_k}, {b_n}, {b_panel}, &{c}, {c_m}, {c_n}, {m}, {k}, {n}"
     return LeafKernel(
         f"unbias_i32x{width}", "Unbias", (I8X4, I32), (None, None),
         f"unbias_i32x{width}({places});",
