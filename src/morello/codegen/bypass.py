@@ -108,7 +108,7 @@ def _past_caches(statements: Sequence[Statement], pointer: str, target: Target) 
     together: dict[object, list[_Store]] = {}
     others = 0
     for store in _stores(statements, pointer):
-        if store.call.spec.operation.name != "Move" or store.call.views[-1] is not store.view:
+        if not store.call.spec.operation.copies or store.call.views[-1] is not store.view:
             return {}
         if not (_can_bypass(store.call, target) and store.is_aligned):
             others += store.count
