@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 
-from morello.ir.dtype import F32
-from morello.ir.primitives import PIXELS
 from morello.ir.spec import Spec, SpecPart
 from morello.space.tiling import VECTOR, is_long
 
 SHORT = 4 * VECTOR
 """The longest rows that are short if they do not fill their last vector."""
-
-LARGE = 1 << 21
-"""The fewest operations of a convolution for which neighbours are worth keeping."""
 
 MEDIUM = 1 << 26
 """The most operations of a product that transposes an input for which they are."""
@@ -38,7 +32,7 @@ def _keeps(goal: Spec) -> bool:
         return False
     mapped = [component.dims for component in operation.components] or [operation.dims]
     return any(
-        _is_large_convolution(part)
+        _is_uneven(part, dims, goal)
         if part.operation.windows
         else _has_short_rows(part) or _transposes(part, dims, goal)
         for part, dims in zip(goal.parts, mapped, strict=True)
@@ -58,14 +52,12 @@ def _row(part: SpecPart) -> int:
 
 
 def _transposes(part: SpecPart, dims: Sequence[str], goal: Spec) -> bool:
-    """Whether a product of f32 that is not large has an input that it transposes, and uneven rows.
+    """Whether a product that is not large has an input that it transposes, and uneven rows.
 
     Neighbours of a first factor are summed, and those of a second one are not, or it transposes
-    them. Products of narrower elements have several times as many kinds of Specs. `dims` are those
-    of the goal that the product's are mapped to.
+    them. `dims` are those of the goal that the product's are mapped to.
     """
-    wide = all(dtype.bytes == F32.bytes for dtype in goal.dtypes)
-    if not wide or part.flops > MEDIUM or _row(part) % VECTOR == 0:
+    if part.flops > MEDIUM or _row(part) % VECTOR == 0:
         return False
     operation = part.operation
     summed = dims[operation.dims.index(operation.contracted)]
@@ -81,9 +73,13 @@ def _neighbours(goal: Spec, tensor: int) -> str:
     return inputs[tensor].dims[goal.placements[tensor].layout.order[-1]]
 
 
-def _is_large_convolution(part: SpecPart) -> bool:
-    """Whether a convolution of images without groups has large filters and many operations."""
+def _is_uneven(part: SpecPart, dims: Sequence[str], goal: Spec) -> bool:
+    """Whether a convolution has uneven rows, or filters whose neighbours are not those of rows.
+
+    Or it is one in groups: with neighbours, elementwise operations around it have fewer Specs.
+    """
     operation = part.operation
-    if operation.lowers_to is None or operation.grouped or not {*PIXELS} <= {*operation.dims}:
-        return False
-    return prod(part.sizes[d] for d in PIXELS.values()) > 1 and part.flops >= LARGE
+    if operation.grouped or _row(part) % VECTOR:
+        return True
+    along = dims[operation.dims.index(operation.operands[operation.output].dims[-1])]
+    return _neighbours(goal, part.inputs[1]) != along
