@@ -12,11 +12,14 @@ from morello.frontends.text import parse
 from morello.ir.batch import Batch
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
-from morello.rewrites import Move
+from morello.rewrites import Move, Select
+from morello.search.budget import Budget
+from morello.search.session import search
 from morello.space.guards import Guard
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.space import goal_sizes
+from morello.targets import find_target
 from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
 from morello.targets.x86 import AVX512, PRODUCTS, avx512
@@ -56,3 +59,10 @@ def test_inputs_that_may_be_packed_are_converted_once_all_operands_are_near(text
 def test_other_inputs_are_converted_in_any_cache(text: str, target: Target) -> None:
     levels = {level for level, _ in _conversions(parse(text), target)}
     assert levels == {level.name for level in target.levels[1 : target.registers]}
+
+
+def test_filters_are_converted_to_rows_for_kernels_that_take_no_panels() -> None:
+    """Sums of every second pixel multiply single elements of filters."""
+    goal = parse("conv(f16[1,2,5,33], f16[4,2,3,3], stride=2)")
+    result = search(goal, find_target("avx512"), budget=Budget(gap=0.1))
+    assert Select("conv_by_two_f32x16") in result.decisions

@@ -6,6 +6,8 @@ from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout, fastest, panels, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MATRIX
+from morello.ir.primitives.windows import begin_every_second
+from morello.ir.rounding import narrow
 from morello.targets.target import Target
 
 PANEL_REGISTERS = (1, 2, 4)
@@ -61,6 +63,8 @@ def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target
 
     Images are row-major, outputs also with their channels fastest. Filters are packed into
     panels of output channels; within one, the input channels of each filter pixel are adjacent.
+    Those that are converted are also row-major where kernels sum every second pixel, as these take
+    no panels.
     """
     image, filters, out = operation.operands
     operand, rank = operation.operands[index], len(operation.operands[index].dims)
@@ -73,4 +77,6 @@ def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target
     summed = [d for d in operation.reduced if d in image.dims]
     order = tuple(filters.dims.index(d) for d in (channels, *pixels, *summed))
     width = target.widths(_accumulator(dtype))[0]
-    return [Layout(order, (order[0], width * n)) for n in PANEL_REGISTERS]
+    converted = narrow(dtype) and begin_every_second(operation)
+    rows = [row_major(rank)] if converted else []
+    return [*rows, *(Layout(order, (order[0], width * n)) for n in PANEL_REGISTERS)]
