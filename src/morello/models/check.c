@@ -88,7 +88,7 @@ static int is_close(const Array *array, const void *result, const void *expected
         if (found == wanted || (isnan(found) && isnan(wanted)))
             continue;
         double off = fabs(found - wanted);
-        error = off <= error ? error : off; /* so that a NaN stays one */
+        error = isnan(error) || off <= error ? error : off; /* a NaN stays one */
     }
     printf("largest error: %.1e of %.3g\n", error, largest);
     return error <= array->tolerance * largest;
