@@ -27,11 +27,45 @@ from morello.models.export import exported, write_project
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake")
 
 
-def checked(folder: Path) -> str:
-    """Build a project without a warning, and run its check; returns what it prints."""
+TWO_MODELS = """\
+cmake_minimum_required(VERSION 3.16)
+project(both CXX)
+set(CMAKE_CXX_STANDARD 17)
+add_subdirectory(exp)
+add_subdirectory(abs)
+add_executable(main main.cpp)
+target_link_libraries(main exps abss)
+"""
+CALLS_BOTH = """\
+#include "exps.h"
+#include "abss.h"
+
+int main()
+{
+    alignas(64) static float x[64], y[64], z[64];
+    void *first[] = {x, y}, *second[] = {y, z};
+    exps(first, exps_constants, nullptr, nullptr, nullptr);
+    abss(second, abss_constants, nullptr, nullptr, nullptr);
+    return z[63] == 1 ? 0 : 1;
+}
+"""
+
+
+def unary(name: str) -> Graph:
+    x = apply(Input(TensorType((64,), np.dtype(np.float32))))
+    return Graph((x,), (mapped(name, x),))
+
+
+def build(folder: Path) -> None:
+    """Build a project without a warning."""
     flags = "-DCMAKE_C_FLAGS=-std=c11 -Wall -Wextra -Wpedantic -Werror"
     for words in (["-S", ".", "-B", "build", flags], ["--build", "build"]):
         subprocess.run(["cmake", *words], cwd=folder, check=True, capture_output=True)
+
+
+def checked(folder: Path) -> str:
+    """Build a project, and run its check; returns what it prints."""
+    build(folder)
     done = subprocess.run([folder / "build" / "check"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -60,6 +94,29 @@ def test_constants_keep_their_layouts(tmp_path: Path) -> None:
     (tmp_path / "check.bin").write_bytes(data)
     wrong = subprocess.run([tmp_path / "build" / "check"], check=False, capture_output=True)
     assert wrong.returncode == 1
+
+
+@needs_cmake
+def test_what_is_no_number_fails_the_check(tmp_path: Path) -> None:
+    """Also before results that are merely rounded."""
+    graph = unary("exp")
+    write_project(exported(compile_graph(graph, gap=1.0), "m"), tmp_path)
+    checked(tmp_path)
+    case = np.fromfile(tmp_path / "check.bin", np.float32)
+    case[64] = np.nan  # the first result
+    case.tofile(tmp_path / "check.bin")
+    assert subprocess.run([tmp_path / "build" / "check"], check=False).returncode == 1
+
+
+@needs_cmake
+def test_one_project_takes_several(tmp_path: Path) -> None:
+    """Within a project of C++, for two models; only a project of its own has its check."""
+    for name in ("exp", "abs"):
+        write_project(exported(compile_graph(unary(name), gap=1.0), name + "s"), tmp_path / name)
+    (tmp_path / "CMakeLists.txt").write_text(TWO_MODELS)
+    (tmp_path / "main.cpp").write_text(CALLS_BOTH)
+    build(tmp_path)
+    subprocess.run([tmp_path / "build" / "main"], check=True)
 
 
 @needs_cmake

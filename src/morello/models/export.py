@@ -161,11 +161,13 @@ target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 set_source_files_properties({name}_constants.S PROPERTIES
   COMPILE_OPTIONS "-I${{CMAKE_CURRENT_SOURCE_DIR}}"
   OBJECT_DEPENDS ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}_constants.bin)
-add_executable(check check.c)
-target_compile_definitions(check PRIVATE CASE="${{CMAKE_CURRENT_SOURCE_DIR}}/check.bin")
-target_link_libraries(check {name})
-{hosted}enable_testing()
-add_test(NAME check COMMAND check)
+{hosted}if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)  # not within another project
+  add_executable(check check.c)
+  target_compile_definitions(check PRIVATE CASE="${{CMAKE_CURRENT_SOURCE_DIR}}/check.bin")
+  target_link_libraries(check {name})
+  enable_testing()
+  add_test(NAME check COMMAND check)
+endif()
 """
 
 _HOSTED = """\
