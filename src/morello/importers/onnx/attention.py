@@ -90,14 +90,13 @@ def _mask(call: OnnxCall, q: Node, columns: int, before: int) -> Node | None:
         return seen
     if mask.dtype not in (BOOL, q.dtype) or not mask.type.rank:
         raise LeftError(f"its mask is {mask.type}")
-    hidden = number(0 if mask.dtype == BOOL else -np.inf, mask)
-    if mask.dtype != BOOL:
-        build = GraphBuilder()
-        mask = build.apply(Where(), build.map("greater", mask, lowest(mask.dtype)), mask, hidden)
+    nothing = number(0 if mask.dtype == BOOL else lowest(mask.dtype), mask)
     if 1 < mask.shape[-1] < columns:
         more: Sequence[int] = (*(0,) * (mask.type.rank - 1), columns - mask.shape[-1])
-        mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, hidden)
-    return mask if seen is None else op(Where(), seen, mask, hidden)
+        mask = op(Pad((0,) * mask.type.rank, tuple(more)), mask, nothing)
+    kept = mask if mask.dtype == BOOL else function("greater", mask, nothing)
+    seen = kept if seen is None else function("logical_and", seen, kept)
+    return seen if mask.dtype == BOOL else op(Where(), seen, mask, number(-np.inf, mask))
 
 
 def _seen(call: OnnxCall, rows: int, columns: int, before: int) -> Node | None:
