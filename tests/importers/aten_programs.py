@@ -10,6 +10,7 @@ import pytest
 
 from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
+from morello.graph.operators import Constant
 
 torch = pytest.importorskip("torch")
 aten = pytest.importorskip("morello.importers.aten")
@@ -55,6 +56,12 @@ def traced(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def operators(graph: Graph) -> list[type]:
     return [type(node.operator) for node in graph.nodes]
+
+
+def no_infinite(graph: Graph) -> bool:
+    """Whether all constants of a graph are finite."""
+    constants = [n.operator.array for n in graph.nodes if isinstance(n.operator, Constant)]
+    return all(np.isfinite(array).all() for array in constants)
 
 
 def random(*shape: int) -> Any:

@@ -9,14 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.aten_programs import BATCH, compared, imported, operators, random, traced
+from tests.importers.aten_programs import (
+    BATCH,
+    compared,
+    imported,
+    no_infinite,
+    operators,
+    random,
+    traced,
+)
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Graph, apply
+from morello.graph.graph import apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
-    Constant,
     Conv,
     Dot,
     Foreign,
@@ -62,12 +69,6 @@ def layer_at_once(layer: Any, x: Any, mask: Any = None, kind: int | None = None)
         attention.in_proj_bias, out.weight, out.bias, False, layer.norm_first, layer.norm1.eps,
         *weights, mask, kind,
     )  # fmt: skip
-
-
-def no_infinite(graph: Graph) -> bool:
-    """Whether all constants of a graph are finite."""
-    constants = [n.operator.array for n in graph.nodes if isinstance(n.operator, Constant)]
-    return all(np.isfinite(array).all() for array in constants)
 
 
 CAUSAL = torch.full((5, 5), -torch.inf).triu(1)
@@ -151,17 +152,6 @@ def test_attention_with_masks() -> None:
         )
 
     compared(heads, q, k)
-
-
-def test_no_mask_of_attention_is_infinite() -> None:
-    """Choices of -inf are of finite scores: no kernel computes with -inf."""
-
-    def attended(q: Any, hidden: Any) -> Any:
-        mask = torch.where(hidden, -torch.inf, 0.0)[:, None, None]
-        return functional.scaled_dot_product_attention(q, q, q, attn_mask=mask.expand(2, 4, 5, 5))
-
-    hidden = torch.tensor([[False, True, False, True, True], [True] * 5])
-    assert no_infinite(compared(attended, random(2, 4, 5, 8), hidden))
 
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
