@@ -99,12 +99,16 @@ def test_layers_that_are_one_operation_are_taken_apart(norm_first: bool, masks: 
     np.testing.assert_allclose(value, expected.numpy(), 1e-4, 1e-5)
 
 
-def test_masks_of_what_is_not_known_are_the_conditions_that_made_them() -> None:
-    """Torch makes masks of bool -inf, which no kernel computes with."""
+@pytest.mark.parametrize("kind", [1, 2])
+def test_masks_of_what_is_not_known_are_the_conditions_that_made_them(kind: int) -> None:
+    """Torch makes masks of bool -inf, which no kernel computes with, and adds them."""
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
 
     def attended(x: Any, padding: Any) -> Any:
-        return layer_at_once(layer, x, torch.where(padding, -torch.inf, 0.0), 1)
+        mask = torch.where(padding, -torch.inf, 0.0)
+        if kind == 2:
+            mask = CAUSAL.expand(2, 4, 5, 5) + mask[:, None, None]
+        return layer_at_once(layer, x, mask, kind)
 
     x = random(2, 5, 32)
     with torch.no_grad():

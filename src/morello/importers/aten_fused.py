@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from morello.graph.graph import Node
-from morello.graph.operators import Attention, Constant, Dot, LayerNorm, Where
+from morello.graph.operators import Attention, Dot, LayerNorm
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import part
-from morello.importers.attending import attended
+from morello.importers.attending import attended, unchanged
 
 _PADDING = 1
 """The type of masks that say which columns of each sequence are padding."""
@@ -80,20 +80,11 @@ def _seen(call: AtenCall) -> Node | None:
     mask: Node | None = call["mask"]
     if mask is None:
         return None
-    hidden = mask if mask.dtype == bool else _not_zero(call, mask)
+    seen = call.map("logical_not", mask) if mask.dtype == bool else unchanged(call.build, mask)
     if call["mask_type"] == _PADDING:
         batch, columns = mask.shape
-        hidden = call.reshape(hidden, (batch, 1, 1, columns))
-    return call.map("logical_not", hidden)
-
-
-def _not_zero(call: AtenCall, mask: Node) -> Node:
-    if isinstance(mask.operator, Where):
-        condition, *values = mask.inputs
-        arrays = [each.operator.array for each in values if isinstance(each.operator, Constant)]
-        if [array.all() for array in arrays] == [True, False] and not arrays[1].any():
-            return call.broadcast(condition, mask.shape)
-    return call.map("not_equal", mask, 0)
+        seen = call.reshape(seen, (batch, 1, 1, columns))
+    return seen
 
 
 FUSED: dict[str, Handler] = {

@@ -87,6 +87,13 @@ def _apart(build: GraphBuilder, mask: Node, dtype: np.dtype[Any]) -> tuple[Node,
     return seen, build.cast(added, dtype)
 
 
+def unchanged(build: GraphBuilder, mask: Node) -> Node:
+    """Which scores a mask of numbers adds 0 to."""
+    seen, added = _choices(build, mask, mask.dtype)
+    zero = _both(build, seen, build.map("equal", added, 0))
+    return zero if zero.shape == mask.shape else build.apply(Broadcast(mask.shape), zero)
+
+
 def _choices(build: GraphBuilder, mask: Node, dtype: np.dtype[Any]) -> tuple[Node, Node]:
     """Where a mask cast to a dtype is not -inf, and what it is there.
 
