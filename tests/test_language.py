@@ -73,6 +73,8 @@ EXPRESSIONS = {
     "move_u8": "move(u8[32,48]) -> u8[32,48]{0,1}",
     "cast": "cast(f32[8,100], bf16)",
     "cast_of_bytes": "cast(u8[9,70], f32) - cast(i8[70], f32)",
+    "cast_bytes_to_halves": "cast(i8[9,70], bf16)",
+    "cast_halves": "cast(bf16[9,70], f16)",
     "cast_to_integers": "cast(f32[9,70] * 3.7, i32)",
     "cast_of_a_product": "cast(f32[4,8] @ f32[8,16], i32) + 1",
     "five_dims": "f32[2,3,4,5,6] + f32[6]",
@@ -276,3 +278,19 @@ def test_softmax_and_max_of_special_numbers_are_those_of_numpy(
     softmax, largest = of_rows
     np.testing.assert_allclose(softmax(x), expected, rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(largest(x), x.max(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("i8", "bf16"), ("u8", "bf16"), ("i8", "f16"), ("u8", "f16"), ("bf16", "i8"),
+        ("bf16", "u8"), ("f16", "i8"), ("f16", "u8"), ("bf16", "f16"), ("f16", "bf16"),
+    ],
+)  # fmt: skip
+def test_casts_by_way_of_other_dtypes_are_those_of_numpy(source: str, target: str) -> None:
+    kernel = morello.compile(f"cast({source}[5,37], {target})", budget=0.1, gap=1.0)
+    given, result = (argument.dtype.np for argument in kernel.arguments)
+    lowest = 0 if "u8" in (source, target) else -128
+    numbers = np.random.default_rng(0).uniform(lowest, 127, (5, 37))
+    x = numbers.astype(given)
+    np.testing.assert_array_equal(kernel(x), x.astype(np.float32).astype(result))

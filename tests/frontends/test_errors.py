@@ -194,7 +194,7 @@ MAPS = [
     ("where(u8[4], f32[4], f32[4])", "cast the condition to f32", 6),
     ("where(f32[4], f32[3], f32[4])", "dimensions are aligned at the last", 14),
     ("i8[4] / 2", "cast it to f32 first", 6),
-    ("i16[4] / 2", "cast it to i32, and that to f32", 7),
+    ("i16[4] / 2", "cast it to f32 first", 7),
     ("2 / i32[4]", "reciprocal is for floating-point numbers", 2),
     ("-u8[4]", "u8 has no negative numbers", 1),
     ("i8[4] * 0.5", "use a whole number from -128 to 127", 6),
@@ -213,9 +213,8 @@ MAPS = [
 ]  # fmt: skip
 
 COPIES = [
-    ("cast(f32[4], i8)", "cast f32 to bf16, f16, i32, i64", 13),
+    ("cast(f32[4], u32)", "cast it to i32, and that to u32", 13),
     ("bitwise_or(f32[4], 1)", "cast it to i32 first", 0),
-    ("cast(u32[4], i8)", "cast u32 to i32, f32, i64", 13),
     ("transpose(f32[2,3,4])", "say the order, as in order=[0,2,1]", 10),
     ("transpose(f32[2,3], order=[0,0])", "name each of the 2 dimensions once", 26),
     ("transpose(f32[2,3], order=1)", "[1] is no order", 26),

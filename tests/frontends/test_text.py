@@ -312,6 +312,9 @@ def check_operations(text: str, operations: str, dtypes: str) -> None:
         ("exp(transpose(cast(bf16[2,3], f32)))", "Move Move Exp", "bf16 f32"),
         ("cast(u8[2,3], i32) + i32[3]", "Move Add", "u8 i32 i32"),
         ("cast(softmax(cast(bf16[2,3], f32)), bf16)", "Move Softmax Move", "bf16 bf16"),
+        ("cast(i8[2,3], bf16)", "Move Move", "i8 bf16"),
+        ("cast(f16[2,3], bf16)", "Move Move", "f16 bf16"),
+        ("cast(bf16[2,3], u8)", "Move Move Move", "bf16 u8"),
     ],
 )
 def test_casts_that_kernels_make_are_no_operations(text: str, operations: str, dtypes: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from morello.frontends.values import (
     NEW_AXIS,
@@ -17,7 +18,7 @@ from morello.frontends.values import (
     format_list,
     value_of,
 )
-from morello.ir.dtype import F32, I32, DType
+from morello.ir.dtype import F32, I32, U32, DType
 from morello.ir.primitives import MAX_RANK, fill, scatter
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
@@ -35,17 +36,27 @@ def move(x: Value) -> Value:
 
 
 def cast(x: Value, dtype: DType) -> Value:
-    """A copy of x with its elements converted to another dtype."""
-    if dtype is x.dtype:
-        return x
-    if (x.dtype, dtype) not in CASTS:
-        known = ", ".join(str(to) for source, to in CASTS if source is x.dtype)
-        raise MisuseError(
-            f"{x.dtype} cannot be cast to {dtype}", f"cast {x.dtype} to {known}", at=1
-        )
-    x = x.without_new_axes
-    source = value_of(x.tensor)
-    return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
+    """A copy of x with its elements converted to another dtype, by way of others if need be."""
+    if dtype is U32 and x.dtype.is_float:
+        fix = "cast it to i32, and that to u32"
+        raise MisuseError(f"{x.dtype} cannot be cast to u32", fix, at=1)
+    for each in _way(x.dtype, dtype):
+        x = x.without_new_axes
+        source = value_of(x.tensor)
+        x = apply_operation(move_operation(x.rank, x.axes), [source], x.shape, each)
+    return x
+
+
+@cache
+def _way(source: DType, target: DType) -> tuple[DType, ...]:
+    """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
+    ways: dict[DType, tuple[DType, ...]] = {source: ()}
+    for dtype in (todo := [source]):
+        for before, after in CASTS:
+            if before is dtype and after not in ways:
+                ways[after] = (*ways[dtype], after)
+                todo.append(after)
+    return ways[target]
 
 
 def cast_in_place(x: Value, dtype: DType) -> Value:

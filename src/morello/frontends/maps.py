@@ -16,10 +16,9 @@ from morello.frontends.values import (
     elementwise_value,
     format_list,
 )
-from morello.ir.dtype import F32, DType
+from morello.ir.dtype import DType
 from morello.ir.functions import INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
 from morello.ir.primitives import divide_vec_scalar
-from morello.targets.kernels import CASTS
 
 MOST_FACTORS = 1000
 """The largest whole power that multiplications compute."""
@@ -279,8 +278,7 @@ def _check_closed(name: str, x: Value) -> None:
 
 def check_float(name: str, x: Value) -> None:
     if not x.dtype.is_float:
-        at_once = (x.dtype, F32) in CASTS
-        fix = "cast it to f32 first" if at_once else "cast it to i32, and that to f32"
+        fix = "cast it to f32 first"
         raise MisuseError(f"{name} is for floating-point numbers, not {x.dtype}", fix)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
 from morello.ir.dtype import F32, I32, I64, U32, DType
 from morello.ir.functions import BINARY, ONLY_INTEGERS, UNARY
-from morello.targets.kernels import CASTS
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -194,15 +192,10 @@ def truth(x: Value) -> Value:
 
 
 def converted(x: Value, dtype: DType) -> Value:
-    """A value in another dtype, by way of others where no cast leads there at once.
-
-    Raises `SpecError` if no casts lead there.
-    """
+    """A value in another dtype; floats that no i32 holds become unsigned integers, too."""
     if dtype is U32 and x.dtype.is_float:
         return _in_u32(x)
-    for each in _way(x.dtype, dtype):
-        x = cast_in_place(x, each)
-    return x
+    return cast_in_place(x, dtype)
 
 
 def _in_u32(x: Value) -> Value:
@@ -212,17 +205,3 @@ def _in_u32(x: Value) -> Value:
     rest = converted(maps.subtract(x, maps.multiply(high, 2.0**31)), I32)
     bit = maps.left_shift(converted(high, I32), 31.0)
     return converted(maps.bitwise_xor(rest, bit), U32)
-
-
-@cache
-def _way(source: DType, target: DType) -> tuple[DType, ...]:
-    """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
-    ways: dict[DType, tuple[DType, ...]] = {source: ()}
-    for dtype in (todo := [source]):
-        for before, after in CASTS:
-            if before is dtype and after not in ways:
-                ways[after] = (*ways[dtype], after)
-                todo.append(after)
-    if target not in ways:
-        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
-    return ways[target]
