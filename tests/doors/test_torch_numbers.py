@@ -125,3 +125,10 @@ def test_items_within_a_graph() -> None:
     assert counts(graphs) == [1]
     graphs = compared(lambda x, s: LINEAR(x) * (s.sum().item() + 1), [(X, y), (X, 2 * y)])
     assert graphs[0].by_torch == "the number of an element is more than an operand"
+
+
+def test_sizes_that_are_tensors_are_left_to_torch() -> None:
+    s = torch.tensor(3)
+    graphs = compared(lambda x, s: functional.pad(LINEAR(x), (s, 0)), [(X, s)])
+    reason = "a size in it is the number of a tensor; torch.onnx.export"
+    assert any(graph.by_torch.startswith(reason) for graph in graphs)

@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 import torch._dynamo.config
 from torch import fx
+from torch._subclasses.fake_tensor import DataDependentOutputException
 
 from morello.base.errors import FallbackWarning, GraphError, MorelloError, SearchError
 from morello.graph.frameworks import TORCH
@@ -284,6 +285,11 @@ class _Graph:
             return traced(self._plain, plain, free)
         except MorelloError:
             raise
+        except DataDependentOutputException as error:
+            raise GraphError(
+                "a size in it is the number of a tensor",
+                "torch.onnx.export(..., dynamo=False) makes constants of those of buffers",
+            ) from error
         except Exception as error:  # whatever the operations of the graph raise
             raise GraphError(f"it cannot be traced: {error}") from error
 
