@@ -106,15 +106,15 @@ def _choices(build: GraphBuilder, mask: Node, dtype: np.dtype[Any]) -> tuple[Nod
         parts = _choices(build, inputs[0], dtype)
         seen, added = (build.apply(operator, x) if x.type.rank else x for x in parts)
     elif isinstance(operator, Where):
-        (some, one), (others, other) = (_choices(build, each, dtype) for each in inputs[1:])
+        (some, value), (others, other) = (_choices(build, each, dtype) for each in inputs[1:])
         seen = _choice(build, inputs[0], some, others)
         if number(some) == 0:
             added = other
         else:
-            added = one if number(others) == 0 else _choice(build, inputs[0], one, other)
+            added = value if number(others) == 0 else _choice(build, inputs[0], value, other)
     elif is_map(mask, "add"):
-        (some, one), (others, other) = (_choices(build, each, mask.dtype) for each in inputs)
-        total = one if number(other) == 0 else build.map("add", one, other)
+        (some, value), (others, other) = (_choices(build, each, mask.dtype) for each in inputs)
+        total = value if number(other) == 0 else build.map("add", value, other)
         finite, added = _infinite_apart(build, build.cast(total, dtype))
         seen = reduce(partial(_both, build), dict.fromkeys((some, others, finite)))
     else:
