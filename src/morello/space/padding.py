@@ -36,7 +36,7 @@ def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
     elif operation.lowers_to is not None and operation.accumulates:
         yield Rules(at(operation.output, target.registers), (Peel("q"),))
     elif operation.lowers_to is not None:
-        yield Rules(partial(_long_and_far, target), (Peel("x"),))
+        yield Rules(partial(_long_and_cached, target), (Peel("x"),))
 
 
 def has_padded_rows(operation: Operation) -> bool:
@@ -52,9 +52,13 @@ def _reads_much_padding(batch: Batch) -> Bools:
     return much
 
 
-def _long_and_far(target: Target, batch: Batch) -> Bools:
-    """Where rows of sums leave no register for anything else, and are in memory."""
+def _long_and_cached(target: Target, batch: Batch) -> Bools:
+    """Where rows of sums leave no register for anything else, and are in a cache.
+
+    Pieces that write to farther memory would go to caches one by one, which costs as much.
+    """
     registers = target.registers
     long: Bools = batch.size("x") >= target.levels[registers].capacity
-    long = long & (batch.levels[batch.operation.output] < registers)
+    output = batch.levels[batch.operation.output]
+    long = long & (output > 0) & (output < registers)
     return long
