@@ -84,7 +84,7 @@ NEEDED: list[tuple[str, type]] = [
     ("conv-pointwise", Join), ("conv-images", Pointwise), ("conv-padded-strides", PadFirst),
     ("conv-padded-rows", Peel), ("conv-padded-columns", Peel),
     ("conv-unread", Crop), ("conv-groups", Ungroup),
-    ("Softmax", Decompose),
+    ("SoftmaxDenominatorAndUnscaled", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
     ("parallel-ragged", Spread), ("parallel-maps", Spread),
     ("parallel-pieces", ParallelSplit), ("parallel-sum", ParallelSplit), ("exp", Select),
