@@ -171,7 +171,7 @@ def test_fills_take_an_output_alone() -> None:
 
 
 @pytest.mark.usefixtures("four_cpus")
-@pytest.mark.parametrize("name", some(begun(), 4))
+@pytest.mark.parametrize("name", some([n for n in begun() if n != "filled"], 4))  # no array
 def test_schedules_by_hand_run(name: str) -> None:
     schedule = solved(name)
     if not runs_here(schedule.impl.target):

@@ -236,6 +236,7 @@ import os, signal, sys, time
 from pathlib import Path
 from morello.base.workers import Worker
 from tests.test_workers import busy
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 worker, begun = Worker(), Path(sys.argv[2])
 child = worker.run(os.spawnlp, os.P_NOWAIT, "sleep", "sleep", "3600", seconds=3600)
 print(worker.pid, child, flush=True)

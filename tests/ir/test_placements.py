@@ -165,6 +165,7 @@ COSTS: dict[str, tuple[object, ...]] = {
     "in_rows_across": (-1,),
     "paneled": (),
     "paneled_along": (-1,),
+    "rows_along": (-1,),
     "rows_collide": (COLUMN * 4,),
     "whole_rows_along": (-1,),
 }

@@ -200,7 +200,7 @@ def test_a_convolution_by_one_pixel_reads_a_copy_of_pixels_that_are_apart() -> N
     (segment,) = agrees(Graph((image,), (conv, active))).segments
     assert [kernel.spec.expression for kernel in segment.kernels] == [
         "relu(f32[2,6,5])", "move(u32[2,3,3]{2,1,0}S(30,10,2))",
-        "conv(f32[1,2,3,3], f32[128,2,1,1])",
+        "conv(f32[1,2,3,3], f32[128,2,1,1]{1,0,3,2:T(1,1,16,1)})",
     ]  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def _costs(target: Target) -> str:
     """A hash of a target's costs and kernels."""
     others = (
         target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
-        target.in_flight, target.accumulator_stall, target.accumulator_start,
+        target.in_flight, target.accumulator_stall, target.accumulator_start, target.overlap,
         *astuple(target.tlb), target.rows, target.from_memory,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
