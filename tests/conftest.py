@@ -71,7 +71,7 @@ def _patient() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _any_machine() -> Iterator[None]:
-    """What is searched, and on how many threads, does not depend on how busy or slow this is.
+    """Searches and their threads do not depend on how busy or slow the machine is.
 
     The time of budgets is a quarter of the processor's, and there are two CPUs at least.
     """

@@ -1,4 +1,4 @@
-"""What users of `jax.jit` expect of its functions, of those of `morello.jax.jit`."""
+"""Functions of `morello.jax.jit` do what users of `jax.jit` expect."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_a_convolution_by_windows_stores_what_is_pooled_in_its_padding() -> None
 def test_an_image_that_is_scaled_is_stored_in_its_padding(
     scaled: bool, counts_padding: bool, kind: str
 ) -> None:
-    """What is computed of all of an image is not computed with what the image is computed of."""
+    """Operations on all of an image are not fused with those that compute the image."""
     image = apply(Input(TensorType((2, 3, 7, 8), F32)))
     x = apply(Map("relu"), image)
     if scaled:

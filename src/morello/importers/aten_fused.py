@@ -72,7 +72,7 @@ def _self_attention(call: AtenCall, x: Node, heads: int) -> Node:
 
 
 def _seen(call: AtenCall) -> Node | None:
-    """What each row may see, if there is a mask.
+    """The elements that each row may see, if there is a mask.
 
     Masks are [rows, columns], [batch, columns] or whole, by their type. Whatever is not 0 hides, as
     in torch, which makes -inf of masks of bool.

@@ -95,7 +95,7 @@ def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int
 
 
 def least_cycles(spec: Spec, machine: Target) -> float:
-    """What any program costs at least on one core of a target.
+    """The least cost of any program on one core of a target.
 
     Only bytes and multiply-adds in f32 are counted: others may run on matrix units.
     """

@@ -326,7 +326,7 @@ def _read_only(primitive: Operation) -> Operation:
 
 @cache
 def unpadded(conv: Operation, along: tuple[str, ...]) -> Operation:
-    """The same operation on an image that has no padding along these dimensions of the output."""
+    """The operation on an image without padding along these dimensions of the output."""
     image, *others = conv.operands
     axes = [axis for axis in conv.axes[0] if axis.padded and axis.names[0] in along]
     dims = tuple(

@@ -40,7 +40,7 @@ def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
 
 
 def has_padded_rows(operation: Operation) -> bool:
-    """Whether it is a convolution that is done as products, with padding above or below images."""
+    """Whether an operation is a convolution by products, with padding above or below images."""
     if not is_padded(operation) or operation.lowers_to is None:
         return False
     return any(dim == "y" and rows.padded for dim, rows in windows_of(operation).items())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 PAST = "bypass_"
-"""What the names of such stores begin with, in place of `store_`."""
+"""The prefix of the names of such stores, in place of `store_`."""
 
 _STORED = re.compile(r"\*\((\w+)_any \*\)p = (.*?);")
 _BYTES = re.compile(r"vector_size\((\d+)\)")
