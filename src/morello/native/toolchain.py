@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -241,23 +240,32 @@ def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
     part of the cache key.
     """
     del path
-    command = [*words, "-dM", "-E", "-x", "c", os.devnull]
     try:
-        with tempfile.TemporaryDirectory() if _is_zig(words) else nullcontext(".") as folder:
-            done = subprocess.run(
-                command,
-                env={**os.environ, **zig_caches(Path(folder))},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=60,
-            )
+        if _is_zig(words):
+            with tempfile.TemporaryDirectory() as folder:
+                done = _preprocessed(words, zig_caches(Path(folder)))
+        else:
+            done = _preprocessed(words, {})
     except (OSError, subprocess.TimeoutExpired):
         return {}
     if done.returncode != 0:
         return {}
     return dict(re.findall(r"^#define (\w+) (.*)$", done.stdout, re.MULTILINE))
+
+
+def _preprocessed(
+    words: tuple[str, ...], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """The run of a compiler that prints its macros, with more in its environment."""
+    return subprocess.run(
+        [*words, "-dM", "-E", "-x", "c", os.devnull],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+    )
 
 
 def zig_caches(folder: Path) -> dict[str, str]:
