@@ -82,7 +82,7 @@ class _Store:
 
     @property
     def is_aligned(self) -> bool:
-        """Whether its stores begin at multiples of a piece, if the array does."""
+        """Whether all its stores have addresses aligned to `PIECE`, if the array has."""
         element = self.call.spec.dtypes[-1].bytes
         terms = self.view.address.terms.items()
         offsets = [coefficient * self.steps.get(variable, 1) for variable, coefficient in terms]

@@ -278,8 +278,9 @@ def _check_closed(name: str, x: Value) -> None:
 
 def check_float(name: str, x: Value) -> None:
     if not x.dtype.is_float:
-        fix = "cast it to f32 first"
-        raise MisuseError(f"{name} is for floating-point numbers, not {x.dtype}", fix)
+        raise MisuseError(
+            f"{name} is for floating-point numbers, not {x.dtype}", "cast it to f32 first"
+        )
 
 
 def _constant(name: str, value: float, dtype: DType) -> float:
