@@ -9,9 +9,9 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Cumulate, Reduce, Where
+from morello.graph.operators import Cumulate, Where
 from morello.graph.patterns.matching import is_float, mapped
-from morello.importers.numpy_operands import Axes, along, as_node, map_of, sorted_axes
+from morello.importers.numpy_operands import Axes, along, as_node, map_of, reduced
 
 _NEUTRAL = {"max": -np.inf, "min": np.inf, "prod": 1, "sum": 0}
 """The number that a reduction reads in the place of NaN."""
@@ -25,15 +25,10 @@ def _known(a: Node, kind: str) -> tuple[Node, Node]:
     return known, apply(Where(), known, a, as_node(_NEUTRAL[kind], a.dtype))
 
 
-def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
-    axes = sorted_axes(axis, a.type.rank)
-    return apply(Reduce(kind, axes, bool(keepdims)), a) if axes else a
-
-
 def _total(kind: str) -> Callable[..., Node]:
     def total(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
         _, numbers = _known(a, kind)
-        return _reduced(kind, numbers, axis, keepdims)
+        return reduced(kind, numbers, axis, keepdims)
 
     return total
 
@@ -43,8 +38,8 @@ def _extreme(kind: str) -> Callable[..., Node]:
 
     def extreme(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
         known, numbers = _known(a, kind)
-        result = _reduced(kind, numbers, axis, keepdims)
-        some = _reduced("max", known, axis, keepdims)
+        result = reduced(kind, numbers, axis, keepdims)
+        some = reduced("max", known, axis, keepdims)
         return apply(Where(), some, result, as_node(np.nan, a.dtype))
 
     return extreme
@@ -57,17 +52,17 @@ def _cumsum(a: Node, axis: int | None = None) -> Node:
 
 def _mean(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
     known, numbers = _known(a, "sum")
-    count = _reduced("sum", as_node(known, a.dtype), axis, keepdims)
-    return mapped("divide", _reduced("sum", numbers, axis, keepdims), count)
+    count = reduced("sum", as_node(known, a.dtype), axis, keepdims)
+    return mapped("divide", reduced("sum", numbers, axis, keepdims), count)
 
 
 def _variance(a: Node, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
     known, _ = _known(a, "sum")
     centred = mapped("subtract", a, _mean(a, axis, keepdims=True))
     squares = apply(Where(), known, mapped("square", centred), as_node(0, a.dtype))
-    count = _reduced("sum", as_node(known, a.dtype), axis, keepdims)
+    count = reduced("sum", as_node(known, a.dtype), axis, keepdims)
     free = map_of("subtract", count, ddof)
-    result = mapped("divide", _reduced("sum", squares, axis, keepdims), free)
+    result = mapped("divide", reduced("sum", squares, axis, keepdims), free)
     return apply(Where(), map_of("greater", free, 0), result, as_node(np.nan, a.dtype))
 
 

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Map, Reduce
-from morello.importers.numpy_operands import Axes, as_node, map_of, normal_axis, truth
+from morello.graph.operators import Map
+from morello.importers.numpy_operands import Axes, as_node, map_of, normal_axis, reduced, truth
 
 
 def _norm(x: Node, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Node:
     given = range(x.type.rank) if axis is None else (axis,) if isinstance(axis, int) else axis
-    axes = [normal_axis(each, x.type.rank) for each in given]
+    axes = tuple(normal_axis(each, x.type.rank) for each in given)
     known = isinstance(ord, int | float) or (ord in (None, "fro") and len(axes) <= 2)
     if x.dtype.kind != "f" or not (known or (ord is None and axis is None)):
         raise GraphError(f"the norm {ord} of {x.type} along {axis} is unknown.")
     if ord in (None, "fro") or (ord == 2 and len(axes) == 1):
-        return apply(Map("sqrt"), _reduced("sum", apply(Map("square"), x), axes, keepdims))
+        return apply(Map("sqrt"), reduced("sum", apply(Map("square"), x), axes, keepdims))
     size = apply(Map("abs"), x)
     if len(axes) == 1:
         return _of_vectors(size, ord, axes, keepdims)
     if len(axes) != 2 or abs(ord) not in (1, np.inf):
         raise GraphError(f"the norm {ord} of matrices is unknown.")
-    sums = _reduced("sum", size, [axes[0] if abs(ord) == 1 else axes[1]], True)
-    return _reduced("max" if ord > 0 else "min", sums, axes, keepdims)
+    sums = reduced("sum", size, axes[0] if abs(ord) == 1 else axes[1], True)
+    return reduced("max" if ord > 0 else "min", sums, axes, keepdims)
 
 
-def _of_vectors(size: Node, ord: float, axes: Sequence[int], keepdims: bool) -> Node:
+def _of_vectors(size: Node, ord: float, axes: Axes, keepdims: bool) -> Node:
     """The norms of vectors along an axis, given their elements' magnitudes."""
     if abs(ord) == np.inf:
-        return _reduced("max" if ord > 0 else "min", size, axes, keepdims)
+        return reduced("max" if ord > 0 else "min", size, axes, keepdims)
     if ord == 0:
-        return _reduced("sum", as_node(truth(size), size.dtype), axes, keepdims)
+        return reduced("sum", as_node(truth(size), size.dtype), axes, keepdims)
     if ord == 1:
-        return _reduced("sum", size, axes, keepdims)
-    return map_of("power", _reduced("sum", map_of("power", size, ord), axes, keepdims), 1 / ord)
-
-
-def _reduced(kind: str, x: Node, axes: Sequence[int], keepdims: bool) -> Node:
-    return apply(Reduce(kind, tuple(sorted(axes)), bool(keepdims)), x) if axes else x
+        return reduced("sum", size, axes, keepdims)
+    return map_of("power", reduced("sum", map_of("power", size, ord), axes, keepdims), 1 / ord)
 
 
 NORMS: dict[Callable[..., Any], Callable[..., Any]] = {np.linalg.norm: _norm}

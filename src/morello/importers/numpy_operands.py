@@ -8,7 +8,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Cast, Constant, Map
+from morello.graph.operators import Cast, Constant, Map, Reduce
 from morello.graph.patterns.matching import reshaped
 
 Operand = Node | complex | np.generic
@@ -72,6 +72,12 @@ def sorted_axes(axis: Axes, rank: int) -> tuple[int, ...]:
 def normal_axis(axis: int, rank: int) -> int:
     """An axis as a non-negative number."""
     return np.lib.array_utils.normalize_axis_index(axis, rank)
+
+
+def reduced(kind: str, x: Node, axis: Axes, keepdims: bool) -> Node:
+    """A reduction along axes, as NumPy names them; without any, nothing is reduced."""
+    axes = sorted_axes(axis, x.type.rank)
+    return apply(Reduce(kind, axes, bool(keepdims)), x) if axes else x
 
 
 def flat(x: Node) -> Node:

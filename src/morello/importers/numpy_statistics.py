@@ -18,6 +18,7 @@ from morello.importers.numpy_operands import (
     map_of,
     normal_axis,
     promoted,
+    reduced,
     sorted_axes,
     truth,
 )
@@ -34,18 +35,15 @@ def _truths(kind: str, first: Axes = None) -> Callable[..., Node]:
     Unless an axis is given, they are those along the `first`.
     """
 
-    def reduced(a: Node, axis: Axes = first, *, keepdims: bool = False) -> Node:
-        axes = sorted_axes(axis, a.type.rank)
-        return apply(Reduce(kind, axes, bool(keepdims)), truth(a)) if axes else truth(a)
+    def truths(a: Node, axis: Axes = first, *, keepdims: bool = False) -> Node:
+        return reduced(kind, truth(a), axis, keepdims)
 
-    return reduced
+    return truths
 
 
 def _counted(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
     """How many elements are not 0."""
-    axes, ones = sorted_axes(axis, a.type.rank), in_dtype(truth(a), NUMBERS)
-    total = apply(Reduce("sum", axes, bool(keepdims)), ones) if axes else ones
-    return in_dtype(total, INTEGER)
+    return in_dtype(reduced("sum", in_dtype(truth(a), NUMBERS), axis, keepdims), INTEGER)
 
 
 def _up_to_each(kind: str) -> Callable[..., Node]:
@@ -196,7 +194,7 @@ def _average(
     if not (is_float(a.dtype) and known and [factors.shape] == [(a.shape[d],) for d in axes]):
         raise GraphError("averages are of floats, with known weights along one axis.")
     spread = reshaped(factors, tuple(n if d in axes else 1 for d, n in enumerate(a.shape)))
-    total = apply(Reduce("sum", axes, bool(keepdims)), mapped("multiply", a, spread))
+    total = reduced("sum", mapped("multiply", a, spread), axes, keepdims)
     return mapped("divide", total, apply(Reduce("sum", (0,)), factors))
 
 
