@@ -506,6 +506,7 @@ def test_transposed_convolutions_are_convolutions(
 LAYERS: dict[str, Any] = {
     "a cell of an LSTM": nn.LSTMCell(8, 6),
     "a cell of a GRU": nn.GRUCell(8, 6),
+    "a cell without biases": nn.RNNCell(8, 6, bias=False, nonlinearity="relu"),
     "a plain cell": nn.RNNCell(8, 6),
     "parts that are exchanged": lambda x: x.roll((1, -3), (0, 1)) + x.roll(5),
     "cross products": lambda x: (

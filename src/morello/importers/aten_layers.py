@@ -1,4 +1,4 @@
-"""ATen operations that are several operators: layers, and cells of recurrent networks."""
+"""ATen operations that are several operators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Constant, Conv, Dot, Gather, Pad, Where
+from morello.graph.operators import Constant, Conv, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
@@ -153,55 +153,14 @@ def gathered(call: AtenCall) -> Node:
     return in_few_bits(call, lambda x: taken_along(x, call["index"], call.axis()), call.x)
 
 
-def lstm_cell(call: AtenCall) -> tuple[Node, ...]:
-    """The next hidden state and the next cell, by four gates."""
-    x, (hidden, cell) = call["input"], call["hx"]
-    gates = call.map("add", _linear(call, x, "ih"), _linear(call, hidden, "hh"))
-    size = hidden.shape[1]
-    i, f, g, o = (part(call, gates, 1, n * size, (n + 1) * size) for n in range(4))
-    kept = call.map("multiply", call.map("sigmoid", f), cell)
-    added = call.map("multiply", call.map("sigmoid", i), call.map("tanh", g))
-    after = call.map("add", kept, added)
-    return call.map("multiply", call.map("sigmoid", o), call.map("tanh", after)), after
-
-
-def gru_cell(call: AtenCall) -> Node:
-    """The next hidden state, by two gates."""
-    x, hidden = call["input"], call["hx"]
-    size = hidden.shape[1]
-    given, known = _linear(call, x, "ih"), _linear(call, hidden, "hh")
-    (r, z, n), (rh, zh, nh) = (
-        [part(call, each, 1, k * size, (k + 1) * size) for k in range(3)] for each in (given, known)
-    )
-    reset = call.map("sigmoid", call.map("add", r, rh))
-    update = call.map("sigmoid", call.map("add", z, zh))
-    new = call.map("tanh", call.map("add", n, call.map("multiply", reset, nh)))
-    return call.map("add", new, call.map("multiply", update, call.map("subtract", hidden, new)))
-
-
-def plain_cell(call: AtenCall) -> Node:
-    """rnn_tanh_cell and rnn_relu_cell."""
-    total = call.map("add", _linear(call, call["input"], "ih"), _linear(call, call["hx"], "hh"))
-    return call.map("tanh" if "tanh" in call.name else "relu", total)
-
-
-def _linear(call: AtenCall, x: Node, name: str) -> Node:
-    result = call.apply(Dot((), ((1, 1),)), x, call[f"w_{name}"])
-    bias = call[f"b_{name}"]
-    return result if bias is None else call.map("add", result, bias)
-
-
 LAYERS: dict[str, Handler] = {
     **{f"conv_transpose{d}d": with_batch(transposed, d) for d in (1, 2, 3)},
-    **dict.fromkeys(("rnn_tanh_cell", "rnn_relu_cell"), plain_cell),
     "col2im": images_of_columns,
     **dict.fromkeys(("cross", "linalg_cross"), crossed),
     **dict.fromkeys(("embedding_bag", "_embedding_bag"), bags),
     "gather": gathered,
-    "gru_cell": gru_cell,
     "im2col": unfolded,
     "instance_norm": instance_norm,
-    "lstm_cell": lstm_cell,
     "prelu": prelu,
     "roll": rolled,
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.patterns.matching import constant, mapped, reshaped, selected
-from morello.importers.aten_calls import AtenCall, Handler
+from morello.importers.aten_calls import AtenCall, Handler, Result
 from morello.importers.recurrent import (
     MOST_STEPS,
     TANH,
@@ -33,7 +33,7 @@ def _recurrent(call: AtenCall, step: Callable[[Weights], Step]) -> tuple[Node, .
         raise call.refuse("of sequences of several lengths")
     if call["train"] and call["dropout"]:
         raise call.refuse("with dropout")
-    states = (call["hx"],) if isinstance(call["hx"], Node) else tuple(call["hx"])
+    states = _states(call)
     if len({state.shape for state in states}) > 1:
         raise call.refuse("with projections")
     x = call.transpose(x, (1, 0, 2)) if call["batch_first"] else x
@@ -57,6 +57,19 @@ def _recurrent(call: AtenCall, step: Callable[[Weights], Step]) -> tuple[Node, .
     return result, *(joined(each, 0) for each in zip(*lasts, strict=True))
 
 
+def _cell(call: AtenCall, step: Callable[[Weights], Step]) -> Result:
+    """One step of a layer: the next state."""
+    names = ("w_ih", "w_hh", "b_ih", "b_hh")
+    weights = _weights([call[name] for name in names if call[name] is not None])
+    after = step(weights)(weights.of_inputs(call["input"]), _states(call))
+    return after if len(after) > 1 else after[0]
+
+
+def _states(call: AtenCall) -> tuple[Node, ...]:
+    """The hidden state, and that of an LSTM's cell, before the first step."""
+    return (call["hx"],) if isinstance(call["hx"], Node) else tuple(call["hx"])
+
+
 def _weights(given: list[Node]) -> Weights:
     """The weights of a layer in one direction; missing biases are 0."""
     inputs, state, *biases = given
@@ -64,9 +77,15 @@ def _weights(given: list[Node]) -> Weights:
     return Weights(inputs, state, *(biases or (none, none)))
 
 
+_STEPS: dict[str, Callable[[Weights], Step]] = {
+    "gru": lambda weights: gru(weights, "rzn", resets_product=True),
+    "lstm": lambda weights: lstm(weights, "ifgo"),
+    "rnn_relu": lambda weights: rnn(weights, partial(mapped, "relu")),
+    "rnn_tanh": lambda weights: rnn(weights, TANH),
+}
+"""The steps of each kind of layer."""
+
 RECURRENT: dict[str, Handler] = {
-    "gru": partial(_recurrent, step=lambda weights: gru(weights, "rzn", resets_product=True)),
-    "lstm": partial(_recurrent, step=lambda weights: lstm(weights, "ifgo")),
-    "rnn_relu": partial(_recurrent, step=lambda weights: rnn(weights, partial(mapped, "relu"))),
-    "rnn_tanh": partial(_recurrent, step=lambda weights: rnn(weights, TANH)),
+    **{name: partial(_recurrent, step=step) for name, step in _STEPS.items()},
+    **{f"{name}_cell": partial(_cell, step=step) for name, step in _STEPS.items()},
 }
