@@ -29,7 +29,7 @@ def byte_rows(factors: DType, each: float, l2_bytes: float) -> LeafKernel:
         k = s.size("k")
         yield Condition((k > 1) & (k <= MOST_BYTE_ROWS), f"k must be 2 to {MOST_BYTE_ROWS}")
         yield flat(s, 0)
-        yield rows_without_gaps(s, 1, "b", "n")
+        yield rows_without_gaps(s, 1, "n")
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:

@@ -44,12 +44,10 @@ def flat(s: Batch, operand: int) -> Condition:
 
 def every_second(s: Batch, width: int) -> Iterator[Condition]:
     """The image's rows are contiguous, and `width` windows along them begin two pixels apart."""
-    position, _ = s.operation.places[0, "x"]
     right = begin_every_second(s.operation)
     yield Condition(np.full(len(s), right), "windows must begin two pixels apart, without padding")
     yield Condition(s.size("x") == width, f"x must be {width}")
-    beside = s.placements.unit_stride(s.codes[0], s.shape(0), position)
-    yield Condition(beside, "pixels of a row must lie next to each other")
+    yield Condition(contiguous(s, 0, "x"), "pixels of a row must lie next to each other")
 
 
 def one_register(s: Batch, operand: int) -> Condition:
@@ -57,9 +55,22 @@ def one_register(s: Batch, operand: int) -> Condition:
     return Condition(s.registers(operand) == 1, f"{name} must be one register")
 
 
+def no_panels(s: Batch, operand: int) -> Condition:
+    """The operand's elements along each dimension are at one stride."""
+    name = s.operation.operands[operand].name
+    return Condition(~s.placements.paneled(s.codes[operand]), f"{name} must not be in panels")
+
+
 def scan(s: Batch) -> str:
     """The dimension that is reduced or, if there is none, kept whole."""
     return (*s.operation.reduced, *s.operation.untiled)[0]
+
+
+def along_run(s: Batch, *operands: int) -> Iterator[Condition]:
+    """Every size but the scanned one is 1, and these operands are contiguous."""
+    yield from unit_sizes(s, but=(scan(s),))
+    for operand in operands:
+        yield flat(s, operand)
 
 
 def scanned_rows(s: Batch, width: int) -> Iterator[Condition]:
@@ -73,21 +84,25 @@ def scanned_rows(s: Batch, width: int) -> Iterator[Condition]:
     yield Condition(columns >= width, f"rows must have at least {width} elements")
 
 
+def contiguous(s: Batch, operand: int, dim: str) -> Bools:
+    """Where an operand's elements along a dimension are contiguous, perhaps in panels."""
+    position, _ = s.operation.places[operand, dim]
+    return s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+
+
 def _beside(s: Batch, operand: int, dim: str) -> Bools:
     """Where an operand's elements along a dimension lie next to each other."""
-    position, _ = s.operation.places[operand, dim]
-    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
-    return near & ~s.placements.paneled(s.codes[operand])
+    return contiguous(s, operand, dim) & ~s.placements.paneled(s.codes[operand])
 
 
-def rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
+def rows_without_gaps(s: Batch, operand: int, dim: str, panel: int = 0) -> Condition:
     """The operand's elements along a dimension are contiguous, or in panels of this width."""
+    name = s.operation.operands[operand].name
     reason = f"rows of {name} along {dim} must have no gaps"
     if (operand, dim) not in s.operation.places:  # it is of size 1
         return Condition(np.ones(len(s), np.bool_), reason)
-    place, _ = s.operation.places[operand, dim]
-    placements, codes = s.placements, s.codes[operand]
-    rows = placements.unit_stride(codes, s.shape(operand), place) & ~placements.paneled(codes)
+    rows = _beside(s, operand, dim)
     if panel:
-        rows |= placements.in_panels(codes, place, panel)
+        place, _ = s.operation.places[operand, dim]
+        rows |= s.placements.in_panels(s.codes[operand], place, panel)
     return Condition(rows, reason)

@@ -10,7 +10,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.primitives.gathering import COLUMNS, rows_of
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import unit_sizes
+from morello.targets.kernels.conditions import contiguous, no_panels, unit_sizes
 from morello.targets.target import Column, Condition, LeafKernel
 
 ROW, LINE = 40.0, 6.0
@@ -25,10 +25,9 @@ def take_row(dtype: DType, index: DType) -> LeafKernel:
         others = [d for d in s.operation.dims if d not in ids]
         yield from unit_sizes(s, but=others)
         for operand in (0, 2):
-            position, _ = s.operation.places[operand, COLUMNS]
-            beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+            beside = contiguous(s, operand, COLUMNS)
             yield Condition(beside, "the elements of a row must lie next to each other")
-        yield Condition(~s.placements.paneled(s.codes[0]), "the table must not lie in panels")
+        yield no_panels(s, 0)
 
     def cost(s: Batch) -> Column:
         cycles: Column = ROW + LINE * -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)

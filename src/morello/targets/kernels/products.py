@@ -18,6 +18,7 @@ from morello.targets.helpers.products import RowReading
 from morello.targets.kernels.conditions import (
     every_second,
     flat,
+    no_panels,
     rows_without_gaps,
     unit_sizes,
 )
@@ -187,8 +188,7 @@ def conv_by_two(width: int, *, in_order: bool) -> LeafKernel:
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("f", "x"))
         yield from every_second(s, width)
-        panels = s.placements.paneled(s.codes[1])
-        yield Condition(~panels, "filters must not be in panels")
+        yield no_panels(s, 1)
 
     def semantics(image: Any, weights: Any, out: Any) -> Any:
         columns = image.shape.index(image.size)
@@ -229,8 +229,8 @@ def shared_groups(width: int, channels: int) -> LeafKernel:
         yield Condition(np.full(len(s), right), f"groups must have {channels} channels and filters")
         most = width // channels
         yield Condition(s.size("g") <= most, f"g must be at most {most}")
-        yield rows_without_gaps(s, 0, "image", "g")
-        yield rows_without_gaps(s, 1, "filter", "g")
+        yield rows_without_gaps(s, 0, "g")
+        yield rows_without_gaps(s, 1, "g")
 
     def semantics(image: Any, weights: Any, out: Any) -> Any:  # the filters of each channel follow
         lanes = np.arange(image.size) // channels * channels
@@ -326,20 +326,20 @@ def unbias(width: int) -> LeafKernel:
     def in_registers(s: Batch) -> Bools:
         """Whether b has registers along n, in rows or panels."""
         panels = (0, *(count * width for count in PANELS))
-        return reduce(or_, (rows_without_gaps(s, 0, "b", "n", panel).holds for panel in panels))
+        return reduce(or_, (rows_without_gaps(s, 0, "n", panel).holds for panel in panels))
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
-        near = in_registers(s) | rows_without_gaps(s, 0, "b", "k").holds
+        near = in_registers(s) | rows_without_gaps(s, 0, "k").holds
         yield Condition(near, "rows or columns of b must have no gaps")
-        yield Condition(~s.placements.paneled(s.codes[1]), "c must not be in panels")
+        yield no_panels(s, 1)
 
     def cost(s: Batch) -> Column:
         m, k, n = (s.size(dim) for dim in ("m", "k", "n"))
         registers = -(-n // width)
         turned = np.maximum(k * registers, n * (k / width + TOTAL))
         sums = np.where(in_registers(s), k * registers, turned)
-        stores = np.where(rows_without_gaps(s, 1, "c", "n").holds, registers, n)
+        stores = np.where(rows_without_gaps(s, 1, "n").holds, registers, n)
         cycles: Column = 20.0 + sums + m * stores * np.where(s.levels[1] == 0, FAR_STORE, 1.0)
         return cycles
 
@@ -439,7 +439,7 @@ def row_sums(
         yield from unit_sizes(s, but=("k", along))
         yield Condition(s.size("k") == count, f"k must be {count}")
         yield flat(s, 1 - vector)
-        yield rows_without_gaps(s, vector, y, along)
+        yield rows_without_gaps(s, vector, along)
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
@@ -482,9 +482,9 @@ def block_sums(
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
         yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
-        yield rows_without_gaps(s, 0, "a", "k")
-        yield rows_without_gaps(s, 1, "b", "n")
-        yield rows_without_gaps(s, 2, "c", "n", panel=width)
+        yield rows_without_gaps(s, 0, "k")
+        yield rows_without_gaps(s, 1, "n")
+        yield rows_without_gaps(s, 2, "n", panel=width)
 
     def cost(s: Batch) -> Column:
         products = (reading.rows + 1) * BOUND_LOAD + reading.rows * broadcast
@@ -530,10 +530,9 @@ def few_columns(width: int, rows: int, masks: bool, l2_bytes: float) -> LeafKern
         long = (k >= width) if masks else (k % width == 0)
         yield Condition(long, f"k must be {'at least' if masks else 'a multiple of'} {width}")
         yield Condition(k * n <= BUFFER, f"b must have at most {BUFFER} elements")
-        yield rows_without_gaps(s, 0, "a", "k")
-        for operand, name in ((1, "b"), (2, "c")):
-            even = ~s.placements.paneled(s.codes[operand])
-            yield Condition(even, f"{name} must not be in panels")
+        yield rows_without_gaps(s, 0, "k")
+        yield no_panels(s, 1)
+        yield no_panels(s, 2)
 
     def cost(s: Batch) -> Column:
         m, k, n = (s.size(dim) for dim in ("m", "k", "n"))

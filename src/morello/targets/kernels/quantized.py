@@ -10,6 +10,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.primitives.quantized import BLOCK, LONGEST, dequantized
 from morello.targets.helpers.quantized import ROWS, WEIGHTS
+from morello.targets.kernels.conditions import no_panels, rows_without_gaps
 from morello.targets.target import Column, Condition, Group, LeafKernel
 
 ROUNDED = 20.0
@@ -41,12 +42,8 @@ def quantized_product(
         packed = bytes_.astype(np.int64) * BLOCK == k.astype(np.int64) * WEIGHTS[weights.name]
         yield Condition(packed, f"{BLOCK} numbers must be {WEIGHTS[weights.name]} bytes")
         for operand in range(3):
-            codes, name = s.codes[operand], s.operation.operands[operand].name
-            position, _ = s.operation.places[operand, "kjg"[operand]]
-            beside = s.placements.unit_stride(codes, s.shape(operand), position)
-            plain = beside & ~s.placements.paneled(codes)
-            yield Condition(plain, f"rows of {name} must have no gaps")
-        yield Condition(~s.placements.paneled(s.codes[3]), "out must not lie in panels")
+            yield rows_without_gaps(s, operand, "kjg"[operand])
+        yield no_panels(s, 3)
 
     def cost(s: Batch) -> Column:
         m, blocks = s.size("m"), s.size("k") / BLOCK

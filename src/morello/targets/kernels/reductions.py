@@ -11,7 +11,14 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.helpers.runs import ROW
-from morello.targets.kernels.conditions import every_second, flat, scan, scanned_rows, unit_sizes
+from morello.targets.kernels.conditions import (
+    along_run,
+    every_second,
+    flat,
+    scan,
+    scanned_rows,
+    unit_sizes,
+)
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -162,10 +169,6 @@ def converted_sums(source: DType, width: int) -> tuple[LeafKernel, ...]:
     """Sums of a contiguous run of 16-bit floats in the nearest cache, and of squares, in f32."""
     kind = f"{kind_of(F32, width)}_{source}"
 
-    def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=(scan(s),))
-        yield flat(s, 0)
-
     def cost(s: Batch) -> Column:
         cycles: Column = START + CONVERTED * -(-s.size(scan(s)) // width)
         return cycles
@@ -173,8 +176,8 @@ def converted_sums(source: DType, width: int) -> tuple[LeafKernel, ...]:
     def run(name: str, operation: str, semantics: Semantics) -> LeafKernel:
         return LeafKernel(
             f"{name}_{kind}", operation, (source, F32), (None, None),
-            f"{{out}} += {name}_{kind}(&{{x}}, {{length}});", semantics, applies, cost,
-            registers=9, group="reductions",
+            f"{{out}} += {name}_{kind}(&{{x}}, {{length}});", semantics,
+            lambda s: along_run(s, 0), cost, registers=9, group="reductions",
         )  # fmt: skip
 
     return (
@@ -189,10 +192,6 @@ def converted_sums(source: DType, width: int) -> tuple[LeafKernel, ...]:
 def integer_runs(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Kernels along a contiguous run of integers in the nearest cache."""
 
-    def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=(scan(s),))
-        yield flat(s, 0)
-
     def cost(s: Batch) -> Column:
         cycles: Column = START + INTEGERS * -(-s.size(scan(s)) // width)
         return cycles
@@ -200,8 +199,8 @@ def integer_runs(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     def run(name: str, semantics: Semantics) -> LeafKernel:
         return LeafKernel(
             f"{name}_run_{dtype}", f"{name.capitalize()}Accum", (dtype,) * 2, (None,) * 2,
-            f"{{out}} = {name}_run_{dtype}(&{{x}}, {{length}}, {{out}});", semantics, applies, cost,
-            registers=8, group="reductions",
+            f"{{out}} = {name}_run_{dtype}(&{{x}}, {{length}}, {{out}});", semantics,
+            lambda s: along_run(s, 0), cost, registers=8, group="reductions",
         )  # fmt: skip
 
     return (

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, I32, DType
 from morello.ir.placements import prod_columns
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import flat, scan, scanned_rows, unit_sizes
+from morello.targets.kernels.conditions import along_run, no_panels, scan, scanned_rows, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, LeafKernel
 
@@ -66,8 +66,7 @@ def _kernel(
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=(scan(s),))
         for operand in range(2):
-            even = ~s.placements.paneled(s.codes[operand])
-            yield Condition(even, "a row must lie at one stride")
+            yield no_panels(s, operand)
 
     def cost(s: Batch) -> Column:
         return EACH * s.size(scan(s)) + _lines(s)
@@ -83,28 +82,19 @@ def _place_run(name: str, dtype: DType, width: int, semantics: Callable[[Any], A
     """The place of an extremum of elements that lie next to each other."""
     kind = kind_of(dtype, width) if dtype is F32 else str(dtype)
 
-    def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=(scan(s),))
-        yield flat(s, 0)
-
     def cost(s: Batch) -> Column:
         return START + REGISTER * -(-s.size(scan(s)) // width) + _lines(s)
 
     return LeafKernel(
         f"{name}_run_{kind}", name.capitalize(), (dtype, I32), (None, None),
-        f"{{out}} = {name}_run_{kind}(&{{x}}, {{length}});", semantics, applies, cost,
-        registers=8, anywhere=(0,), group="reductions",
+        f"{{out}} = {name}_run_{kind}(&{{x}}, {{length}});", semantics,
+        lambda s: along_run(s, 0), cost, registers=8, anywhere=(0,), group="reductions",
     )  # fmt: skip
 
 
 def _sum_run(dtype: DType, width: int, masks: bool) -> LeafKernel:
     """Sums up to each of elements that lie next to each other."""
     kind = kind_of(dtype, width)
-
-    def applies(s: Batch) -> Iterator[Condition]:
-        yield from unit_sizes(s, but=(scan(s),))
-        for operand in range(2):
-            yield flat(s, operand)
 
     def cost(s: Batch) -> Column:
         n = s.size(scan(s))
@@ -113,8 +103,8 @@ def _sum_run(dtype: DType, width: int, masks: bool) -> LeafKernel:
 
     return LeafKernel(
         f"cumsum_run_{kind}", "Cumsum", (dtype, dtype), (None, None),
-        f"cumsum_run_{kind}(&{{out}}, &{{x}}, {{length}});", _along(np.cumsum, dtype), applies,
-        cost, registers=5, anywhere=(0, 1), group="reductions",
+        f"cumsum_run_{kind}(&{{out}}, &{{x}}, {{length}});", _along(np.cumsum, dtype),
+        lambda s: along_run(s, 0, 1), cost, registers=5, anywhere=(0, 1), group="reductions",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from morello.ir.dtype import F32, I32, I64, DType
 from morello.ir.primitives.gathering import COLUMNS, ROWS
 from morello.ir.primitives.scattering import GIVEN, KINDS, combined
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import unit_sizes
+from morello.targets.kernels.conditions import contiguous, no_panels, unit_sizes
 from morello.targets.kernels.gathering import LINE, ROW
 from morello.targets.target import Column, Condition, LeafKernel
 
@@ -78,12 +78,10 @@ def _in_rows(s: Batch, operands: Sequence[int]) -> Iterator[Condition]:
     yield from unit_sizes(s, but=s.operation.dims)
     for operand in operands:
         name = s.operation.operands[operand].name
-        position, _ = s.operation.places[operand, COLUMNS]
-        beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+        beside = contiguous(s, operand, COLUMNS)
         yield Condition(beside, f"the elements of a row of {name} must lie next to each other")
-    for operand, tensor in enumerate(s.operation.operands):
-        even = ~s.placements.paneled(s.codes[operand])
-        yield Condition(even, f"{tensor.name} must not lie in panels")
+    for operand in range(len(s.operation.operands)):
+        yield no_panels(s, operand)
 
 
 def _semantics(kind: str, dtype: DType) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from morello.ir.dtype import BF16, F32, I8, U8X4, DType
 from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import move, packed_along
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.kernels.conditions import contiguous, flat, unit_sizes
 from morello.targets.kernels.crossing import crossed
 from morello.targets.kernels.moves import LOAD, STORE
 from morello.targets.target import Column, Condition, LeafKernel, Semantics
@@ -123,10 +123,8 @@ def repeat(dtype: DType, width: int, times: int) -> LeafKernel:
 
 def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
     """Where a dimension has size n, and its elements are contiguous in memory."""
-    position, _ = s.operation.places[operand, dim]
-    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
-    held: Bools = near & (s.size(dim) == n)
-    return held
+    near: Bools = contiguous(s, operand, dim) & (s.size(dim) == n)
+    return near
 
 
 def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
@@ -225,10 +223,9 @@ def _rows_near(s: Batch) -> Bools:
     result = np.zeros(len(s), np.bool_)
     for dim in s.operation.dims:
         if dim != "p":
-            position, stride = s.operation.places[0, dim]
-            near = s.placements.unit_stride(s.codes[0], s.shape(0), position)
+            _, stride = s.operation.places[0, dim]
             if stride == 1:
-                result |= near & (s.size(dim) > 1)
+                result |= contiguous(s, 0, dim) & (s.size(dim) > 1)
     return result
 
 

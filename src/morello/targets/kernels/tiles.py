@@ -48,9 +48,9 @@ def tile_sums(product: TileProduct, *, adds: bool) -> LeafKernel:
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "n", "k"))
-        yield rows_without_gaps(s, 0, "a", "k")
-        yield rows_without_gaps(s, 1, "b", "n", panel=SIDE)
-        yield rows_without_gaps(s, 2, "c", "n")
+        yield rows_without_gaps(s, 0, "k")
+        yield rows_without_gaps(s, 1, "n", panel=SIDE)
+        yield rows_without_gaps(s, 2, "n")
 
     def cost(s: Batch) -> Column:
         m, n, k = (-(-s.size(dim) // SIDE) for dim in ("m", "n", "k"))

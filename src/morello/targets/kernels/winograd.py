@@ -16,7 +16,7 @@ from morello.ir.primitives.winograd import (
     winograd_output,
 )
 from morello.ir.semantics import evaluate
-from morello.targets.kernels.conditions import unit_sizes
+from morello.targets.kernels.conditions import contiguous, no_panels, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, LeafKernel
 
@@ -64,8 +64,10 @@ def _step(
         yield Condition(np.full(len(s), same), f"tiles must have {tile} rows")
         yield from unit_sizes(s, but=(*operation.untiled, channels))
         for operand in range(2):
-            yield _channels_follow(s, operand, channels)
-            yield _no_panels(s, operand)
+            label = s.operation.operands[operand].name
+            beside = contiguous(s, operand, channels)
+            yield Condition(beside, f"{label}'s channels must lie next to each other")
+            yield no_panels(s, operand)
 
     def cost(s: Batch) -> Column:
         registers = -(-s.size(channels) // width)
@@ -77,17 +79,3 @@ def _step(
         lambda source: evaluate(operation, [source])[0], applies, cost,
         registers=16, streams=(0, 1),
     )  # fmt: skip
-
-
-def _no_panels(s: Batch, operand: int) -> Condition:
-    """Pixels, or points, are equally far apart."""
-    name, codes = s.operation.operands[operand].name, s.codes[operand]
-    return Condition(~s.placements.paneled(codes), f"{name} must have no panels")
-
-
-def _channels_follow(s: Batch, operand: int, channels: str) -> Condition:
-    """The channels of each pixel or point are contiguous in memory."""
-    position, _ = s.operation.places[operand, channels]
-    name = s.operation.operands[operand].name
-    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
-    return Condition(near, f"{name}'s channels must lie next to each other")
