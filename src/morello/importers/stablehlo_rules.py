@@ -42,7 +42,7 @@ from morello.graph.patterns.matching import (
     sliced,
     transposed,
 )
-from morello.graph.views import VIEWS
+from morello.graph.views import shown
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, float_remainder
 from morello.importers.integers import arithmetic_shift, logical_shift, ones
@@ -175,9 +175,7 @@ def _negate(operation: Any, x: Node) -> Results:
 
 def _uniform(node: Node) -> float | None:
     """The number that all elements of a node are; None if they are not known, or several."""
-    while isinstance(node.operator, VIEWS):
-        (node,) = node.inputs
-    value = known(node)
+    value = known(shown(node))
     if value is None or not value.size:
         return None
     first: float = value.flat[0].item()
@@ -246,8 +244,7 @@ def _compare_in_total_order(direction: str, left: Node, right: Node) -> Results:
 def _has_one_zero(node: Node) -> bool:
     """Whether a node is where(_, NaN, where(_, 0, x)): so JAX makes all NaN and zeros alike."""
     for wanted in (np.nan, 0):
-        while isinstance(node.operator, VIEWS):
-            (node,) = node.inputs
+        node = shown(node)
         value = _uniform(node.inputs[1]) if isinstance(node.operator, Where) else None
         if value is None or not np.array_equal(value, wanted, equal_nan=True):
             return False

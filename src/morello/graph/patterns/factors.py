@@ -14,7 +14,7 @@ from morello.graph.patterns.matching import (
     reshaped,
     transposed,
 )
-from morello.graph.views import VIEWS
+from morello.graph.views import shown
 
 
 def shared_factor(node: Node) -> Node | None:
@@ -58,11 +58,8 @@ def _without_batch(node: Node, side: int, once: Node, kept: list[int]) -> Node:
 
 def product_with_zeros(node: Node) -> Node | None:
     """dot(0, w) -> 0 for known finite weights: what a recurrent layer's first step multiplies."""
-    for zeros, weights in (node.inputs, node.inputs[::-1]):
-        while isinstance(zeros.operator, VIEWS):
-            (zeros,) = zeros.inputs
-        while isinstance(weights.operator, VIEWS):
-            (weights,) = weights.inputs
+    factors = [*map(shown, node.inputs)]
+    for zeros, weights in (factors, factors[::-1]):
         known = all(isinstance(each.operator, Constant) for each in (zeros, weights))
         if known and number(zeros) == 0 and np.isfinite(weights.operator.evaluate()).all():
             return in_shape(constant(0, node.dtype), node.shape)
