@@ -20,7 +20,7 @@ from morello.base.errors import TargetError
 from morello.base.stamps import code_stamps, stamps
 from morello.memo.program_table import ProgramTable
 from morello.native.toolchain import COMMANDS
-from morello.tables import OFF, texts
+from morello.tables import OFF, keep_text
 from morello.tables import VARIABLE as TABLE
 from morello.targets.calibration_path import chosen_path
 from morello.targets.cpu import host_cpu
@@ -95,9 +95,7 @@ def keep(
     if not any(programs) or json.loads(_first(programs))["rewrites"] != decisions:
         return
     record = {"places": places, "programs": [*map(_digest, programs)], "content": content}
-    with texts() as known:
-        if known is not None:
-            known.keep_program("", asked, json.dumps(record))
+    keep_text(asked, json.dumps(record))
 
 
 def _programs(table: ProgramTable, places: Places) -> list[str | None]:

@@ -64,3 +64,16 @@ def texts() -> Iterator[ProgramTable | None]:
     finally:
         if chosen is not None:
             chosen.close()
+
+
+def kept_text(asked: str) -> str | None:
+    """The text that was kept for a question (see `questions.question`); None if there is none."""
+    with texts() as known:
+        return None if known is None else known.program("", asked)
+
+
+def keep_text(asked: str, text: str) -> None:
+    """Keep a text for a question, if texts can be kept."""
+    with texts() as known:
+        if known is not None:
+            known.keep_program("", asked, text)

@@ -26,7 +26,7 @@ from morello.models.regrouping import Weighing
 from morello.models.remembered import RememberedCut, cut_data, cut_of, light_of, weighing_of
 from morello.models.schedule import PlacedCall, PlacedStage, Stage, Steps, StoredCall
 from morello.questions import question
-from morello.tables import texts
+from morello.tables import keep_text, kept_text
 
 SHORT = 1 << 12
 """The most bytes of a constant whose numbers a plan may depend on."""
@@ -115,10 +115,7 @@ def keep_plan(asked: str, steps: Steps, cost: float, cut: RememberedCut, kernels
         record = {"steps": [*map(planned, steps)], "kernels": [*numbers]}
     except KeyError:  # the kernel of a call is not kept
         return
-    with texts() as known:
-        if known is not None:
-            text = json.dumps({**record, "cost": cost, "cut": cut_data(cut)})
-            known.keep_program("", asked, text)
+    keep_text(asked, json.dumps({**record, "cost": cost, "cut": cut_data(cut)}))
 
 
 def recalled_plan(
@@ -128,8 +125,7 @@ def recalled_plan(
 
     Its stages with their Specs are those that `plan` makes of its partition.
     """
-    with texts() as known:
-        text = None if known is None else known.program("", asked)
+    text = kept_text(asked)
     if text is None:
         return None
     record = json.loads(text)

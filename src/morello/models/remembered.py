@@ -13,7 +13,7 @@ from morello.graph.partition import GraphPartition, group_of
 from morello.graph.views import VIEWS
 from morello.models.regrouping import Weighing
 from morello.questions import question
-from morello.tables import texts
+from morello.tables import keep_text, kept_text
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,13 @@ def cut_question(
 
 def recalled(asked: str, graph: Graph) -> RememberedCut | None:
     """The choice that was kept; None if there is none."""
-    with texts() as known:
-        text = None if known is None else known.program("", asked)
-    if text is None:
-        return None
-    return cut_of(json.loads(text), graph)
+    text = kept_text(asked)
+    return None if text is None else cut_of(json.loads(text), graph)
 
 
 def remember(asked: str, cut: RememberedCut) -> None:
     """Keep a choice."""
-    with texts() as known:
-        if known is not None:
-            known.keep_program("", asked, json.dumps(cut_data(cut)))
+    keep_text(asked, json.dumps(cut_data(cut)))
 
 
 def cut_data(cut: RememberedCut) -> dict[str, Any]:
