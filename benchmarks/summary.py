@@ -70,7 +70,7 @@ def memory_bound(outcome: Outcome, machine: Machine) -> bool:
 def _least_seconds(outcome: Outcome, machine: Machine) -> tuple[float, float]:
     """Lower bounds of the seconds: for the products, and for reading and writing the operands."""
     peak = machine.peaks[outcome.threads]
-    memory = outcome.reads_s or peak.memory_seconds(outcome.bytes)
+    memory = outcome.reads_s or outcome.bytes / peak.bandwidth(outcome.bytes) / 1e9
     return peak.product_seconds(outcome.flops, outcome.multiplies), memory
 
 

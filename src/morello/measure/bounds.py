@@ -48,10 +48,6 @@ class Peak:
         peak = self.gops.get(dtype, 0.0)
         return flops / peak / 1e9 if peak else 0.0
 
-    def memory_seconds(self, size: int) -> float:
-        """The seconds for reading `size` bytes."""
-        return size / self.bandwidth(size) / 1e9
-
     def level(self, size: int) -> str:
         """The nearest memory that holds so many bytes."""
         return next((name for name, held in self.caches.items() if size <= held), MEMORY)

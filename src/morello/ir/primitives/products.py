@@ -147,16 +147,6 @@ def _matmuls(like: Operation) -> Iterator[Operation]:
 # ---- what they compute
 
 
-def is_in_order(product: Operation) -> bool:
-    """Whether the operands are those of NumPy's matmul: a[..., m, k], b[..., k, n], c[..., m, n].
-
-    Dimensions that NumPy broadcasts may be missing, but not be there with size 1.
-    """
-    a, b, c = (operand.dims for operand in product.operands)
-    plain = contraction(*matmul_labels((2,) * len(a), (2,) * len(b)))
-    return (a, b, c) == tuple(operand.dims for operand in plain.operands) and bool({*a, *b} & {*c})
-
-
 def _evaluate_matmul(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The product of matrices, whose rows and columns are those of all dimensions with a role."""
     sizes: dict[str, int] = {}
