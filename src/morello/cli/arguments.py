@@ -67,6 +67,14 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from _options(inner)
 
 
+def add_command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Add a command, or an action of one, whose help begins with its summary."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}."
+    )
+    return parser
+
+
 # ---- arguments that several commands have
 
 
@@ -130,24 +138,24 @@ def add_certificate(parser: argparse.ArgumentParser) -> None:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limits", metavar="LEVEL=N,...",
-        help="for a machine with other capacities, such as L1=512,registers=16: cache lines of 64 "
+        help="capacities of another machine, such as L1=512,registers=16: in cache lines of 64 "
         "bytes, and registers",
     )  # fmt: skip
 
 
 def add_weights(parser: argparse.ArgumentParser, *more: str) -> None:
     """Where weights may lie; `more` ways are those that not all commands have."""
-    streamed = f"; {STREAMED}: and other data evict them from all caches between calls"
+    streamed = f"; {STREAMED}: as constant, and other data evict them from all caches between calls"
     parser.add_argument(
         "--weights", choices=[*WEIGHTS, *more], default="plain",
-        help="constant: second factors and filters may be prepacked for the kernel"
+        help="constant: second factors and filters may be packed for the kernel beforehand"
         f"{streamed if STREAMED in more else ''} (plain)",
     )  # fmt: skip
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tune", metavar="KEY", help="for a microarchitecture of the target, such as zen3"
+        "--tune", metavar="KEY", help="use the costs of this microarchitecture, such as zen3"
     )
 
 
@@ -210,7 +218,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--rank", choices=RANKINGS, default="cost",
-        help="what orders programs: their cost, or a model learned from measured ones (cost)",
+        help="order programs by their cost, or by a model learned from measured ones (cost)",
     )  # fmt: skip
     add_compiler(parser)
     add_json(parser)

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vs", action="append", metavar=",".join(PACKAGES), help="time these as well, in turns"
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long to time each (1)")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE.svg", help="draw the times, and the roofline, here"
     )

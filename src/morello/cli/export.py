@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='an expression such as "relu(f32[8,64] @ f32[64,8])"; or a model: model.onnx, or '
         "StableHLO, model.mlir",
     )  # fmt: skip
-    parser.add_argument("--name", default="model", help="of the C function (model)")
+    parser.add_argument("--name", default="model", help="the C function's name (model)")
     add_abi(parser)
     add_target(parser)
     add_threads(parser)

@@ -17,7 +17,7 @@ from morello.base.errors import CorpusError, quoted
 from morello.base.files import check_writable
 from morello.base.status import tell
 from morello.base.workers import local_workers
-from morello.cli.arguments import add_json, whole
+from morello.cli.arguments import add_command, add_json, whole
 from morello.cli.hints import hint
 from morello.cli.output import print_json
 from morello.learn.collect import CollectProgress, collect, summary
@@ -42,9 +42,7 @@ MOST_VARIED = 100_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    collecting = actions.add_parser(
-        "collect", help="measure programs of many Specs on this machine"
-    )
+    collecting = add_command(actions, "collect", "measure programs of many Specs on this machine")
     collecting.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus, to go on with")
     collecting.add_argument(
         "--programs", type=whole, default=102, metavar="N", help="programs of each Spec (102)"
@@ -57,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dask", metavar="ADDRESS", help="measure on this Dask cluster instead"
     )
     add_json(collecting)
-    evaluating = actions.add_parser("evaluate", help="how well models predict a corpus")
+    evaluating = add_command(actions, "evaluate", "show how well models predict a corpus")
     evaluating.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
-    evaluating.add_argument("--seed", type=whole, default=0, help="of the random splits (0)")
+    evaluating.add_argument("--seed", type=whole, default=0, help="seed of the random splits (0)")
     add_json(evaluating)
-    training = actions.add_parser("train", help="train a model on corpora (needs morello[learn])")
+    training = add_command(actions, "train", "train a model on corpora (needs morello[learn])")
     training.add_argument(
         "folders", type=Path, nargs="+", metavar="FOLDER", help="a corpus; one of each machine"
     )
     training.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
-    training.add_argument("--seed", type=whole, default=0, help="of what is random (0)")
+    training.add_argument("--seed", type=whole, default=0, help="seed of what is random (0)")
     add_json(training)
 
 

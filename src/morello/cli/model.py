@@ -34,8 +34,8 @@ HEIGHT: Final = 18
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_expression(parser)
     parser.add_argument("--samples", type=whole, default=100, help="random programs to time (100)")
-    parser.add_argument("--seconds", type=float, default=0.1, help="to time each for (0.1)")
-    parser.add_argument("--seed", type=whole, default=0, help="of the random programs (0)")
+    parser.add_argument("--seconds", type=float, default=0.1, help="how long to time each (0.1)")
+    parser.add_argument("--seed", type=whole, default=0, help="seed of the random programs (0)")
     add_target(parser)
     add_threads(parser)
     add_compiler(parser)

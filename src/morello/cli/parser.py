@@ -15,7 +15,7 @@ from typing import TextIO
 from morello.base import debug
 from morello.base.errors import MorelloError
 from morello.base.version import __version__
-from morello.cli.arguments import CommandParser
+from morello.cli.arguments import CommandParser, add_command
 from morello.cli.process import interrupted_by
 
 USAGE_ERROR, BY_SIGNAL = 2, 128
@@ -27,13 +27,13 @@ COMMANDS = {
     "bench": "build, verify and time the best kernel",
     "export": "write a C project for a whole program",
     "explain": "show the best program and what was searched",
-    "model": "how well the cost model predicts times",
+    "model": "show how well the cost model predicts times",
     "onnx": "make an ONNX model faster",
-    "precompute": "solve a family of Specs into a table",
-    "check": "check a certificate, with nothing of the search",
-    "table": "look into a table, check it, merge tables",
-    "learn": "measure programs to learn from, and judge models",
-    "tune": "measure programs for some time, keep the fastest",
+    "precompute": "search a family of Specs, and keep the results in a table",
+    "check": "check a certificate, without the search",
+    "table": "look into a table, check it, merge others into it",
+    "learn": "measure programs, train models of their times, judge them",
+    "tune": "measure programs for some time, and keep the fastest",
     "targets": "list the targets and what they hold",
     "calibrate": "measure this machine's costs (some minutes)",
 }
@@ -90,17 +90,17 @@ def _parser(words: Sequence[str]) -> CommandParser:
     """
     parser = CommandParser(
         prog="morello",
-        description="From a tensor-program Spec to the fastest CPU kernel, by exhaustive search.",
+        description="Compile tensor expressions and models to CPU kernels, by exhaustive search.",
         epilog='Example: morello bench "f32[512,512] @ f32[512,512]" --vs numpy. '
         f"{debug.VARIABLE}=topic,topic reports on stderr: "
         + "; ".join(f"{topic}: {text}" for topic, text in debug.TOPICS.items())
         + ".",
     )
-    parser.add_argument("--version", action="version", version=f"morello {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"morello {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
-        command = commands.add_parser(name, help=text)
+        command = add_command(commands, name, text)
         if name == chosen:
             module = import_module(f"morello.cli.{name}")
             module.add_arguments(command)

@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from morello.base.errors import TableError
 from morello.base.status import tell
 from morello.base.wording import counted
-from morello.cli.arguments import add_json, add_target
+from morello.cli.arguments import add_command, add_json, add_target
 from morello.cli.hints import hint
 from morello.cli.output import amount, print_json, progress, size_text
 from morello.frontends.text import parse
@@ -30,9 +30,9 @@ from morello.targets.costs import on_cores
 from morello.targets.target import Level, Target
 
 ACTIONS = {
-    "stats": "how much it has, and how well compressed",
-    "check": "whether it is whole",
-    "query": "its answers for a Spec",
+    "stats": "show what it has, and how well it is compressed",
+    "check": "check that it is whole",
+    "query": "show its answers for a Spec",
     "merge": "add what other tables have",
 }
 
@@ -40,7 +40,7 @@ ACTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in ACTIONS.items():
-        action = actions.add_parser(name, help=text)
+        action = add_command(actions, name, text)
         action.add_argument("path", type=Path, metavar="PATH", help="the table")
         if name == "query":
             action.add_argument("expression", metavar="EXPR", help="the Spec")

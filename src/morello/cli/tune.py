@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
     )
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="to take in all for each Spec or model (60)"
+        "--seconds", type=float, default=60.0, help="how long to tune each Spec or model (60)"
     )
     parser.add_argument(
         "--order", choices=["learned", "affine", "random"], default="learned",
@@ -120,7 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--until", type=float, default=0.0, metavar="SECONDS",
         help="end when a call of the fastest takes at most so long, such as 20e-6",
     )  # fmt: skip
-    parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
+    parser.add_argument("--seed", type=whole, default=0, help="seed of random choices (0)")
     add_shapes(parser)
     add_target(parser)
     add_threads(parser)
