@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
 
 from morello.base.errors import MorelloError
 from morello.base.files import check_outputs, write_text
@@ -29,7 +28,7 @@ from morello.cli.descriptions import (
     prediction_text,
 )
 from morello.cli.hints import hint
-from morello.cli.output import print_json, progress, readable
+from morello.cli.output import grid, print_json, progress, readable
 from morello.cli.program import requested, saved_impl, warn, write_certificate
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
@@ -196,18 +195,16 @@ def _print_race(
     columns = {"gflops": "GFLOP/s"} if spec.operation.sums_products else {}
     if not columns or spec.flops < INTENSE * spec.bytes:
         columns |= {"gbytes_s": "GB/s"}
-    grid = Grid(box=None, pad_edge=False)
-    headings = ["", "median", "min", *columns.values(), *(["ratio"] if result["ratio"] else [])]
-    for heading in headings:
-        grid.add_column(heading, justify="left" if not heading else "right")
+    ratio = ["ratio"] if result["ratio"] else []
+    table = grid("", "median", "min", *columns.values(), *ratio)
     for name, timing in timings.items():
         rates = _rates(spec, timing)
         cells = [readable(timing.median_s), readable(timing.min_s)]
         cells += [_figure(rates[rate]) for rate in columns]
         if name in result["ratio"]:
             cells.append(f"{result['ratio'][name]:.2f}x")
-        grid.add_row(name, *cells)
-    console.print(grid)
+        table.add_row(name, *cells)
+    console.print(table)
     if result["predicted_us"] is not None:
         console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
     for theirs in result["vs"].values():

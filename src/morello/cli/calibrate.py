@@ -12,14 +12,13 @@ from statistics import fmean
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table as Grid
 
 from morello.base.errors import TargetError
 from morello.base.files import check_writable, make_folder
 from morello.base.status import Phase, tell
 from morello.cli.arguments import add_json
 from morello.cli.hints import hint
-from morello.cli.output import print_json
+from morello.cli.output import grid, print_json
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.learn.trials import all_trials, trials_folder
@@ -116,17 +115,15 @@ def _print(outcome: CalibrationOutcome) -> None:
         f"{outcome.programs} programs in {outcome.seconds:.0f} s",
         soft_wrap=True,
     )
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("", "before", "after", ""):
-        grid.add_column(heading, justify="left" if not heading else "right")
+    table = grid("", "before", "after", "")
     for name, value in outcome.before.items():
         new = outcome.after[name]
         note = f"{new / value:.2f}x" if value and name in outcome.measured else "not measured"
         leader = FOLLOWS.get(name.removeprefix("kernels."))
         if leader:
             note = f"follows {leader}"
-        grid.add_row(name, f"{value:.4g}", f"{new:.4g}", note)
-    console.print(grid)
+        table.add_row(name, f"{value:.4g}", f"{new:.4g}", note)
+    console.print(table)
     for what, (before, after) in (("fitted", outcome.fitted), ("held out", outcome.held_out)):
         console.print(
             f"{what}: predictions off by {_percent(before.error)} before, "

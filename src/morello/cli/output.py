@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from morello.cli.process import offering_interrupts
 from morello.ir.tensor import LINE_BYTES
 from morello.search.budget import BudgetError, Watch
 from morello.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 REGISTERS: Final = "registers"
 """The level whose capacity counts registers, on all targets."""
@@ -37,6 +40,19 @@ def amount(level: str, capacity: int) -> str:
     if level == REGISTERS:
         return f"{capacity:,} {level}"
     return f"{size_text(capacity * LINE_BYTES)} of {level}"
+
+
+def grid(*headings: str) -> Table:
+    """A table without lines; columns with a heading are aligned on the right."""
+    from rich.table import Table  # slow to import
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        if heading:
+            table.add_column(heading, justify="right")
+        else:
+            table.add_column(overflow="fold")
+    return table
 
 
 def print_json(data: object) -> None:

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table as Grid
 
 from morello.base.errors import TableError
 from morello.base.status import tell
 from morello.base.wording import counted
 from morello.cli.arguments import add_command, add_json, add_target
 from morello.cli.hints import hint
-from morello.cli.output import amount, print_json, progress, size_text
+from morello.cli.output import amount, grid, print_json, progress, size_text
 from morello.frontends.text import parse
 from morello.impl.tree import cycles
 from morello.memo import Table
@@ -92,15 +91,13 @@ def _stats(arguments: argparse.Namespace) -> None:
     console = Console(highlight=False)
     for space, kinds in spaces.items():
         console.print(_described(json.loads(space)), soft_wrap=True)
-        grid = Grid(box=None, pad_edge=False)
-        for heading in ("", "Specs", "answers", "stored as", "size", "bytes/answer"):
-            grid.add_column(heading, justify="left" if not heading else "right")
+        sizes = grid("", "Specs", "answers", "stored as", "size", "bytes/answer")
         for kind in [*sorted(kinds, key=lambda s: -s.bytes), *([sum(kinds[1:], kinds[0])])]:
-            grid.add_row(
+            sizes.add_row(
                 kind.name, f"{kind.specs:,.0f}", f"{kind.points:,.0f}", f"{kind.boxes:,}",
                 size_text(kind.bytes), f"{kind.bytes / max(1.0, kind.points):.3f}",
             )  # fmt: skip
-        console.print(grid)
+        console.print(sizes)
     if spaces:
         console.print(f"[dim]{_LEGEND}[/dim]", soft_wrap=True)
     console.print(

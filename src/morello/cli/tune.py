@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
 
 from morello.base.errors import FileError, GraphError, MorelloError
 from morello.base.files import check_outputs, write_text
@@ -30,7 +29,7 @@ from morello.cli.arguments import (
 )
 from morello.cli.hints import hint
 from morello.cli.model_files import MODELS, read_model_file
-from morello.cli.output import print_json, progress, readable
+from morello.cli.output import grid, print_json, progress, readable
 from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
 from morello.frontends.ranges import family
@@ -293,17 +292,14 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
         print_json(about | {"goals": [outcome.data() for outcome in outcomes]})
         return
     console = Console(highlight=False)
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("", overflow="fold")
-    for heading in ("calls", "first choice", "fastest", "speedup", "measured"):
-        grid.add_column(heading, justify="right")
+    table = grid("", "calls", "first choice", "fastest", "speedup", "measured")
     tuned = [(o, o.tuning) for o in outcomes if o.tuning is not None]
     for outcome, tuning in tuned:
         times = readable(tuning.first_s), readable(tuning.best_s), f"{tuning.speedup:.2f}x"
         cells = str(outcome.calls), *times, str(len(tuning.trials))
-        grid.add_row(escape(outcome.expression), *cells)
+        table.add_row(escape(outcome.expression), *cells)
     if tuned:
-        console.print(grid)
+        console.print(table)
     if arguments.expression.endswith(MODELS):
         first = sum(outcome.calls * tuning.first_s for outcome, tuning in tuned)
         best = sum(outcome.calls * tuning.best_s for outcome, tuning in tuned)
