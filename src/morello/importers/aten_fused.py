@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from morello.graph.graph import Node
-from morello.graph.operators import Attention, Dot, LayerNorm
+from morello.graph.operators import Attention, LayerNorm
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_movement import part
+from morello.importers.aten_networks import linear_of
 from morello.importers.attending import attended, unchanged
 
 _PADDING = 1
@@ -28,9 +29,9 @@ def encoder_layer(call: AtenCall) -> Node:
         return _self_attention(call, x, call["num_heads"])
 
     def perceptron(x: Node) -> Node:
-        hidden = _linear(call, x, call["ffn_weight_1"], call["ffn_bias_1"])
+        hidden = linear_of(call, x, call["ffn_weight_1"], call["ffn_bias_1"])
         active = call.map("gelu" if call["use_gelu"] else "relu", hidden)
-        return _linear(call, active, call["ffn_weight_2"], call["ffn_bias_2"])
+        return linear_of(call, active, call["ffn_weight_2"], call["ffn_bias_2"])
 
     for number, layer in enumerate((attention, perceptron), start=1):
         if first:
@@ -52,13 +53,9 @@ def multi_head_attention(call: AtenCall) -> tuple[Node, ...]:
     return _self_attention(call, x, call["num_head"]), call.reshape(nothing, call.types[1].shape)
 
 
-def _linear(call: AtenCall, x: Node, weight: Node, bias: Node) -> Node:
-    return call.map("add", call.apply(Dot((), ((x.type.rank - 1, 1),)), x, weight), bias)
-
-
 def _self_attention(call: AtenCall, x: Node, heads: int) -> Node:
     batch, length, width = x.shape
-    every = _linear(call, x, call["qkv_weight"], call["qkv_bias"])
+    every = linear_of(call, x, call["qkv_weight"], call["qkv_bias"])
     size = width // heads
     apart = call.reshape(every, (batch, length, 3, heads, size))
     q, k, v = (
@@ -68,7 +65,7 @@ def _self_attention(call: AtenCall, x: Node, heads: int) -> Node:
     )  # fmt: skip
     result = attended(call.build, Attention(1 / math.sqrt(size)), (q, k, v), _seen(call))
     joined = call.reshape(call.transpose(result, (0, 2, 1, 3)), (batch, length, width))
-    return _linear(call, joined, call["proj_weight"], call["proj_bias"])
+    return linear_of(call, joined, call["proj_weight"], call["proj_bias"])
 
 
 def _seen(call: AtenCall) -> Node | None:

@@ -12,7 +12,7 @@ from morello.graph.operators import Constant, Conv, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits
 from morello.importers.aten_movement import part
-from morello.importers.aten_networks import several, with_batch
+from morello.importers.aten_networks import biased, per_channel, several, with_batch
 from morello.importers.contractions import cross_product
 from morello.importers.folding import FoldedAxis, folded
 from morello.importers.gaps import transposed_convolution
@@ -29,11 +29,7 @@ def transposed(call: AtenCall) -> Node:
     ends = tuple(n - more for n, more in zip(cut, less, strict=True))
     strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
     conv = Conv(strides, cut, ends, dilations, call["groups"])
-    result = transposed_convolution(call.x, weight, conv)
-    bias = call["bias"]
-    if bias is None:
-        return result
-    return call.map("add", result, call.reshape(bias, (*bias.shape, *(1,) * rank)))
+    return biased(call, transposed_convolution(call.x, weight, conv), call["bias"], rank)
 
 
 def instance_norm(call: AtenCall) -> Node:
@@ -46,7 +42,7 @@ def instance_norm(call: AtenCall) -> Node:
 def prelu(call: AtenCall) -> Node:
     slope = call["weight"]
     if slope.type.size > 1:
-        slope = call.reshape(slope, (*slope.shape, *(1,) * (call.x.type.rank - 2)))
+        slope = per_channel(call, slope, call.x.type.rank - 2)
     scaled = call.map("multiply", call.x, slope)
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
 

@@ -37,14 +37,22 @@ from morello.importers.resampling import means, resampled
 
 
 def linear(call: AtenCall) -> Node:
-    x, weight = call["input"], call["weight"]
+    return linear_of(call, call["input"], call["weight"], call["bias"])
+
+
+def linear_of(call: AtenCall, x: Node, weight: Node, bias: Node | None) -> Node:
     contracted = ((x.type.rank - 1, weight.type.rank - 1),)
-    product = call.apply(Dot((), contracted), call.cast(x), call.cast(weight))
-    return _biased(call, product, call["bias"])
+    return biased(call, call.apply(Dot((), contracted), call.cast(x), call.cast(weight)), bias)
 
 
-def _biased(call: AtenCall, product: Node, bias: Node | None) -> Node:
-    return product if bias is None else call.map("add", product, call.cast(bias))
+def biased(call: AtenCall, product: Node, bias: Node | None, rank: int = 0) -> Node:
+    """The sum of a product and a bias, which is one number a channel of images of this rank."""
+    return product if bias is None else call.map("add", product, per_channel(call, bias, rank))
+
+
+def per_channel(call: AtenCall, vector: Node, rank: int) -> Node:
+    """A vector with one number a channel, as it is combined with images of this rank."""
+    return call.cast(call.reshape(vector, (*vector.shape, *(1,) * rank)))
 
 
 def matmul(call: AtenCall) -> Node:
@@ -95,7 +103,7 @@ def einsum(call: AtenCall) -> Node:
 def bilinear(call: AtenCall) -> Node:
     """The sum of x[i] w[o, i, j] y[j], plus a bias."""
     x, y, weight = call["input1"], call["input2"], call["weight"]
-    return _biased(call, contractions.einsum("...i,oij,...j->...o", x, weight, y), call["bias"])
+    return biased(call, contractions.einsum("...i,oij,...j->...o", x, weight, y), call["bias"])
 
 
 def convolution(call: AtenCall) -> Node:
@@ -107,7 +115,7 @@ def convolution(call: AtenCall) -> Node:
     strides, dilations = several(call["stride"], rank), several(call["dilation"], rank)
     before, after = _padding(call["padding"], weight.shape[2:], dilations)
     conv = Conv(strides, before, after, dilations, call["groups"])
-    return _biased(call, call.apply(conv, image, weight), _per_channel(call, call["bias"], rank))
+    return biased(call, call.apply(conv, image, weight), call["bias"], rank)
 
 
 def several(given: Any, rank: int) -> tuple[int, ...]:
@@ -127,11 +135,6 @@ def _padding(
         total = [(k - 1) * step for k, step in zip(taps, dilations, strict=True)]
         return tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
     return several(given, rank), several(given, rank)
-
-
-def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
-    """A vector with one number a channel, as it is combined with images."""
-    return None if vector is None else call.reshape(vector, (*vector.shape, *(1,) * rank))
 
 
 def pooling(call: AtenCall) -> Node | tuple[Node, ...]:
@@ -349,24 +352,27 @@ def log_softmax(call: AtenCall) -> Node:
 
 
 def layer_norm(call: AtenCall) -> Node:
-    """Several normalized dimensions are one while they are normalized."""
-    shape = tuple(call["normalized_shape"])
-    size = math.prod(shape)
-    x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
+    x, size = _rows(call)
     gamma = _flat(call, call["weight"], size, 1)
     beta = _flat(call, call["bias"], size, 0)
     return call.reshape(call.apply(LayerNorm(call["eps"]), x, gamma, beta), call.type.shape)
 
 
 def rms_norm(call: AtenCall) -> Node:
-    shape = tuple(call["normalized_shape"])
-    size = math.prod(shape)
-    x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
+    x, size = _rows(call)
     epsilon = call["eps"]
     if epsilon is None:
         epsilon = torch.finfo(TORCH_DTYPES[x.dtype]).eps
     normed = call.apply(RmsNorm(epsilon), x, _flat(call, call["weight"], size, 1))
     return call.reshape(normed, call.type.shape)
+
+
+def _rows(call: AtenCall) -> tuple[Node, int]:
+    """What is normalized, and its last size: several normalized dimensions are one meanwhile."""
+    shape = tuple(call["normalized_shape"])
+    size = math.prod(shape)
+    x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
+    return x, size
 
 
 def _flat(call: AtenCall, vector: Node | None, size: int, default: float) -> Node:
@@ -387,7 +393,7 @@ def batch_norm(call: AtenCall) -> Node:
     if mean is None:
         axes = (0, *range(2, 2 + rank))
         mean = call.reduce("mean", call.x, axes)
-        centred = call.map("subtract", call.x, _images(call, mean, rank))
+        centred = call.map("subtract", call.x, per_channel(call, mean, rank))
         variance = call.reduce("mean", call.map("square", centred), axes)
     elif call["training"]:
         raise call.refuse("in training")
@@ -397,12 +403,8 @@ def batch_norm(call: AtenCall) -> Node:
     shift = call.map("neg", call.map("multiply", call.cast(mean), factor))
     if call["bias"] is not None:
         shift = call.map("add", shift, call.cast(call["bias"]))
-    scaled = call.map("multiply", call.x, _images(call, factor, rank))
-    return call.map("add", scaled, _images(call, shift, rank))
-
-
-def _images(call: AtenCall, vector: Node, rank: int) -> Node:
-    return call.cast(call.reshape(vector, (*vector.shape, *(1,) * rank)))
+    scaled = call.map("multiply", call.x, per_channel(call, factor, rank))
+    return call.map("add", scaled, per_channel(call, shift, rank))
 
 
 def attention(call: AtenCall) -> Node:
