@@ -16,8 +16,9 @@ import numpy.typing as npt
 from morello.learn.corpus import MeasuredSpec
 from morello.learn.evaluate import Floats, Score, judge_one, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
-from morello.learn.groups import ProgramGroup, part_of
+from morello.learn.groups import ProgramGroup
 from morello.learn.splits import TrainTestSplit
+from study.groups import part_of
 
 PROTOCOL = "programs"
 """Half of each Spec's programs are held out, not whole Specs."""

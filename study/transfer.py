@@ -22,9 +22,10 @@ from morello.learn.evaluate import (
     protocols,
     score,
 )
-from morello.learn.groups import ProgramGroup, part_of
+from morello.learn.groups import ProgramGroup
 from morello.learn.model import Model
 from morello.learn.training import NetworkEstimator, Recipe, model_of
+from study.groups import part_of
 
 MEASURED = 300
 """How many programs of the other machine correct a model: a minute of measuring."""

@@ -21,7 +21,7 @@ from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
 from morello.learn.evaluate import judge, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
-from morello.learn.groups import ProgramGroup, part_of
+from morello.learn.groups import ProgramGroup
 from morello.learn.model import read_model, write_model
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import NetworkEstimator, Recipe
@@ -29,6 +29,7 @@ from study import __main__ as study_command
 from study import compiled, costs, experiments, shipped, transfer
 from study.compiled import Counted
 from study.experiments import Experiment, ExperimentResult, again
+from study.groups import part_of
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
 from study.machine_code import CLASSES, FEATURES, divided
 from study.report import BEGIN, END, write_report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -89,32 +89,3 @@ def _edges(graph: ProgramGraph, start: int) -> tuple[Array, Array]:
     nesting, flow = graph.nesting, graph.flow[:, ::-1]
     kinds = np.repeat(np.array([0, 1], np.int8), [len(nesting), len(flow)])
     return np.concatenate([nesting, flow]) + start, kinds
-
-
-def part_of(group: ProgramGroup, chosen: Sequence[int]) -> ProgramGroup:
-    """The programs of a group with these numbers."""
-    nodes = [np.arange(*group.node_splits[n : n + 2]) for n in chosen]
-    edges = [np.arange(*group.edge_splits[n : n + 2]) for n in chosen]
-    starts = np.cumsum([0, *map(len, nodes)])
-    moved = [
-        group.edges[rows] - group.node_splits[n] + start
-        for n, rows, start in zip(chosen, edges, starts, strict=False)
-    ]
-    every, all_edges = np.concatenate(nodes), np.concatenate(edges)
-    rows = list(chosen)
-    return replace(
-        group,
-        nodes=group.nodes[every],
-        opcodes=group.opcodes[every],
-        parts=group.parts[every],
-        edges=np.concatenate(moved),
-        kinds=group.kinds[all_edges],
-        node_splits=starts.astype(np.int32),
-        edge_splits=np.cumsum([0, *map(len, edges)]).astype(np.int32),
-        configs=group.configs[rows],
-        fetches=group.fetches[rows],
-        terms=group.terms[rows],
-        seconds=group.seconds[rows],
-        normalizers=group.normalizers[rows],
-        origins=group.origins[rows],
-    )

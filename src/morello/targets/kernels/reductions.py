@@ -15,6 +15,7 @@ from morello.targets.kernels.conditions import (
     along_run,
     every_second,
     flat,
+    one_register,
     scan,
     scanned_rows,
     unit_sizes,
@@ -243,9 +244,7 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     ) -> LeafKernel:
         def applies(s: Batch) -> Iterator[Condition]:
             yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
-            for operand in range(holds):
-                single = s.registers(operand) == 1
-                yield Condition(single, "every operand must be one register")
+            yield from (one_register(s, operand) for operand in range(holds))
 
         return LeafKernel(
             f"{name}_{kind}", operation, (dtype,) * holds, (held,) * holds,
@@ -305,8 +304,7 @@ def pools(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     def applies(s: Batch) -> Iterator[Condition]:
         for dim in s.operation.reduced:
             yield Condition(s.size(dim) == 1, f"{dim} must be 1")
-        for operand in range(2):
-            yield Condition(s.registers(operand) == 1, "every operand must be one register")
+        yield from (one_register(s, operand) for operand in range(2))
         same = prod_columns(s.shape(0)) == prod_columns(s.shape(1))
         yield Condition(same, "there must be as many pixels as windows")
 
@@ -363,7 +361,7 @@ def complete_lanes(width: int) -> LeafKernel:
 
     def applies(s: Batch) -> Iterator[Condition]:
         for operand in range(4):
-            yield Condition(s.registers(operand) == 1, "every operand must be one register")
+            yield one_register(s, operand)
             same = prod_columns(s.shape(operand)) == prod_columns(s.shape(3))
             yield Condition(same, "all operands must have as many elements")
 
