@@ -20,6 +20,8 @@ On an L2 of 2 MiB, convolutions whose tiles had three quarters of it took 1.1 ti
 MOST_LINES = (1 << 20) - 1
 """The largest capacity that the search can count: 64 MiB, or as many registers."""
 
+_MEMORY_LINES = 1 << 40
+
 _LIMIT = re.compile(r"(\w+)=(\d{1,9})", re.ASCII)
 
 
@@ -30,6 +32,32 @@ def beyond_nearest(level: Level, lines: int) -> Level:
     capacity.
     """
     return replace(level, capacity=lines, conflict_runs=lines * LINE_BYTES // PAGE_BYTES)
+
+
+def levels(
+    l2: int, l1: int, l1_ways: int, registers: int, l2_line: float = 0.1, saturation: float = 1.4
+) -> tuple[Level, ...]:
+    """Memory, L2 and L1 (in lines) and the register file.
+
+    Costs are those of Zen 5, until a machine's replace them. Memory includes the L3 in front of
+    it, and is shared by all cores.
+    """
+    return (
+        Level(
+            "memory", _MEMORY_LINES,
+            per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, per_alias_written=8.0,
+            saturation=saturation,
+        ),
+        beyond_nearest(
+            Level(
+                "L2", 0,
+                per_line=l2_line, per_run=1.0, per_alias=5.0, per_write=1.2, per_alias_written=5.0,
+            ),
+            l2,
+        ),
+        Level("L1", l1, conflict_runs=rows_of(l1_ways)),
+        Level("registers", registers),
+    )  # fmt: skip
 
 
 def rows_of(ways: int) -> int:

@@ -7,16 +7,14 @@ from functools import cache
 from itertools import product
 
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16
-from morello.targets.caches import beyond_nearest, rows_of
+from morello.targets.caches import levels
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import TILES
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, Rates, standard_kernels
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine
 from morello.targets.roofline import in_flight, passes, published, streaming_bytes
-from morello.targets.target import Level, Packing, Target
-
-_MEMORY_LINES = 1 << 40
+from morello.targets.target import Packing, Target
 
 BROADCAST_APART = 0.2
 """Cycles of a broadcast that is a separate instruction, for each multiply-add."""
@@ -102,30 +100,6 @@ static inline void store_f16_f32x4(_Float16 *p, f32x4 v) {
 _NOT_FUSED = "static inline {0} fma_{1}({0} a, {0} b, {0} c) {{ return a * b + c; }}"
 
 
-def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
-    """Memory, L2 and L1 (in lines) and the register file.
-
-    Costs are those of Zen 5, until a machine's replace them. Memory includes the L3 in front of
-    it, and is shared by all cores.
-    """
-    return (
-        Level(
-            "memory", _MEMORY_LINES,
-            per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, per_alias_written=8.0,
-            saturation=1.4,
-        ),
-        beyond_nearest(
-            Level(
-                "L2", 0,
-                per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2, per_alias_written=5.0,
-            ),
-            l2,
-        ),
-        Level("L1", l1, conflict_runs=rows_of(l1_ways)),
-        Level("registers", registers),
-    )  # fmt: skip
-
-
 @cache
 def avx2(machine: Machine) -> Target:
     """AVX2 with FMA, with the costs of a microarchitecture."""
@@ -137,7 +111,7 @@ def avx2(machine: Machine) -> Target:
         "avx2",
         "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
         "x86-64-v3",
-        _levels(l2=3072, l1=448, l1_ways=8, registers=16),
+        levels(l2=3072, l1=448, l1_ways=8, registers=16),
         vector_bytes=(32, 16),
         kernels=kernels,
         helpers=helpers_for("avx2", (32, 16), frozenset()),
@@ -174,7 +148,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         "avx512",
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
         "x86-64-v4",
-        _levels(l2=12288, l1=448, l1_ways=8, registers=32),
+        levels(l2=12288, l1=448, l1_ways=8, registers=32),
         vector_bytes=(64,),  # masked registers replace narrower ones
         kernels=kernels,
         helpers=helpers_for("avx512", (64,), products),
@@ -247,7 +221,7 @@ def _baseline() -> Target:
         BASELINE,
         "any x86-64: 16 registers of 16 bytes, 32 KiB L1, 256 KiB L2",
         "baseline",
-        _levels(l2=3072, l1=448, l1_ways=8, registers=16),
+        levels(l2=3072, l1=448, l1_ways=8, registers=16),
         vector_bytes=(16,),
         kernels=standard_kernels(
             (16,), False, {(4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
