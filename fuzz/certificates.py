@@ -18,6 +18,7 @@ from morello.search.budget import UNTIMED
 from morello.search.session import Session
 from morello.targets import find_target
 from morello.targets.caches import limited
+from morello.targets.costs import on_cores
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ def true(goal: Goal) -> Certificate:
     """The certificate of a goal's cheapest program, which is accepted."""
     machine = find_target(TARGET)
     machine = limited(machine, goal.limits) if goal.limits else machine
-    session = Session(parse(goal.text), machine)
-    impl = reconstruct(session.goal, machine, session.solve().decisions)
+    session = Session(*on_cores(parse(goal.text), machine))
+    impl = reconstruct(session.goal, session.target, session.solve().decisions)
     data = certify(impl, UNTIMED)
     check(data, _derived)
     return read(data)

@@ -20,7 +20,7 @@ from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.status_line import shown
 from morello.tables import opened
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import with_costs_of
 from morello.targets.target import Target
 
 
@@ -80,7 +80,7 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
     if not isinstance(weights, str) or weights not in (*WEIGHTS, STREAMED):
         raise SpecError(f"weights are {', '.join(WEIGHTS)} or {STREAMED}, not {quoted(weights)}.")
     if weights == STREAMED:
-        weights, target = "constant", with_streaming_costs(target, spec_of(goal), evicted=True)
+        weights, target = "constant", with_costs_of(target, spec_of(goal), evicted=True)
     with shown(options.get("progress")) as report:
         request = Request(
             goal,

@@ -31,6 +31,7 @@ from morello.search.session import Session
 from morello.targets import find_target
 from morello.targets.caches import limited
 from morello.targets.catalog import tuned
+from morello.targets.costs import on_cores
 
 MUTATIONS = 50
 
@@ -38,8 +39,8 @@ MUTATIONS = 50
 def best(text: str, target: str = "avx2", limits: str = "") -> tuple[Impl, list[Impl]]:
     """The cheapest program of a Spec, and others."""
     machine = find_target(target)
-    machine = limited(machine, limits) if limits else machine
-    session = Session(parse(text), machine)
+    goal, machine = on_cores(parse(text), limited(machine, limits) if limits else machine)
+    session = Session(goal, machine)
     result = session.solve()
     others = [reconstruct(session.goal, machine, d) for d in session.sample(5)]
     return reconstruct(session.goal, machine, result.decisions), others

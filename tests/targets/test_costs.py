@@ -24,7 +24,7 @@ from morello.targets.costs import (
     keep_ratios,
     measured_as,
     with_coefficients,
-    with_streaming_costs,
+    with_costs_of,
 )
 from morello.targets.machines import ZEN4
 from morello.targets.target import GROUPS, Target
@@ -59,23 +59,23 @@ def test_every_group_has_kernels(target: Target) -> None:
 def test_what_streams_from_memory_has_costs_of_its_own() -> None:
     target = replace(AVX512, last_cache=2 * 1500, streaming={"kernels.dots": 3.0})
     small, large = parse("f32[100,100] + f32[100]"), parse("f32[100,100] + f32[100,100]")
-    assert with_streaming_costs(target, small) == target
-    assert with_streaming_costs(replace(target, streaming={}), large).kernels == target.kernels
-    before, after = coefficients(target), coefficients(with_streaming_costs(target, large))
+    assert with_costs_of(target, small) == target
+    assert with_costs_of(replace(target, streaming={}), large).kernels == target.kernels
+    before, after = coefficients(target), coefficients(with_costs_of(target, large))
     assert after == before | {"kernels.dots": 3.0 * before["kernels.dots"]}
-    assert with_streaming_costs(target, large).from_memory
-    assert with_streaming_costs(with_streaming_costs(target, large), large) == with_streaming_costs(
-        target, large
-    )
+    assert with_costs_of(target, large).from_memory
+    assert with_costs_of(with_costs_of(target, large), large) == with_costs_of(target, large)
     busy, waiting = parse("f32[200,200] @ f32[200,200]"), parse("f32[4,400] @ f32[400,400]")
-    assert with_streaming_costs(target, busy) == target, "each element is used 100 times"
-    assert with_streaming_costs(target, waiting) != target
-    evicted = with_streaming_costs(target, small, evicted=True)
+    alone = replace(target, overlap=0.0)
+    assert with_costs_of(target, busy) == alone, "each element is used 100 times"
+    assert with_costs_of(target, waiting) != target
+    evicted = with_costs_of(target, small, evicted=True)
     assert coefficients(evicted) == after
-    assert with_streaming_costs(target, busy, evicted=True) == target
+    assert with_costs_of(target, busy, evicted=True) == alone
     many = replace(target, streaming={}, tunings=(target, replace(target, streaming={})))
-    assert with_streaming_costs(many, busy, evicted=True) is many
-    assert with_streaming_costs(many, small, evicted=True).tunings == (evicted, many.tunings[1])
+    assert with_costs_of(many, small) is many
+    assert with_costs_of(many, busy, evicted=True).tunings[0] == alone
+    assert with_costs_of(many, small, evicted=True).tunings == (evicted, many.tunings[1])
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_lines_come_from_memory_as_far_as_the_last_cache_does_not_hold_them() ->
     known = coefficients(target)
     rows = parse("f32[1,400] @ f32[400,400]")
     kept = 0.75 * lines * LINE_BYTES / rows.bytes
-    within = coefficients(with_streaming_costs(target, rows))
+    within = coefficients(with_costs_of(target, rows))
     assert within["memory.per_line"] == pytest.approx((3.0 - 2.0 * kept) * known["memory.per_line"])
-    evicted = coefficients(with_streaming_costs(target, rows, evicted=True))
+    evicted = coefficients(with_costs_of(target, rows, evicted=True))
     assert evicted["memory.per_line"] == 3.0 * known["memory.per_line"]
-    busy = coefficients(with_streaming_costs(target, parse("f32[300,300] @ f32[300,300]")))
-    assert busy == known | {"overlap": 0.5 * known["overlap"]}
+    busy = coefficients(with_costs_of(target, parse("f32[300,300] @ f32[300,300]")))
+    assert busy == known | {"overlap": 0.0}
 
 
 def test_multiply_adds_hide_transfers_of_what_few_rows_use() -> None:
@@ -164,9 +164,26 @@ def test_multiply_adds_hide_transfers_of_what_few_rows_use() -> None:
         per_line(f"f32[{rows},32] @ {b}", target) for rows in (1, 2, target.rows, 2 * target.rows)
     )
     assert [one, two, tile, more] == pytest.approx([0.28 * known, 0.0, 0.0, known], abs=0.01)
-    from_memory = with_streaming_costs(target, parse(f"f32[1,32] @ {b}"), evicted=True)
+    from_memory = with_costs_of(target, parse(f"f32[1,32] @ {b}"), evicted=True)
     far = per_line(f"f32[1,32] @ {b}", from_memory)
     assert 2 * known < far < 0.95 * coefficients(from_memory)["memory.per_line"]
+
+
+def test_multiply_adds_hide_transfers_unless_all_products_have_many_rows() -> None:
+    target = avx512(ZEN4, frozenset())
+    none, rows = replace(target, overlap=0.0), target.rows
+    few = (
+        f"f32[{rows},40] @ f32[40,50]",
+        f"f32[40,50] @ f32[50,{rows}]",
+        "exp(f32[12,1,64] @ f32[12,64,99])",
+        "f32[99,80] @ f32[80,4] @ f32[4,99]",
+        "softmax(f32[99,40])",
+    )
+    for text in few:
+        assert with_costs_of(target, parse(text)) == target, text
+    many = f"f32[{rows + 1},4] @ f32[4,50]", "conv(f32[1,9,8,8], f32[64,9,3,3])"
+    for text in many:
+        assert with_costs_of(target, parse(text)) == none, text
 
 
 def test_block_sums_pay_for_rows_that_may_begin_inside_of_lines() -> None:
@@ -201,7 +218,7 @@ def test_large_matrices_of_weights_are_prefetched_into_l2_on_a_zen_4() -> None:
     target = replace(avx512(ZEN4, frozenset({"avx512_vnni"})), last_cache=1 << 19)
     for columns, wanted in ((256, "quantized_u8_f16"), (32768, "quantized_l2_u8_f16")):
         goal = parse(f"f32[1,4096] @ i4g32[4096,{columns}]")
-        priced = with_streaming_costs(target, goal)
+        priced = with_costs_of(target, goal)
         batch = Batch.of([goal], Placements())
         kernels = [k for k in priced.kernels_of("QuantizedMatmul") if k.dtypes == goal.dtypes]
         cycles = {kernel.name: float(np.max(kernel.cycles(batch))) for kernel in kernels}

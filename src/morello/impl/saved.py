@@ -22,7 +22,7 @@ from morello.ir.spec import Spec, Strides, goal
 from morello.ir.tensor import Placement, canonical
 from morello.rewrites import REWRITES, Rewrite
 from morello.targets import find_target
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import with_costs_of
 from morello.targets.target import Target
 
 VERSION = 2
@@ -67,7 +67,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
         ]
     try:
         with _depth_of("rewrites"):
-            return replay(spec, with_streaming_costs(target, spec), rewrites)
+            return replay(spec, with_costs_of(target, spec), rewrites)
     except RewriteError as error:
         note = _saved_elsewhere(top.get("target", str), limits, target)
         raise RewriteError(f"{error}{note}") from None

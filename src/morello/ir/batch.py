@@ -111,11 +111,9 @@ class Batch:
 
     def uses(self, operand: int) -> Ints:
         """How many sums of products each element of an input is in, or terms of an output's."""
-        operation = self.operation
         uses: Ints = np.ones(len(self), np.int64)
-        for dim, size in zip(operation.dims, self.sizes, strict=True):
-            if (operand, dim) not in operation.places:
-                uses = uses * size
+        for dim in self.operation.dims_without(operand):
+            uses = uses * self.size(dim)
         return uses
 
     def pages_of_terms(self, operand: int) -> Any:

@@ -221,6 +221,10 @@ class Operation:
         named = dict(zip(self.dims, sizes, strict=True))
         return tuple(operand_axis.extent(named) for operand_axis in self.axes[operand])
 
+    def dims_without(self, operand: int) -> list[str]:
+        """The dimensions that do not index an operand."""
+        return [dim for dim in self.dims if (operand, dim) not in self.places]
+
     @cached_property
     def _spans(self) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(self.dims.index(a.names[0]) for a in axes) for axes in self.axes)

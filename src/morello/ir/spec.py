@@ -44,6 +44,12 @@ class SpecPart:
         worked = (d for d in self.operation.dims if d not in primitive.idle)
         return primitive.flops * prod(self.sizes[d] for d in worked)
 
+    @property
+    def least_uses(self) -> int:
+        """The sums of products that each element of one input is in, at the least."""
+        operation = self.operation
+        return min(prod(self.sizes[d] for d in operation.dims_without(n)) for n in operation.inputs)
+
 
 @dataclass(frozen=True)
 class Spec:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -75,33 +76,47 @@ def on_cores(goal: Spec, machine: Target, cores: int = 1) -> tuple[Spec, Target]
     """A goal and its target: both for so many cores, with the costs of goals of this size."""
     if machine.cores != cores:
         machine = replace(machine, cores=cores)
-    return replace(goal, parallel=cores > 1), with_streaming_costs(machine, goal)
+    return replace(goal, parallel=cores > 1), with_costs_of(machine, goal)
 
 
-def with_streaming_costs(target: Target, goal: Spec, *, evicted: bool = False) -> Target:
-    """The target with its `streaming` costs, if the goal takes as long as memory does.
+def with_costs_of(target: Target, goal: Spec, *, evicted: bool = False) -> Target:
+    """The target with the costs of a goal.
 
-    Its operands exceed the last cache, or are `evicted` from it between calls, and it does little
-    with each element; if it does more, less of its transfers is hidden, but they cost no more. A
-    target of many machines has them for those of its machines that have some.
+    Multiply-adds hide transfers only in goals with a product of few rows. In others they would do
+    so for tiles of few rows, which gains little, and makes many programs cost nearly the same.
+
+    A goal that takes as long as memory does has the target's `streaming` costs: its operands exceed
+    the last cache, or are `evicted` from it between calls, and it does little with each element.
+
+    A target of many machines has the costs of each of them.
     """
     if target.tunings:
-        tunings = tuple(with_streaming_costs(t, goal, evicted=evicted) for t in target.tunings)
+        tunings = tuple(with_costs_of(t, goal, evicted=evicted) for t in target.tunings)
         return target if tunings == target.tunings else replace(target, tunings=tunings)
+    if _has_many_rows(goal, target):
+        target = _without_overlap(target)
     if not (evicted or exceeds_last_cache(goal.bytes, target)):
         return target
     elements = sum(prod(goal.shape(number)) for number in range(len(goal.dtypes)))
-    busy = goal.flops > FEW_OPERATIONS * elements
-    factors = {
-        name: ratio for name, ratio in target.streaming.items() if name == OVERLAP or not busy
-    }
-    if not factors:
+    factors = dict(target.streaming)
+    if not factors or goal.flops > FEW_OPERATIONS * elements:
         return target
     if PER_LINE in factors and not evicted:
         factors[PER_LINE] = 1.0 + _share_from_memory(goal.bytes, target) * (factors[PER_LINE] - 1.0)
     own = coefficients(target)
     changed = {name: own[name] * factor for name, factor in factors.items()}
-    return with_coefficients(replace(target, streaming={}, from_memory=not busy), changed)
+    return with_coefficients(replace(target, streaming={}, from_memory=True), changed)
+
+
+def _has_many_rows(goal: Spec, target: Target) -> bool:
+    """Whether all products of a goal have more rows, and more columns, than a tile has rows."""
+    products = [part for part in goal.parts if part.operation.is_product]
+    return bool(products) and all(part.least_uses > target.rows for part in products)
+
+
+@lru_cache(maxsize=16)
+def _without_overlap(target: Target) -> Target:
+    return replace(target, overlap=0.0)
 
 
 def _share_from_memory(count: int, target: Target) -> float:
