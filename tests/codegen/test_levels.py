@@ -36,6 +36,7 @@ EXPRESSIONS = (
     "softmax(f32[4,32])",
     "sum(f32[3,48], axis=1)",
     "cast(f16[7,33], f32)",
+    "floor(f32[3,50])",
     "gelu(f32[3,50])",
 )
 WARNINGS = ("-Wall", "-Wextra", "-Werror")

@@ -146,6 +146,8 @@ def unit(
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
     if any("_Float16" in text for text in (*code, *helpers.values())):
         includes.append(_ANY_FLOAT16)
+    if any(helper.startswith("round_f32") for helper in helpers):
+        includes.append(_UNUSED_BY_CLANG)
     return Unit(
         includes, helpers, code, parameters, items,
         tuple(name for region in regions for name in region.names), program.workspace,
@@ -153,6 +155,7 @@ def unit(
 
 
 _ANY_FLOAT16 = '#pragma GCC diagnostic ignored "-Wpedantic" /* _Float16 is not ISO C */'
+_UNUSED_BY_CLANG = '#pragma GCC diagnostic ignored "-Wunused-function" /* Clang rounds itself */'
 
 
 def joined(parts: Sequence[str]) -> str:
