@@ -204,6 +204,23 @@ def test_a_convolution_by_one_pixel_reads_a_copy_of_pixels_that_are_apart() -> N
     ]  # fmt: skip
 
 
+def test_a_convolution_reads_a_copy_of_what_is_repeated() -> None:
+    """Filters that are means, or of one number; numbers that are repeated for all pixels."""
+    image, sizes = given(1, 2, 6, 5), given(2, 1, 1, 1)
+    conv = Conv((1, 1), (1, 1), (1, 1), (1, 1))
+    mean = apply(Broadcast((4, 2, 3, 3)), apply(Constant(np.array(1 / 18, F32))))
+    alike = apply(Broadcast((2, 2, 3, 3)), apply(Map("exp"), sizes))
+    single = apply(Constant(np.full((1, 1, 1, 1), 2.5, F32)))
+    channel = apply(Slice((0, 0, 0, 0), (1, 1, 6, 5), (1, 1, 1, 1)), image)
+    outputs = (
+        apply(conv, image, mean),
+        apply(conv, image, alike),
+        apply(conv, apply(Broadcast((2, 1, 6, 5)), apply(Map("exp"), sizes)), single),
+        apply(conv, channel, single),
+    )
+    assert not agrees(Graph((image, sizes), outputs)).left
+
+
 def test_an_image_of_width_1_is_a_sequence() -> None:
     """It is one even where an epilogue still has the dimension."""
     image, residual = given(1, 4, 19, 1), given(1, 8, 10, 1)

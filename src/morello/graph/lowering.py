@@ -12,7 +12,16 @@ from morello.frontends.text import MAX_INPUTS
 from morello.frontends.types import make_type
 from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
 from morello.graph.graph import Node
-from morello.graph.operators import Attention, Broadcast, Cast, Constant, Map, Transpose, Where
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Cast,
+    Constant,
+    Conv,
+    Map,
+    Transpose,
+    Where,
+)
 from morello.graph.operators.elementwise import converted
 from morello.graph.views import VIEWS, View, view_of
 from morello.ir.computation import Tensor, computation
@@ -156,8 +165,9 @@ class _Lowering:
     def _input(self, node: Node, source: Node) -> Value | float:
         if source in self.values:
             return self.values[source]
-        if isinstance(source.operator, Constant) and source.type.size == 1:
-            return float(source.operator.array.item())
+        number = source.operator if source.type.size == 1 else None
+        if isinstance(number, Constant) and not isinstance(node.operator, Conv):
+            return float(number.array.item())
         alike = node in self._before_units and source.shape == node.shape
         whole = node.operator.keeps_units or alike
         known = self._whole if whole else self.values

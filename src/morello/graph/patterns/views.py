@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+
 from morello.frontends.products import Pairs
 from morello.graph.graph import Node, Operator, apply
 from morello.graph.operators import (
@@ -33,7 +35,7 @@ from morello.graph.patterns.matching import (
     inserted_units,
     reshaped,
 )
-from morello.graph.views import shown
+from morello.graph.views import shown, view_of
 
 WORTH_COPYING = 128
 """The fewest filters for which pixels that are apart are copied to be neighbours.
@@ -181,7 +183,9 @@ def transposed_view(node: Node) -> Node | None:
 
 def whole_slice(node: Node) -> Node | None:
     """x[:] -> x."""
-    return node.inputs[0] if node.shape == node.inputs[0].shape else None
+    assert isinstance(node.operator, Slice)
+    is_copy = node.operator.dense
+    return node.inputs[0] if node.shape == node.inputs[0].shape and not is_copy else None
 
 
 def smaller_inputs(node: Node) -> Node | None:
@@ -327,10 +331,30 @@ def conv_of_apart(node: Node) -> Node | None:
     return apply(replace(conv, strides=ones, dilations=ones), apply(read, x), filters)
 
 
+def conv_of_repeated(node: Node) -> Node | None:
+    """conv(broadcast(x), w) -> conv(x, w) of a copy; so too for filters.
+
+    Kernels of convolutions read no element as several ones.
+    """
+    inputs = tuple(_without_repeats(source) for source in node.inputs)
+    return None if inputs == node.inputs else apply(node.operator, *inputs)
+
+
+def _without_repeats(node: Node) -> Node:
+    """A copy of a view that shows elements several times; the node itself if it is none."""
+    view = view_of(node)
+    if all(stride or n == 1 for n, stride in zip(view.shape, view.strides, strict=True)):
+        return node
+    if isinstance(view.base.operator, Constant) and view.base.type.size == 1:
+        return constant(np.full(node.shape, view.base.operator.array.item()), node.dtype)
+    rank = node.type.rank
+    return apply(Slice((0,) * rank, node.shape, (1,) * rank, dense=True), node)
+
+
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Broadcast: (simple_broadcast,),
     Cast: (smaller_inputs,),
-    Conv: (windows_without_units, conv_of_apart),
+    Conv: (windows_without_units, conv_of_apart, conv_of_repeated),
     Dot: (dot_of_transposed, dot_without_units),
     Map: (smaller_inputs,),
     Pooling: (windows_without_units,),
