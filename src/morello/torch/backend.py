@@ -48,7 +48,8 @@ _KEPT = 100
 """The graphs that a report is about: the last ones."""
 
 
-torch._dynamo.config.allow_rnn = True  # else torch gives no backend a function that calls nn.LSTM
+# Else torch gives no backend a function that calls nn.LSTM; the default is that of all threads.
+torch._dynamo.config._config["allow_rnn"].default = True
 
 
 Key = tuple[int | float, ...]

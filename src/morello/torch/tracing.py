@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import fx
 from torch._decomp import decomposition_table
+from torch._dynamo.convert_frame import compile_lock
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -131,13 +134,24 @@ def traced(
                 make = symbols.create_unbacked_symfloat if real else symbols.create_unbacked_symint
                 fresh.append(make())
             symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
-    with torch._guards.tracing(None), torch.no_grad(), fake:
+    with _alone(), torch._guards.tracing(None), torch.no_grad(), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
         casts = _casts(trace) and not casts_later(trace)
         if casts or any(map(_is_transformed, trace.graph.nodes)):
             trace = make_fx(run, _TABLE)(*fresh)
     trace.graph.eliminate_dead_code()  # such as comparisons of sizes
     return trace
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While it is traced, other threads compile nothing, and may call compiled functions.
+
+    Tracing replaces methods of all modules, and torch refuses such calls while it believes that a
+    user traces the function.
+    """
+    with compile_lock, patch.object(torch.compiler, "_is_compiling_flag", True):
+        yield
 
 
 class _ResultsCopied(TorchFunctionMode):  # type: ignore[misc]  # torch has no types
