@@ -208,6 +208,21 @@ def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
     assert reason in last().by_torch
 
 
+def test_an_assertion_is_kept() -> None:
+    def program(x: Any) -> Any:
+        torch._assert_async((x > 0).all(), "not positive")
+        return x @ x + 1
+
+    x = torch.rand(8, 8)
+    fast = compiled(program)
+    for _ in range(2):
+        assert error(fast(x), program(x)) < F32_TOLERANCE
+        with pytest.raises(RuntimeError, match="not positive"):
+            fast(x - 1)
+    (report,) = last().programs.values()
+    assert report.left == (("foreign _assert_async", "it raises an error if it does not hold"),)
+
+
 @pytest.mark.parametrize(
     "program",
     [

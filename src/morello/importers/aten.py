@@ -43,6 +43,7 @@ from morello.importers.aten_trace import (
     Lying,
     TorchCall,
     TorchChain,
+    TorchCheck,
     chain,
     changed_by,
     draws_nothing,
@@ -67,10 +68,10 @@ HANDLERS: dict[str, Handler] = {
 """The translation of each operation, by its name without its overload."""
 
 _WITHOUT_RESULT = {
-    "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_exit_autocast",
-    "_set_grad_enabled", "sym_constrain_range", "sym_constrain_range_for_size",
+    "_assert_scalar", "_assert_tensor_metadata", "_exit_autocast", "_set_grad_enabled",
+    "sym_constrain_range", "sym_constrain_range_for_size",
 }  # fmt: skip
-"""Operations that compute nothing."""
+"""Operations that compute nothing. Those on numbers concern sizes, which are known."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> I
     """The graph of a traced program; some placeholders, by their names, are constants.
 
     An operation that changes an input, or a part of one, is a `Foreign` node whose result is the
-    input, and which is an output of the graph beside the results. Raises `GraphError` for programs
-    that change constants, or draw random numbers into inputs: torch is to run these.
+    input, and which is an output of the graph beside the results; so is an assertion. Raises
+    `GraphError` for programs that change constants, or draw random numbers into inputs: torch is to
+    run these.
     """
     return _Importer(module, constants).run()
 
@@ -145,6 +147,7 @@ class _Importer:
         self._memory: dict[Node, int] = {}
         self._lies: tuple[Lying | None, ...] = ()
         self._effects: dict[fx.Node, Node] = {}
+        self._checks: list[Node] = []
         self._last_draw: tuple[Node, ...] = ()
         self._originals: dict[Node, Node] = {}
         self._places = {node: place for place, node in enumerate(module.graph.nodes)}
@@ -161,7 +164,7 @@ class _Importer:
             else:
                 self._values[node] = self._value(node)
         outputs = tuple(each for each in results if isinstance(each, Node))
-        graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
+        graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values(), *self._checks))
         return ImportedAten(
             graph, (*self._names,), results, self._tensors, self._left, self._memory, self._lies
         )
@@ -256,6 +259,8 @@ class _Importer:
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
         if name in ("_local_scalar_dense", "item"):
             return self._item(node)
+        if name == "_assert_async":
+            return self._check(node, name)
         written = written_by(node)
         if torch.Tag.nondeterministic_seeded in target.tags and not draws_nothing(node):
             return self._drawn(node, written, name)
@@ -284,6 +289,13 @@ class _Importer:
             raise GraphError("the number of an element is more than an operand.")
         element = self._build.reshape(self._values[node.args[0]], ())
         return self._build.cast(element, number_type(node.meta["val"]).dtype)
+
+    def _check(self, node: fx.Node, name: str) -> None:
+        """Let torch raise the error of an assertion, in each call."""
+        condition = self._values[node.args[0]]
+        call = AtenCall(self._build, name, {}, (condition.type,))
+        why = "it raises an error if it does not hold"
+        self._checks += self._by_torch(TorchCheck(TorchCall(node)), call, why, (condition,))
 
     def _drawn(self, node: fx.Node, written: fx.Node | None, name: str) -> Any:
         """The results of a call that draws random numbers, after all calls before that do."""
@@ -354,7 +366,7 @@ class _Importer:
 
     def _by_torch(
         self,
-        key: TorchCall | TorchChain,
+        key: TorchCall | TorchCheck | TorchChain,
         call: AtenCall,
         why: str,
         inputs: Sequence[Any],

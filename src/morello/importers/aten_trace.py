@@ -45,6 +45,18 @@ class TorchCall:
 
 
 @dataclass(frozen=True)
+class TorchCheck:
+    """A call that raises an error if a condition, its first argument, does not hold."""
+
+    call: TorchCall
+
+    def __call__(self, condition: torch.Tensor) -> torch.Tensor:
+        """The condition, if it holds."""
+        self.call(condition)
+        return condition
+
+
+@dataclass(frozen=True)
 class TorchChain:
     """Calls that torch does one after the other. Its result is that of the last one, or a tensor
     that they change.
