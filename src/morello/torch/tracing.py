@@ -17,6 +17,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 
+from morello.torch.picking import Picking
+
 _APART = (
     "_fused_rms_norm_backward", "_log_softmax_backward_data", "_prelu_kernel_backward",
     "_softmax_backward_data", "addcdiv", "addcmul", "addr", "affine_grid_generator", "aminmax",
@@ -112,6 +114,8 @@ def traced(
     symbols = ShapeEnv(allow_dynamic_output_shape_ops=False) if free or items else None
     fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols, static_shapes=True)
 
+    picking = Picking()
+
     def run(*given: Any) -> Any:
         count = len(given) - len(free)
         tensors, numbers = iter(given[:count]), iter(given[count:])
@@ -119,7 +123,7 @@ def traced(
             next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
             for n, a in enumerate(arguments)
         )
-        with _ResultsCopied():
+        with _ResultsCopied(), picking:
             return module(*every)
 
     with torch._guards.tracing(None), torch.no_grad(), fake:
@@ -139,6 +143,7 @@ def traced(
         casts = _casts(trace) and not casts_later(trace)
         if casts or any(map(_is_transformed, trace.graph.nodes)):
             trace = make_fx(run, _TABLE)(*fresh)
+    picking.check(trace)
     trace.graph.eliminate_dead_code()  # such as comparisons of sizes
     return trace
 
