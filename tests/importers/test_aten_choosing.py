@@ -29,6 +29,7 @@ CHOSEN = {
     "how often": lambda x: torch.histc(x.argmax(-1).float(), bins=8, min=0, max=7),
     "scattered": lambda x: torch.ones_like(x).scatter(1, x.topk(2, -1).indices, 7.0),
     "rows put": lambda x: x.index_put((x[:, 0].topk(3).indices,), x[:3] + 1),
+    "a row put twice": lambda x: x.index_put((x.topk(2, -1).indices[:, 0] // 4,), x.flip(0)),
     "columns copied": lambda x: x.index_copy(1, x[0].topk(3).indices, x[:, :3] * 2),
     "an order reversed": lambda x: torch.empty_like(x[0].topk(8).indices).index_put(
         (x[0].topk(8).indices,), torch.arange(8)

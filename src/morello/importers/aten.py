@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind, OutputKind
 
 from morello.base.errors import GraphError
@@ -231,6 +232,8 @@ class _Importer:
         return copied
 
     def _constant(self, tensor: torch.Tensor) -> Node:
+        if isinstance(tensor, FakeTensor):
+            raise GraphError("a tensor in it is the data of a parameter, apart from it.")
         type_of(tensor)
         is_weight = tensor.is_floating_point() and tensor.numel() > 1
         store = self._build.weight if is_weight else self._build.constant

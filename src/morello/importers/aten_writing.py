@@ -134,8 +134,8 @@ def combined(call: AtenCall) -> Node:
 def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
     """The first argument with the slices of a tensor at the places of a vector along an axis.
 
-    Of slices for one place, it is not said which is taken, as torch does not. Where few numbers
-    and places are compared to know what is written where, no copy of the whole is made.
+    Of slices for one place, the last one is taken. Where few numbers and places are compared to
+    know what is written where, no copy of the whole is made.
     """
     x = call.x
     if x.dtype == np.int64:  # with which no kernel computes
@@ -148,7 +148,10 @@ def _along_unknown(call: AtenCall, axis: int, index: Node, part: Node) -> Node:
         check_combined(x.type)
         return call.cast(combined_rows("last", x, numbers, part, axis))
     hits = call.map("equal", call.reshape(numbers, (1, *index.shape)), iota(size, 0, 2))
-    place = call.apply(ArgReduce("max", 1, NUMBERS), call.build.cast(hits, np.dtype(np.float32)))
+    f32 = np.dtype(np.float32)
+    later = call.map("add", call.build.cast(iota(index.type.size, 1, 2), f32), 1)
+    order = call.map("multiply", call.build.cast(hits, f32), later)
+    place = call.apply(ArgReduce("max", 1, NUMBERS), order)
     written = call.reduce("max", hits, (1,))
     wide = call.reshape(written, (size, *(1,) * (x.type.rank - axis - 1)))
     return call.cast(call.apply(Where(), wide, call.apply(Gather(axis), part, place), x))
