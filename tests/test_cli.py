@@ -435,9 +435,16 @@ def test_an_expression_may_begin_with_a_minus(
 
 
 @pytest.mark.parametrize("command", ["bench", "explain", "model", "synth"])
-def test_a_model_is_no_expression(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_no_expression(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "model.onnx"]) == 2
     assert "'model.onnx' is a model; `morello tune`" in capsys.readouterr().err
+    assert main([command, "missing.html"]) == 2
+    assert "'missing.html' seems to be a file; write an expression" in capsys.readouterr().err
+
+
+def test_an_expression_is_one_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["synth", *SMALL.split()]) == 2
+    assert "are there quotes around the expression?" in capsys.readouterr().err
 
 
 def test_every_command_has_its_module(capsys: pytest.CaptureFixture[str]) -> None:

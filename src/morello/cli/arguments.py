@@ -16,6 +16,9 @@ from morello.cli.model_files import MODELS
 _NEGATED = r"-+(\(|[a-z]+\d+\[|\w+\()"
 """The beginnings of expressions such as -u8[4], -(f32[4] + 1) and -relu(f32[4])."""
 
+_FILE = r"[\w./~-]+\.[a-z]\w*"
+"""Names of files, which no expressions are."""
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors about misspelt commands, options and choices suggest the right one."""
@@ -32,6 +35,8 @@ class CommandParser(argparse.ArgumentParser):
             unknown = next((word for word in rest if word.startswith("-")), rest[0])
             suggestion = _suggestion(unknown.partition("=")[0], _options(self))
             what = f"unrecognized arguments: {' '.join(rest)}{suggestion}"
+            if not suggestion and any("[" in word for word in rest):
+                what = f"{what}; are there quotes around the expression?"
             raise _refused(f"{self.prog} {arguments.command}", what)
         return arguments
 
@@ -225,11 +230,15 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def expression(text: str) -> str:
-    """An expression, as it is: it is parsed where it is used. A file of a model is none."""
+    """An expression, as it is: it is parsed where it is used. The name of a file is none."""
     if text.endswith(MODELS):
         raise argparse.ArgumentTypeError(
             f"{quoted(text)} is a model; `morello tune` and `morello export` take models, and "
             f"`morello onnx` those of ONNX"
+        )
+    if "[" not in text and Path(text).suffix:
+        raise argparse.ArgumentTypeError(
+            f'{quoted(text)} seems to be a file; write an expression, such as "f32[4,4] + f32[4,4]"'
         )
     return text
 
