@@ -15,7 +15,6 @@ from morello.frontends.values import (
     broadcast_copy,
     check_expandable,
     check_numbers,
-    format_list,
     value_of,
 )
 from morello.ir.dtype import F32, I32, U32, DType
@@ -24,6 +23,7 @@ from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
 from morello.ir.primitives import segment_sum as segment_sum_operation
 from morello.ir.primitives import take as take_operation
+from morello.ir.text import listed
 from morello.targets.kernels import CASTS
 
 
@@ -75,16 +75,14 @@ def transpose(x: Value, *, order: Numbers | None = None) -> Value:
     """x with its dimensions permuted: the result's dimension i is x's dimension order[i]."""
     if order is None:
         if x.rank > 2:
-            swapped = format_list((*range(x.rank - 2), x.rank - 1, x.rank - 2))
+            swapped = listed((*range(x.rank - 2), x.rank - 1, x.rank - 2))
             fix = f"say the order, as in order={swapped}"
             raise MisuseError(f"{x.rank} dimensions may be in many orders", fix, at=0)
         order = tuple(reversed(range(x.rank)))
     order = (order,) if isinstance(order, int) else order
     if sorted(order) != list(range(x.rank)):
-        fix = (
-            f"name each of the {x.rank} dimensions once, as in {format_list(tuple(range(x.rank)))}"
-        )
-        raise MisuseError(f"{format_list(order)} is no order of dimensions", fix, at="order")
+        fix = f"name each of the {x.rank} dimensions once, as in {listed(tuple(range(x.rank)))}"
+        raise MisuseError(f"{listed(order)} is no order of dimensions", fix, at="order")
     return x.reordered(order)
 
 
@@ -176,8 +174,8 @@ def _scattered(kind: str, table: Value, ids: Value, rows: Value) -> Value:
         what = f"no kernel combines rows of {rows.dtype} with those of {table.dtype}"
         raise MisuseError(what, "cast both to f32", at=2)
     if rows.shape != (*ids.shape, table.shape[1]):
-        what = f"there are {ids.shape[0]} numbers, and rows of shape {format_list(rows.shape)}"
-        raise MisuseError(what, f"give {format_list((*ids.shape, table.shape[1]))}", at=2)
+        what = f"there are {ids.shape[0]} numbers, and rows of shape {listed(rows.shape)}"
+        raise MisuseError(what, f"give {listed((*ids.shape, table.shape[1]))}", at=2)
     return apply_operation(scatter(kind), [table, ids, rows], table.shape)
 
 

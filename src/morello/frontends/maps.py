@@ -14,11 +14,11 @@ from morello.frontends.values import (
     Value,
     apply_operation,
     elementwise_value,
-    format_list,
 )
 from morello.ir.dtype import DType
 from morello.ir.functions import INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
 from morello.ir.primitives import divide_vec_scalar
+from morello.ir.text import listed
 
 MOST_FACTORS = 1000
 """The largest whole power that multiplications compute."""
@@ -223,7 +223,7 @@ def divide_vec(a: Value, b: Value) -> Value:
     """a / b, without broadcasting."""
     if a.shape != b.shape:
         raise MisuseError(
-            f"the shapes {format_list(a.shape)} and {format_list(b.shape)} differ",
+            f"the shapes {listed(a.shape)} and {listed(b.shape)} differ",
             "use a / b",
             at=1,
         )

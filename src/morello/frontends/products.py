@@ -16,7 +16,6 @@ from morello.frontends.values import (
     Value,
     apply_operation,
     check_numbers,
-    format_list,
     misuse_of,
     value_of,
 )
@@ -29,6 +28,7 @@ from morello.ir.primitives import grouped_matmul as grouped_product
 from morello.ir.primitives import quantized_matmul as quantized_product
 from morello.ir.primitives.quantized import BLOCK, LONGEST, is_grouped
 from morello.ir.spec import matmul_shape, product_dtype
+from morello.ir.text import listed
 
 Pairs = tuple[tuple[int, int], ...]
 """Dimensions that go together: of the first factor, and of the second."""
@@ -145,7 +145,7 @@ def grouped_matmul(x: Value, matrices: Value, ids: Value) -> Value:
     (rows, size), depth, (count,) = x.shape, matrices.shape[1], ids.shape
     for at, value, given, wanted in ((1, matrices, depth, size), (2, ids, count, rows)):
         if given != wanted:
-            what = f"x is of shape {format_list(x.shape)}, and this of {format_list(value.shape)}"
+            what = f"x is of shape {listed(x.shape)}, and this of {listed(value.shape)}"
             raise MisuseError(what, f"replace {given} by {wanted}", at=at)
     with misuse_of(argument=1):
         dtype = product_dtype(x.dtype, matrices.dtype)
@@ -164,7 +164,7 @@ def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
         ((x, (F32,)), (weights, (U8, I8)), (scales, (F32, F16, BF16)))
     ):
         if value.dtype not in dtypes or value.rank != 2:
-            what = f"{value.dtype}{format_list(value.shape)} cannot stand here"
+            what = f"{value.dtype}{listed(value.shape)} cannot stand here"
             fix = f"give a matrix of {' or '.join(map(str, dtypes))}"
             raise MisuseError(what, fix, at=number)
     (rows, size), (columns, width), groups = x.shape, weights.shape, scales.shape[1]
@@ -175,7 +175,7 @@ def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
         raise MisuseError(what, fix, at=1)
     group = size // groups
     if group * groups != size or not is_grouped(size, group) or scales.shape[0] != columns:
-        what = f"scales {format_list(scales.shape)} do not fit {columns} rows of {size} numbers"
+        what = f"scales {listed(scales.shape)} do not fit {columns} rows of {size} numbers"
         raise MisuseError(what, f"give one for each group of {BLOCK} times a power of two", at=2)
     if size > LONGEST:
         raise MisuseError(f"rows of {size} numbers", f"give at most {LONGEST}", at=0)

@@ -13,7 +13,6 @@ from morello.frontends.values import (
     Value,
     apply_operation,
     axis_of,
-    format_list,
     value_of,
 )
 from morello.ir.computation import Tensor
@@ -38,6 +37,7 @@ from morello.ir.primitives import (
 )
 from morello.ir.primitives import softmax as softmax_operation
 from morello.ir.rounding import narrow
+from morello.ir.text import listed
 
 EPSILON = 1e-5
 """The default epsilon of layer_norm (beside the variance) and rms_norm (the mean square)."""
@@ -151,7 +151,7 @@ def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> V
     shapes = [x.shape if o.dims == whole else _rows(x, along) for o in operation.operands]
     for number, operand in enumerate(given, start=1):
         if operand.shape != shapes[number] or operand.dtype is not x.dtype:
-            fix = f"it should be {x.dtype}{format_list(shapes[number])}"
+            fix = f"it should be {x.dtype}{listed(shapes[number])}"
             each = "part" if shapes[number] == x.shape else "row"
             raise MisuseError(f"this argument needs one element for each {each}", fix, at=number)
     arguments = [x, *(value.materialized for value in given)]

@@ -191,10 +191,6 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def format_list(values: Sequence[int]) -> str:
-    return "[" + ",".join(map(str, values)) + "]"
-
-
 # ---- elementwise operations
 
 

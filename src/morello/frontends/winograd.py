@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.frontends.values import MisuseError, Value, apply_operation, format_list
+from morello.frontends.values import MisuseError, Value, apply_operation
 from morello.frontends.windows import channels_last
 from morello.ir.primitives.winograd import (
     TAPS,
@@ -11,6 +11,7 @@ from morello.ir.primitives.winograd import (
 )
 from morello.ir.primitives.winograd import winograd_input as input_operation
 from morello.ir.primitives.winograd import winograd_output as output_operation
+from morello.ir.text import listed
 
 _RANK = 4
 """The dimensions of images."""
@@ -42,7 +43,7 @@ def winograd_output(x: Value, *, tile: int = 2, layout: str = "NCHW") -> Value:
     x = x.without_new_axes
     if x.rank != _RANK + 1 or x.shape[0] != points(tile):
         fix = f"it should be [{points(tile)},b,y,x,f]"
-        raise MisuseError(f"{format_list(x.shape)} are no points of tiles", fix, at=0)
+        raise MisuseError(f"{listed(x.shape)} are no points of tiles", fix, at=0)
     _, batch, rows, columns, filters = x.shape
     size = (tile * rows, tile * columns)
     shape = (batch, *size, filters) if last else (batch, filters, *size)
