@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools import bootstrap as tool
+from tools import lock
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = "[global]\nindex-url = file:///settings/\n"
 
 
-def load(tool: str) -> ModuleType:
-    """The module of a tool, which is in no package."""
-    spec = importlib.util.spec_from_file_location(tool, ROOT / "tools" / f"{tool}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def bootstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The tool, on a machine where nobody has set anything and there is no pip."""
-    module = load("bootstrap")
     for variable in ("PIP_INDEX_URL", "PIP_CONFIG_FILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "runs", lambda *_: False)
-    monkeypatch.setattr(module, "outer_pip", lambda _: False)
-    return module
+    monkeypatch.setattr(tool, "runs", lambda *_: False)
+    monkeypatch.setattr(tool, "outer_pip", lambda _: False)
+    return tool
 
 
 def test_without_pip_and_index_it_says_what_to_install(
@@ -115,15 +106,14 @@ def test_an_extra_adds_to_the_base_lock(bootstrap: ModuleType) -> None:
 
 
 def test_no_lock_names_a_package_index(bootstrap: ModuleType) -> None:
-    for lock in {lock for locks in bootstrap.LOCKS.values() for lock in locks}:
-        assert "://" not in lock.read_text()
+    for path in {path for locks in bootstrap.LOCKS.values() for path in locks}:
+        assert "://" not in path.read_text()
 
 
 def test_what_a_lock_lacks_of_another() -> None:
-    tool = load("lock")
-    lock = "# by hand\na==1 \\\n    --hash=x\n    # via b\nb==2 \\\n    --hash=y\n"
-    assert tool.without(lock, "b==2 \\\n    --hash=y\n") == lock.partition("b==2")[0]
-    assert tool.without(lock, "b==3 \\\n    --hash=y\n") == lock
+    text = "# by hand\na==1 \\\n    --hash=x\n    # via b\nb==2 \\\n    --hash=y\n"
+    assert lock.without(text, "b==2 \\\n    --hash=y\n") == text.partition("b==2")[0]
+    assert lock.without(text, "b==3 \\\n    --hash=y\n") == text
 
 
 def test_models_add_to_the_base_lock(bootstrap: ModuleType) -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
 from tests.docs.pages import PAGES, ROOT
-from tools import front_page, pictures
+from tools import front_page, pages, pictures
 
 TABLE_HEAD = re.compile(r"^(\|.*\|)\n\|(?:-+\|)+$", re.MULTILINE)
-
-
-def load(tool: str) -> ModuleType:
-    """The module of a tool, which is in no package."""
-    spec = importlib.util.spec_from_file_location(tool, ROOT / "tools" / f"{tool}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_pictures_are_what_the_command_draws() -> None:
@@ -66,7 +55,7 @@ def test_tables_have_heads(page: Path) -> None:
 
 
 def test_links_of_pages_from_elsewhere_lead_to_pages_of_the_site() -> None:
-    relinked = load("pages").relinked
+    relinked = pages.relinked
     text = "[a](docs/api.md), [b](docs/api.md#x), [c](CHANGELOG.md), [d](benchmarks/README.md)"
     assert (
         relinked(text, "README.md")
@@ -79,7 +68,6 @@ def test_links_of_pages_from_elsewhere_lead_to_pages_of_the_site() -> None:
 
 
 def test_the_hook_shows_the_file_that_a_page_stands_for() -> None:
-    pages = load("pages")
     config = {"config_file_path": str(ROOT / "mkdocs.yml")}
     for source, page in pages.PAGES.items():
         shown = pages.on_page_markdown((ROOT / "docs" / page).read_text(), config=config)

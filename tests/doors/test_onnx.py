@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.graph.nodes import given
 from tests.pages import data_of
 
 from morello.__main__ import run as run_command
 from morello.base.errors import MorelloError
-from morello.graph.graph import Array, Graph, Node, Operator, TensorType, apply
+from morello.graph.graph import Array, Graph, Node, Operator, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     ArgReduce,
@@ -27,7 +28,6 @@ from morello.graph.operators import (
     Cumulate,
     Dot,
     Gather,
-    Input,
     LayerNorm,
     Map,
     Pad,
@@ -329,10 +329,6 @@ def test_the_command_says_what_it_did(
 
 
 # ---- operators as nodes
-
-
-def given(*shape: int, dtype: np.dtype[Any] = F32) -> Node:
-    return apply(Input(TensorType(shape, dtype)))
 
 
 def written(operator: Operator, *inputs: Node, version: int) -> tuple[Any, Node]:

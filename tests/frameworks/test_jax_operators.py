@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.graph.nodes import given
 from tests.sampling import some
 
 pytest.importorskip("jax")
@@ -21,7 +22,6 @@ from morello.graph.operators import (
     Cumulate,
     Dot,
     Gather,
-    Input,
     Iota,
     LayerNorm,
     Map,
@@ -39,10 +39,6 @@ from morello.graph.operators.elementwise import COMPARISONS, NUMPY
 from morello.ir.functions import BINARY, ONLY_INTEGERS
 
 F32, I32, BOOL = (np.dtype(each) for each in (np.float32, np.int32, bool))
-
-
-def given(*shape: int, dtype: np.dtype = F32) -> Node:
-    return apply(Input(TensorType(shape, dtype)))
 
 
 X, Y = given(4, 6), given(4, 6)

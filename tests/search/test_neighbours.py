@@ -52,18 +52,8 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("text", SHORT)
-def test_products_with_short_rows_do(text: str) -> None:
-    assert keeps_neighbours([(parse(text),)])
-
-
-@pytest.mark.parametrize("text", CONVOLUTIONS)
-def test_convolutions_with_uneven_rows_transposed_filters_or_groups_do(text: str) -> None:
-    assert keeps_neighbours([(parse(text),)])
-
-
-@pytest.mark.parametrize("text", TRANSPOSED)
-def test_products_that_transpose_inputs_and_have_uneven_rows_do(text: str) -> None:
+@pytest.mark.parametrize("text", (*SHORT, *CONVOLUTIONS, *TRANSPOSED))
+def test_those_do(text: str) -> None:
     assert keeps_neighbours([(parse(text),)])
 
 
