@@ -32,7 +32,11 @@ def begin(text: str) -> Schedule:
 def to_the_kernel() -> Schedule:
     """A matmul with a packed copy, a remainder and registers, scheduled down to its kernel."""
     schedule = begin("f32[10,64]{0,1} @ f32[64,128]")
-    schedule = schedule.move("b", "L2", packed=32).tile(n=32).tile(m=4)
+    return _rows(schedule.move("b", "L2", packed=32).tile(n=32).tile(m=4))
+
+
+def _rows(schedule: Schedule) -> Schedule:
+    """Rows of a product, from their places in memory to their kernel."""
     schedule = schedule.move("a", "L2").move("c", "L2").move("a", "L1").move("c", "L1")
     schedule = schedule.move("c", "registers", vector=16).to_accumulate()
     schedule = schedule.move("b", "L1").split(k=1).move("b", "registers", vector=16)
@@ -47,11 +51,7 @@ def complete() -> Schedule:
     schedule = schedule.tile(i=1, j=16).select("zero_f32x16")
     schedule = schedule.tile(j=16).select("load_f32x16")
     schedule = schedule.tile(i=1, j=16).select("store_f32x16")
-    # the remainder, two rows
-    schedule = schedule.move("a", "L2").move("c", "L2").move("a", "L1").move("c", "L1")
-    schedule = schedule.move("c", "registers", vector=16).to_accumulate()
-    schedule = schedule.move("b", "L1").split(k=1).move("b", "registers", vector=16)
-    schedule = schedule.tile(m=1).select("fma_row_f32x16")
+    schedule = _rows(schedule)  # the remainder, two rows
     schedule = schedule.tile(i=1, j=16).select("zero_f32x16")
     schedule = schedule.tile(j=16).select("load_f32x16")
     return schedule.tile(i=1, j=16).select("store_f32x16")

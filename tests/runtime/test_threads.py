@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -279,17 +280,24 @@ def test_two_callers_share_a_pool(kernel: Kernel) -> None:
     assert len(done) == 2
 
 
-def test_a_busy_pool_does_not_make_others_wait(kernel: Kernel) -> None:
+@contextmanager
+def held(kernel: Kernel) -> Iterator[threading.Thread]:
+    """Another thread, which is in a region of a pool of two as long as the body runs."""
     kernel.attach(2)
     state = np.zeros(1, np.int32)
     holder = threading.Thread(target=lambda: kernel.c.hold(address(state), size(2)))
     holder.start()
     while state[0] < 2:
         time.sleep(0.001)
-    kernel.seconds(5, 100)
-    assert holder.is_alive()
+    yield holder
     state[0] = 1000
     holder.join()
+
+
+def test_a_busy_pool_does_not_make_others_wait(kernel: Kernel) -> None:
+    with held(kernel) as holder:
+        kernel.seconds(5, 100)
+        assert holder.is_alive()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="sets CPUs as Linux does")
@@ -446,15 +454,8 @@ def test_after_fork(kernel: Kernel) -> None:
 
 
 def test_fork_within_a_region(kernel: Kernel) -> None:
-    kernel.attach(2)
-    state = np.zeros(1, np.int32)
-    holder = threading.Thread(target=lambda: kernel.c.hold(address(state), size(2)))
-    holder.start()
-    while state[0] < 2:
-        time.sleep(0.001)
-    in_child(lambda: kernel.seconds(8, 1000))
-    state[0] = 1000
-    holder.join()
+    with held(kernel):
+        in_child(lambda: kernel.seconds(8, 1000))
     assert kernel.meet(2)
 
 
