@@ -51,7 +51,6 @@ from morello.codegen.views import (
 )
 from morello.impl.tree import ImplNode
 from morello.ir.dtype import DType
-from morello.ir.operation import Operation
 from morello.ir.primitives import GROUP, packed_along
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, TensorSpec
@@ -399,7 +398,8 @@ class Emitter:
                     view = groups.view
                     names_groups = True
                 if isinstance(rewrite, PadFirst):
-                    view = within(view, tensor.shape, _padding(impl.spec.operation))
+                    padding = [axis.before for axis in impl.spec.operation.axes[0]]
+                    view = within(view, tensor.shape, padding)
                 used.append(view)
             inner = self.emit(child, used)
             if shared and position == 0:
@@ -524,11 +524,6 @@ def _loads(statements: Sequence[Statement]) -> dict[str, MemoryView]:
         for view in call.views
         if isinstance(view, MemoryView)
     }
-
-
-def _padding(operation: Operation) -> list[int]:
-    """The padding before an image along each of its dimensions."""
-    return [axis.before for axis in operation.axes[0]]
 
 
 def _copied_next(node: ImplNode) -> Iterator[Soon]:

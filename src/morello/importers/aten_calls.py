@@ -169,7 +169,9 @@ def promoted(call: AtenCall, *operands: Any) -> list[Node | float]:
     """Operands in the dtype that torch compares or combines them in; it rounds numbers to it."""
     given = [each if isinstance(each, Node) else None for each in operands]
     kinds = [
-        each if node is None else torch.empty((1,) * min(node.type.rank, 1), dtype=_torch(node))
+        each
+        if node is None
+        else torch.empty((1,) * min(node.type.rank, 1), dtype=TORCH_DTYPES[node.dtype])
         for each, node in zip(operands, given, strict=True)
     ]
     dtype = DTYPES[torch.result_type(*kinds)]
@@ -183,7 +185,3 @@ def _rounded(number: float, dtype: np.dtype[Any]) -> float:
     """A number, rounded if the dtype is a float of 16 bits."""
     narrow = dtype.kind not in "iub" and dtype.itemsize < 4
     return float(np.array(number, dtype)) if narrow else number
-
-
-def _torch(node: Node) -> torch.dtype:
-    return TORCH_DTYPES[node.dtype]

@@ -279,17 +279,15 @@ def vector_norm(call: AtenCall) -> Node:
 
 def cosine(call: AtenCall) -> Node:
     """x . y / (max(|x|, eps) max(|y|, eps)) along a dimension."""
-    x, y = (call.broadcast(call.cast(call[n]), _joint(call)) for n in ("x1", "x2"))
+    given = call["x1"], call["x2"]
+    shape = np.broadcast_shapes(*(each.shape for each in given))
+    x, y = (call.broadcast(call.cast(each), shape) for each in given)
     axes = (call.axis(rank=x.type.rank),)
     product = call.reduce("sum", call.map("multiply", x, y), axes)
     for each in (x, y):
         norm = call.map("sqrt", call.reduce("sum", call.map("square", each), axes))
         product = call.map("divide", product, call.map("maximum", norm, call["eps"]))
     return product
-
-
-def _joint(call: AtenCall) -> tuple[int, ...]:
-    return np.broadcast_shapes(call["x1"].shape, call["x2"].shape)
 
 
 def cumulative_sum(call: AtenCall) -> Node:

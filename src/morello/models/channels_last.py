@@ -80,7 +80,7 @@ def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
     }
     stored -= _last_already(stage)
     near = [
-        (call, [node for node in dict.fromkeys(_bases(call)) if node in stored])
+        (call, list(dict.fromkeys(v.base for v in (*call.inputs, call.output) if v.base in stored)))
         for call in stage.calls
     ]
     images = dict.fromkeys(
@@ -226,10 +226,6 @@ def _is_better_in_rows(part: SpecPart) -> bool:
         return False
     f32 = set(part.dtypes) == {F32}
     return is_padded(operation) or not suits_channels_last(*channels_of(operation), f32=f32)
-
-
-def _bases(call: StoredCall) -> list[Node]:
-    return [view.base for view in (*call.inputs, call.output)]
 
 
 def _has_windows(call: StoredCall) -> bool:

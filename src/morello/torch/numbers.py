@@ -136,7 +136,8 @@ class Numbers:
         values: dict[fx.Node, Any] = {n: as_number(arguments[p]) for n, p in self.places.items()}
         for node in self.computed:
             values[node] = node.target(*fx.node.map_arg(node.args, values.__getitem__))
-        return [torch.tensor(values[n], dtype=_dtype(n)) for n in self.given]
+        dtypes = [TORCH_DTYPES[number_type(n.meta["val"]).dtype] for n in self.given]
+        return [torch.tensor(values[n], dtype=d) for n, d in zip(self.given, dtypes, strict=True)]
 
 
 def numbers_of(trace: fx.GraphModule, places: Mapping[str, int], given: Collection[str]) -> Numbers:
@@ -158,7 +159,3 @@ def numbers_of(trace: fx.GraphModule, places: Mapping[str, int], given: Collecti
 def as_number(argument: Any) -> Any:
     """An argument that is a number, or a tensor of one."""
     return argument.item() if isinstance(argument, torch.Tensor) else argument
-
-
-def _dtype(node: fx.Node) -> torch.dtype:
-    return TORCH_DTYPES[number_type(node.meta["val"]).dtype]

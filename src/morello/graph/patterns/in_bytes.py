@@ -120,7 +120,10 @@ def before_turning(node: Node) -> Node | None:
     rank = node.type.rank
     if rank < 3 or not any(x.operator == _last(rank - 2, back=True) for x in node.inputs):
         return None
-    if not all(x.type.size == 1 or x.type.rank == rank or _is_known(x) for x in node.inputs):
+    if not all(
+        x.type.size == 1 or x.type.rank == rank or isinstance(x.operator, Constant)
+        for x in node.inputs
+    ):
         return None
     inputs = [x if x.type.size == 1 else _turned(x, rank) for x in node.inputs]
     return apply(_last(rank - 2, back=True), apply(node.operator, *inputs))
@@ -134,10 +137,6 @@ def _turned(x: Node, rank: int) -> Node:
         return constant(order.evaluate(whole), x.dtype)
     turned = apply(order, x)
     return simple_transpose(turned) or turned
-
-
-def _is_known(x: Node) -> bool:
-    return isinstance(x.operator, Constant)
 
 
 def _last(rank: int, *, back: bool = False) -> Transpose:
