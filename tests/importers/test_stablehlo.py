@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +378,13 @@ def scanned(steps: int, reverse: bool = False) -> Function:
     return function
 
 
+def test_products_are_summed_in_f32_where_their_algorithm_is_that() -> None:
+    """As the products of heads are that `jax.nn` has of bf16."""
+    q, k, v = (random(2, 5, 3, 4, dtype=jnp.bfloat16, seed=n) for n in range(3))
+    agrees(partial(jax.nn.dot_product_attention, is_causal=True), q, k, v, tolerance=2e-2)
+    agrees(lambda x, y: product(x, y.T, "F32_F32_F32"), X, Y)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_of_known_length_is_its_steps(reverse: bool) -> None:
     square = random(6, 6)
@@ -418,6 +426,10 @@ def test_a_loop_of_what_no_operator_does_is_left_whole() -> None:
     assert foreign(imported(function, X)) == ["while"]
 
 
+def product(left: Any, right: Any, algorithm: str) -> Any:
+    return lax.dot(left, right, precision=lax.DotAlgorithmPreset[algorithm])
+
+
 LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
     "cbrt": (lax.cbrt, (X,), ["cbrt"]),
     "base_dilation": (
@@ -427,6 +439,7 @@ LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
     "complex": (lambda x: lax.complex(x, x) * 2, (X,), ["complex", "constant", "broadcast_in_dim",
                                                          "multiply"]),
     "cond": (lambda x, y: lax.cond(x[0, 0] > 0, lambda: x @ y.T @ y, lambda: y), (X, Y), ["case"]),
+    "rounded_factors": (lambda x, y: product(x, y.T, "BF16_BF16_F32"), (X, Y), ["dot_general"]),
     "scatter": (lambda x: x.at[jnp.array([0, 2])].multiply(2.0), (X,), ["scatter"]),
     "sort": (lambda x, y: lax.sort((x, y), num_keys=2)[1], (X, Y), ["sort"]),
     "many_sorted": (jnp.sort, (random(300),), ["sort"]),

@@ -392,13 +392,27 @@ def _with_gaps(x: Node, filler: Node, axis: int, gap: int) -> Node:
 
 
 def _dot_general(operation: Any, left: Node, right: Node) -> Results:
-    if left.dtype != right.dtype or "algorithm" in operation.attributes or left.dtype.kind == "b":
+    if left.dtype != right.dtype or left.dtype.kind == "b" or _is_summed_otherwise(operation):
         return None
     said = stablehlo.DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
     batch = (*zip(said.lhs_batching_dimensions, said.rhs_batching_dimensions, strict=True),)
     summed = (*zip(said.lhs_contracting_dimensions, said.rhs_contracting_dimensions, strict=True),)
     dtype = type_of(operation.results[0]).dtype
     return (apply(Dot(batch, summed, None if dtype == left.dtype else dtype), left, right),)
+
+
+def _is_summed_otherwise(operation: Any) -> bool:
+    """Whether a product asks for another algorithm than to add up products of what it reads."""
+    if "algorithm" not in operation.attributes:
+        return False
+    said = stablehlo.DotAlgorithm(operation.attributes["algorithm"])
+    left, right = (str(value.type.element_type) for value in operation.operands)
+    parts = said.lhs_component_count, said.rhs_component_count, said.num_primitive_operations
+    return (
+        (str(said.lhs_precision_type), str(said.rhs_precision_type)) != (left, right)
+        or str(said.accumulation_type) not in ("f32", left)
+        or parts != (1, 1, 1)
+    )
 
 
 def _dot(operation: Any, left: Node, right: Node) -> Results:
