@@ -120,6 +120,20 @@ def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
     assert names(simplified(Graph((x,), (rounded,))).outputs[0]) == ["cast", "cast"]
 
 
+@pytest.mark.parametrize("left", [np.int8, np.uint8])
+def test_products_of_widened_bytes_are_those_of_bytes(left: type) -> None:
+    """If the second ones are signed, and the sums have 32 bits."""
+    a, b = given(3, 4, dtype=np.dtype(left)), given(5, 4, dtype=np.dtype(np.int8))
+    dot = Dot((), ((1, 1),))
+    product = after(apply(dot, apply(Cast(I32), a), apply(Cast(I32), b)))
+    assert product.operator == Dot((), ((1, 1),), I32) and product.inputs == (a, b)
+    unsigned = given(5, 4, dtype=np.dtype(np.uint8))
+    wrapped = apply(Cast(np.dtype(np.int8)), unsigned)
+    for x, y, kind in ((a, unsigned, I32), (a, wrapped, I32), (a, b, F32)):
+        narrow = after(apply(dot, apply(Cast(kind), x), apply(Cast(kind), y))).inputs[1]
+        assert narrow.dtype == (np.int8 if y is wrapped else kind)
+
+
 def test_lower_bits_of_sums_are_sums_of_lower_bits() -> None:
     """The length of a mask is then known in 32 bits; a quotient needs all bits of its operands."""
     mask = given(2, 9, dtype=I64)
