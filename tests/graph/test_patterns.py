@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.graph.nodes import BF16, F32, I32, I64, after, f, fixed, given, names, random
+from tests.graph.nodes import BF16, F32, I32, I64, after, f, fixed, given, names, random, wide
 
 from morello.graph.graph import Graph, Node, Operator, TensorType, apply
 from morello.graph.interpreter import evaluate
@@ -100,6 +100,10 @@ def test_views_of_views_are_one() -> None:
     assert after(apply(Concat(1), whole)) is x
     part = apply(Slice((0, 0, 0), (2, 3, 3), (1, 1, 1)), x)
     assert after(part) is part
+    repeated = apply(Broadcast((6, 5, 4)), apply(Reshape((5, 1)), given(5)))
+    some = apply(Slice((1, 1, 2), (5, 4, 4), (2, 2, 1)), repeated)
+    assert names(after(f("square", some))) == ["reshape", "slice", "square", "broadcast"]
+    assert names(after(apply(Slice((1,), (3,), (1,)), wide(given(), 9)))) == ["broadcast"]
     assert names(after(apply(Transpose((1, 0, 2)), given(1, 3, 4)))) == ["reshape"]
 
 

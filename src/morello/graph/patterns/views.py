@@ -188,6 +188,20 @@ def whole_slice(node: Node) -> Node | None:
     return node.inputs[0] if node.shape == node.inputs[0].shape and not is_copy else None
 
 
+def sliced_broadcast(node: Node) -> Node | None:
+    """slice(broadcast(x)) -> broadcast(slice(x)), as functions of it are computed for x alone."""
+    (x,) = node.inputs
+    assert isinstance(node.operator, Slice)
+    if not isinstance(x.operator, Broadcast) or node.operator.dense:
+        return None
+    (source,) = x.inputs
+    operator, first = node.operator, x.type.rank - source.type.rank
+    ranges = (*zip(operator.starts, operator.stops, operator.steps, strict=True),)[first:]
+    parts = [(0, 1, 1) if n == 1 else r for n, r in zip(source.shape, ranges, strict=True)]
+    starts, stops, steps = (tuple(part[number] for part in parts) for number in range(3))
+    return in_shape(apply(Slice(starts, stops, steps), source), node.shape)
+
+
 def smaller_inputs(node: Node) -> Node | None:
     """f(broadcast(x), y) -> f(x, y), broadcast only if the result is smaller than it was.
 
@@ -360,7 +374,7 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Pooling: (windows_without_units,),
     Reduce: (reduce_without_units, reduced_broadcast),
     Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
-    Slice: (whole_slice,),
+    Slice: (whole_slice, sliced_broadcast),
     Softmax: (softmax_of_reshape,),
     Transpose: (simple_transpose, transposed_view),
     Where: (smaller_inputs,),
