@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 
 from morello.frontends.text import parse
+from morello.ir.batch import Batch
 from morello.ir.operation import accumulating
+from morello.ir.placements import Placements
 from morello.rewrites import PadFirst, Peel, apply
 from morello.search.session import search
+from morello.space.kind import Kind
+from morello.space.padding import padding_rules
 from morello.targets import find_target
 
 AVX512 = find_target("avx512")
@@ -51,7 +55,17 @@ def test_the_search_peels_small_images() -> None:
 
 
 def test_the_search_pads_large_images() -> None:
-    """Where less than a hundredth of all pixels of windows is padding."""
+    """Where less than one in ninety of all pixels of windows is padding."""
     text = "conv(f32[1,2,128,8], f32[16,2,3,3], padding=1)"
     found = {type(one) for one in search(parse(text), AVX512).decisions}
     assert PadFirst in found and Peel not in found
+
+
+@pytest.mark.parametrize(("dilation", "peeled"), [(1, False), (3, False), (6, True)])
+def test_columns_are_peeled_where_those_at_an_end_fill_a_tile(dilation: int, peeled: bool) -> None:
+    """Ten sums keep the multiply-add units busy, two for each column."""
+    padding = f"[0,0,{dilation},{dilation}]"
+    text = f"conv(f32[1,9,1,48], f32[16,9,1,3], padding={padding}, dilation={dilation})"
+    kind = Kind.of(Batch.of([parse(text)], Placements()))
+    rewrites = [one for rules in padding_rules(kind, AVX512) for one in rules.rewrites]
+    assert (Peel("x") in rewrites) == peeled

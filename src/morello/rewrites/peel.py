@@ -144,6 +144,11 @@ def lost_pixels(operation: Operation, outer: str) -> int:
     return sum(map(sum, _ends(operation, outer)))
 
 
+def lost_windows(operation: Operation, outer: str) -> int:
+    """The windows at one end of a dimension that lack pixels, at the most."""
+    return max(max(lost, default=0) for lost in _ends(operation, outer))
+
+
 def _alike(lost: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Where runs of windows begin and end that lack the same number of pixels, and that number."""
     for start, end in pairwise([0, *sorted({*lost})]):

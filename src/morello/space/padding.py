@@ -11,12 +11,12 @@ from morello.ir.placements import Bools
 from morello.ir.primitives import windows_of
 from morello.rewrites import PadFirst, Peel
 from morello.rewrites.conv import is_padded
-from morello.rewrites.peel import lost_pixels
+from morello.rewrites.peel import lost_pixels, lost_windows
 from morello.space.guards import Rules, always, at
 from morello.space.kind import Kind
-from morello.targets.target import Target
+from morello.targets.target import TILE_WIDTH, Target
 
-FEW = 100
+FEW = 90
 """Rows are peeled if at least one in so many pixels of all their windows is padding."""
 
 
@@ -35,7 +35,7 @@ def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
         yield Rules(_reads_much_padding, (Peel("y"),))
     elif operation.lowers_to is not None and operation.accumulates:
         yield Rules(at(operation.output, target.registers), (Peel("q"),))
-    elif operation.lowers_to is not None:
+    elif operation.lowers_to is not None and _ends_fill_tiles(operation, target):
         yield Rules(partial(_long_and_cached, target), (Peel("x"),))
 
 
@@ -50,6 +50,14 @@ def _reads_much_padding(batch: Batch) -> Bools:
     pixels = batch.size("y") * batch.size("p")
     much: Bools = pixels <= FEW * lost_pixels(batch.operation, "y")
     return much
+
+
+def _ends_fill_tiles(operation: Operation, target: Target) -> bool:
+    """Whether columns at an end that read padding are enough for tiles of sums by themselves.
+
+    Fewer leave multiply-add units idle, which costs more than the padding.
+    """
+    return lost_windows(operation, "x") * TILE_WIDTH >= target.in_flight
 
 
 def _long_and_cached(target: Target, batch: Batch) -> Bools:
