@@ -44,6 +44,7 @@ def test_bench_prints_one_object_with_everything(
     assert result["search"].pop("measured") == result["search"].pop("gap") == 0
     assert result["search"].pop("proven") is True
     assert result["search"].pop("worst") is None
+    assert result["search"].pop("ranked") == "cost"
     # boxes are filled, and rewrites tried for them, only where limits bind
     assert (result["search"].pop("entries") > 0) == (result["search"].pop("tried") > 0)
     assert min(result["search"].values()) > 0

@@ -198,6 +198,15 @@ def test_a_table_keeps_the_cheapest_and_not_what_is_predicted(ships: Path, tmp_p
     assert again.decisions() == chosen.decisions()
 
 
+def test_explain_tells_what_ranked(ships: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", EXPRESSION, "--target", "avx512", "--no-table"]
+    for ranking, told in ("cost", "Proven cheapest"), ("learned", "Ranked by the learned model. "):
+        assert main([*asked, "--rank", ranking]) == 0
+        assert f"\n{told}" in capsys.readouterr().out
+        assert main([*asked, "--rank", ranking, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["search"]["ranked"] == ranking
+
+
 def test_explain_tells_microseconds(ships: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", EXPRESSION, "--target", "avx512", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["predicted_us"]

@@ -38,6 +38,7 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
             "tried": statistics.tried,
             "bounded": statistics.bounded,
             "measured": statistics.measured,
+            "ranked": statistics.ranked,
             "choice": statistics.choice,
             "proven": statistics.proven,
             "gap": statistics.gap if isfinite(statistics.gap) else None,
@@ -119,7 +120,9 @@ def prediction_text(predicted_us: dict[str, float]) -> str:
 
 
 def search_text(statistics: SearchStatistics) -> str:
-    chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
+    chosen = "" if statistics.ranked == "cost" else f"Ranked by the {statistics.ranked} model. "
+    if statistics.measured:
+        chosen += f"The fastest of {statistics.measured} measured. "
     if statistics.worst is not None:
         chosen = (
             "Of the cheapest programs for each microarchitecture, the one with the smallest "

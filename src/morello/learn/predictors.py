@@ -156,7 +156,7 @@ def check_ranked(goal: Spec, target: Target) -> None:
         )
 
 
-LEARNED = Ranking(50, ranked, check_ranked)
+LEARNED = Ranking("learned", 50, ranked, check_ranked)
 """The cheapest programs of different structures, in the order of `ranked`."""
 
 

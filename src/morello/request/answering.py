@@ -102,6 +102,8 @@ def _for_one_machine(goal: Spec, request: Request) -> Answer:
         request.searched(session)
     impl = reconstruct(as_given(session.goal, goal), session.target, solution.decisions)
     statistics = solution.statistics
+    if request.ranking is not None:
+        statistics = replace(statistics, ranked=request.ranking.name)
     left = replace(budget, seconds=max(LEAST_S, budget.seconds - statistics.seconds))
     if request.measure > 1:
         impl, measured = _fastest(impl, session, replace(request, budget=left))

@@ -34,12 +34,13 @@ Program = tuple[Impl, SearchStatistics | None]
 
 @dataclass(frozen=True)
 class Ranking:
-    """An order of a goal's programs other than that of their costs.
+    """An order of a goal's programs other than that of their costs, and its `name`.
 
     `count` programs are put in order. `check` raises `MorelloError` for a goal and a target whose
     programs cannot be.
     """
 
+    name: str
     count: int
     order: Callable[[Sequence[Impl]], list[Impl]]
     check: Callable[[Spec, Target], None]

@@ -21,7 +21,8 @@ class SearchStatistics:
     `gap` is the optimality gap: the program costs at most this fraction more than the cheapest;
     infinite if no bound is known. For a program for several tunings of a target, `worst` is its
     largest loss, a fraction, against the cheapest program for any of them. `choice` is the
-    program's number in the order of costs, among those of different structures.
+    program's number in the order of costs, among those of different structures. `ranked` is
+    what put programs in order: their cost, or the name of another ranking.
     """
 
     seconds: float
@@ -35,6 +36,7 @@ class SearchStatistics:
     gap: float = 0.0
     worst: float | None = None
     choice: int = 1
+    ranked: str = "cost"
 
     @property
     def proven(self) -> bool:
