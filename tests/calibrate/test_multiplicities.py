@@ -19,6 +19,7 @@ from tests.goals import (
 )
 from tests.sampling import some
 
+from morello.frontends.text import parse
 from morello.impl.tree import replay
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.primitives import MAX, SUM, broadcast, divide_vec, fill, matmul, move, reduce
@@ -73,3 +74,15 @@ def test_costs_are_sums_of_coefficients(name: str) -> None:
         seen |= paid.keys()
     assert {FORK, "memory.per_line", "memory.per_run", "L2.per_line", "L2.per_run"} <= seen
     assert len([n for n in seen if n.startswith("kernels.")]) >= 5
+
+
+def test_cycles_without_a_coefficient_are_left_out() -> None:
+    near = with_cores(TARGETS["avx512"])
+    far = replace(near, tlb=replace(near.tlb, interleaved=5.0), from_memory=True)
+    counted, counted_far = Multiplicities(near), Multiplicities(far)
+    more = []
+    for impl in map(Programs(near, Random(0)).of, 4 * [parse("f32[6,1024] + f32[1024]")]):
+        elsewhere = replay(impl.spec, far, impl.decisions())
+        assert counted_far.of(elsewhere) == pytest.approx(counted.of(impl))
+        more.append(elsewhere.cost - impl.cost)
+    assert min(more) >= 0 < max(more)

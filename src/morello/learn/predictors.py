@@ -72,7 +72,7 @@ class Learned:
         shipped = coefficients(recorded(target.machine, capacities))
         known = coefficients(target)
         own = {name: value for name, value in shipped.items() if name in known}
-        self._target = with_coefficients(target, own)
+        self._target = replace(with_coefficients(target, own), from_memory=False)
         self._featurizer = Featurizer(self._target)
         self.hertz = model.hertz(target.machine)
         self.error = model.error(target.machine) if correction is None else model.seen

@@ -22,17 +22,18 @@ from morello.targets.target import TRANSFERS, Target
 class Multiplicities:
     """Computes the multiplicities of a target's coefficients in the costs of programs.
 
-    A cost is the sum of the coefficients, each times its multiplicity. Hence the multiplicity
-    of a coefficient is the cost under a target where it is 1 and all others are 0.
+    A cost is the sum of the coefficients, each times its multiplicity, and of cycles that have no
+    coefficient. Hence the multiplicity of a coefficient is the cost under a target where it is 1
+    and all others are 0, less that under one where all are 0.
     """
 
     def __init__(self, target: Target) -> None:
         known = coefficients(target)
         self._known = known
         self._steps: dict[Applied, dict[str, float]] = {}
-        free = with_coefficients(target, dict.fromkeys(known.keys() - {OVERLAP}, 0.0))
+        self._free = with_coefficients(target, dict.fromkeys(known.keys() - {OVERLAP}, 0.0))
         self._units = {
-            name: with_coefficients(free, {name: 1.0})
+            name: with_coefficients(self._free, {name: 1.0})
             for name in known
             if name in (FORK, START, WAIT) or name.endswith(TRANSFERS)
         }
@@ -51,9 +52,9 @@ class Multiplicities:
         """Compute what is new in complete programs: much quicker for many of them at once."""
         steps = (applied(node) for impl in impls for node in impl.walk() if _pays_more(node))
         new = [step for step in steps if step not in self._steps]
-        for step, costs in own_costs(new, [*self._units.values()]).items():
+        for step, (rest, *costs) in own_costs(new, [self._free, *self._units.values()]).items():
             named = zip(self._units, costs, strict=True)
-            self._steps[step] = {name: cost for name, cost in named if cost}
+            self._steps[step] = {name: cost - rest for name, cost in named if cost != rest}
 
     def _paid(self, node: Impl) -> Mapping[str, float]:
         """The multiplicities in a node's own cost, without its children's."""
