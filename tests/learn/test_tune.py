@@ -25,7 +25,7 @@ from morello.cli.parser import main
 from morello.codegen import generate
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn import choosers, hardware, label
+from morello.learn import choosers, guided_chooser, hardware, label
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.choosers import ORDERS, Order
@@ -257,6 +257,21 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     assert merged is not None and len(merged) >= len(first[0][0].decisions())
     every = [generate(impl).text for batch in first for impl in batch]
     assert len(set(every)) == len(every) == 3 * FEW
+
+
+def test_the_larger_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, target = plan("sum(f32[8,32], axis=0)")
+    chooser = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
+    built: list[Walker | None] = []
+
+    def walker_of(*given: Any) -> Walker | None:
+        built.append(choosers.walker_of(*given))
+        return built[-1]
+
+    monkeypatch.setattr(guided_chooser, "walker_of", walker_of)
+    for _ in range(4):
+        chooser.look_further()
+    assert len(built) == 1 and chooser._walker is built[0] is not None
 
 
 def test_later_walks_are_in_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,12 +121,17 @@ class ByPrediction:
         self._left = self._predicted(impls)
 
     def _walk_nearby(self) -> None:
-        """Anneal in the graph that the search's choices come from."""
-        self._walk_in(nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE)))
+        """Anneal in the graph that the search's choices come from, or else in the larger one."""
+        share = watch(self._ends, WALKER_SHARE)
+        if (walker := nearby_walker(self._session, self._random, share)) is not None:
+            self._walk_in(walker)
+        else:
+            next(self._steps)()
 
     def _walk_farther(self) -> None:
         """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
-        self._walk_in(walker_of(self._session, self._random, watch(self._ends, FARTHER_SHARE)))
+        share = WALKER_SHARE if self._walker is None else FARTHER_SHARE
+        self._walk_in(walker_of(self._session, self._random, watch(self._ends, share)))
 
     def _walk_in(self, walker: Walker | None) -> None:
         """Take random programs and mutations from another graph, if there is one, and anneal."""
