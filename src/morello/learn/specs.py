@@ -20,6 +20,11 @@ def _conv(c: int, h: int, f: int, p: int, more: str = "", b: int = 1) -> str:
     return f"conv(f32[{b},{c},{h},{h}], f32[{f},{c},{p},{p}]{more})"
 
 
+def _packed_conv(h: int, c: int, f: int, panel: int, more: str) -> str:
+    filters = f"f32[3,3,{c},{f}]{{2,1,0,3:T({panel},1,1,1)}}"
+    return f"conv(f32[1,{h},{h},{c}], {filters}, {more}, layout=NHWC)"
+
+
 _F32, _BF16 = ("f32", "f32"), ("bf16", "bf16")
 _PADDED = ", padding=1"
 
@@ -80,13 +85,20 @@ SPECS: Mapping[str, Sequence[str]] = {
         "conv(f32[1,64,28,28], f32[64,16,3,3], padding=1, groups=4)",
         "conv(f32[1,192,200], f32[192,1,3], padding=1, groups=192)",
         "conv(f32[1,28,28,64], f32[3,3,1,64], padding=1, groups=64, layout=NHWC)",
+        _packed_conv(28, 64, 64, 16, "padding=1"), _packed_conv(7, 128, 128, 32, "padding=1"),
+        _packed_conv(14, 64, 64, 32, "padding=6, dilation=6"),
+        _packed_conv(28, 64, 96, 32, "padding=1, stride=2"),
+        "conv(f32[1,28,28,96], f32[1,1,96,24], layout=NHWC)",
     ),
     "softmaxes": (
         *(
             f"softmax(f32[{m},{n}])"
             for m, n in ((8, 512), (1, 4096), (64, 64), (128, 1000), (256, 128), (32, 2048),
-                         (512, 50), (7, 333), (197, 197), (16, 1000), (1, 30000), (96, 33))
+                         (512, 50), (7, 333), (197, 197), (16, 1000), (1, 30000), (96, 33),
+                         (128, 48), (1000, 12))
         ),
+        "softmax(f32[64,1000], axis=0)",
+        "softmax(f32[512,100], axis=0)",
         "softmax(bf16[64,512]) -> bf16[64,512]",
         "softmax(bf16[128,128]) -> bf16[128,128]",
     ),
@@ -111,6 +123,11 @@ SPECS: Mapping[str, Sequence[str]] = {
         "layer_norm(bf16[32,768], bf16[768], bf16[768]) -> bf16[32,768]",
         "x = f32[64,512]; x / expand_dims(sqrt(sum(square(x))), axis=1)",
         "x = f32[128,256]; mean(square(x - expand_dims(mean(x), axis=1)))",
+        "layer_norm(f32[64,768] + f32[64,768], f32[768], f32[768])",
+        "rms_norm(f32[32,512] + f32[32,512], f32[512])",
+        "layer_norm(f32[197,192], f32[192], f32[192])",
+        "rms_norm(f32[4,1536], f32[1536])",
+        "layer_norm(bf16[16,1024], bf16[1024], bf16[1024]) -> bf16[16,1024]",
     ),
     "attention": (
         "attention(f32[64,32], f32[64,32], f32[64,32])",
@@ -123,6 +140,7 @@ SPECS: Mapping[str, Sequence[str]] = {
         "softmax(f32[50,33] @ f32[33,77])",
         "attention(f32[50,33], f32[50,33], f32[50,33])",
         "attention(bf16[64,64], bf16[64,64], bf16[64,64])",
+        "attention(f32[12,64,64], f32[12,64,64], f32[12,64,64])",
     ),
     "epilogues": (
         "relu(f32[128,256] @ f32[256,128] + f32[128])",
@@ -158,6 +176,8 @@ SPECS: Mapping[str, Sequence[str]] = {
         "max(f32[257,99], axis=0)",
         "sum(bf16[128,1024])",
         "argmax(f32[64,1000])",
+        "mean(f32[64,49,256], axis=1)",
+        "max(f32[197,768], axis=0)",
     ),
     "maps": (
         "gelu(f32[128,1024])",
@@ -176,6 +196,9 @@ SPECS: Mapping[str, Sequence[str]] = {
         "relu(f32[100,333] + f32[333])",
         "gelu_tanh(f32[64,1024])",
         "cast(f32[256,512], bf16)",
+        "cast(bf16[256,1024], f32)",
+        "cast(u8[300,1000], f32)",
+        "gelu(f32[100,768] + f32[768])",
     ),
     "transposes": (
         "transpose(f32[32,32])",
@@ -189,6 +212,8 @@ SPECS: Mapping[str, Sequence[str]] = {
         "transpose(f32[4,32,64], order=[0,2,1])",
         "transpose(f32[123,457])",
         "transpose(bf16[100,333])",
+        "transpose(f32[64,49,96], order=[0,2,1])",
+        "transpose(f32[784,32])",
     ),
     "grouped": (
         "grouped_matmul(f32[64,256], f32[8,256,128], i32[64])",
@@ -211,6 +236,17 @@ SPECS: Mapping[str, Sequence[str]] = {
         "f32[1,512] @ i4g32[512,1024]",
         "f32[8,512] @ i4g32[512,512]",
         "f32[1,2048] @ i4g128[2048,256]",
+    ),
+    "panels": (
+        "f32[1,768] @ f32[768,768]{0,1:T(32,1)}",
+        "f32[4,1024] @ f32[1024,512]{0,1:T(32,1)}",
+        "f32[17,1000] @ f32[1000,1000]{0,1:T(48,1)}",
+        "f32[64,512] @ f32[512,512]{0,1:T(32,1)}",
+        "bf16[16,512] @ bf16[512,512]{0,1:T(32,2)}",
+        "bf16[64,256] @ bf16[256,256]{0,1:T(32,2)}",
+        "u8[16,512] @ i8[512,512]{0,1:T(32,4)}",
+        "relu(f32[32,384] @ f32[384,768]{0,1:T(48,1)} + f32[768])",
+        "gelu(f32[8,384] @ f32[384,768]{0,1:T(32,1)} + f32[768])",
     ),
 }  # fmt: skip
 
