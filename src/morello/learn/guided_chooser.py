@@ -126,7 +126,7 @@ class ByPrediction:
         if (walker := nearby_walker(self._session, self._random, share)) is not None:
             self._walk_in(walker)
         else:
-            next(self._steps)()
+            next(self._steps)()  # `_walk_farther`
 
     def _walk_farther(self) -> None:
         """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
