@@ -75,6 +75,9 @@ def test_large_arrays_are_laid_out_by_several_threads(monkeypatch: pytest.Monkey
         ("f32[2,4,8] @ f32[2,8,16]", "b"),
         ("conv(f32[1,1,3,3], f32[16,1,2,2])", "filter"),
         ("relu(f32[4,16] @ f32[16,32] + f32[32])", ""),
+        ("f32[17,90] @ f32[90,40]", "b"),
+        ("relu(f32[5,64] @ f32[64,100] + f32[100])", ""),
+        ("conv(f32[1,8,9,9], f32[40,8,3,3], padding=1)", "filter"),
     ],
 )
 def test_a_kernel_for_constant_weights_computes_the_same(expression: str, weights: str) -> None:

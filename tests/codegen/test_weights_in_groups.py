@@ -20,11 +20,14 @@ PRODUCTS = [
     "bf16[6,64] @ bf16[64,48]{0,1:T(16,2)}",
     "bf16[33,300] @ bf16[300,64]{0,1:T(32,2)}",
     "bf16[1,128] @ bf16[128,64]{0,1:T(64,2)}",
+    "bf16[6,64] @ bf16[64,33]{0,1:T(32,2)}",
     "bf16[3,8,32] @ bf16[3,32,64]{1,2,0:T(1,16,2)}",
     "relu(bf16[40,64] @ bf16[64,48]{0,1:T(16,2)} + f32[48])",
     "cast(bf16[8,32] @ bf16[32,64]{0,1:T(32,2)}, bf16) @ bf16[64,16]{0,1:T(16,2)}",
     "u8[7,64] @ i8[64,32]{0,1:T(16,4)}",
+    "u8[7,64] @ i8[64,41]{0,1:T(16,4)}",
     "i8[20,100] @ i8[100,96]{0,1:T(32,4)} -> i32[20,96]",
+    "i8[20,100] @ i8[100,97]{0,1:T(64,4)}",
 ]
 
 
@@ -56,6 +59,7 @@ def test_plain_weights_have_layouts_in_groups() -> None:
 
     assert "{0,1:T(16,2)}" in layouts("bf16[8,64] @ bf16[64,48]")
     assert "{0,1:T(16,4)}" in layouts("i8[8,64] @ i8[64,48]")
+    assert "{0,1:T(32,4)}" in layouts("i8[8,64] @ i8[64,60]")
     assert "{1,2,0:T(1,16,2)}" in layouts("grouped_matmul(bf16[48,64], bf16[6,64,96], i32[48])")
     assert not any(",2)" in layout for layout in layouts("bf16[1,64] @ bf16[64,48]"))
     assert not any(",2)" in layout for layout in layouts("bf16[8,63] @ bf16[63,48]"))
@@ -85,8 +89,7 @@ def test_no_matrix_cuts_groups() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("bf16[8,63] @ bf16[63,48]{0,1:T(16,2)}", "pieces of 2 along dimension 0 of 63"),
-        ("bf16[8,64] @ bf16[64,50]{0,1:T(16,2)}", "pieces of 16 along dimension 1 of 50"),
+        ("bf16[8,63] @ bf16[63,48]{0,1:T(16,2)}", "groups of 2 along dimension 0 of 63"),
         ("f32[8,64] @ f32[64,48]{0,1:T(16,2)}", r"groups of 2 f32(.|\n)*groups have 4 bytes"),
     ],
 )

@@ -140,7 +140,7 @@ def test_channels_that_are_apart_are_a_batch() -> None:
         ("f32[6,16] @ f32[16,8]", 0),
         ("f32[6,16] @ transpose(f32[8,16])", 1),
         ("conv(f32[1,3,6,6], f32[8,3,3,3])", 2),
-        ("conv(f32[1,3,6,6], f32[9,3,3,3])", 0),
+        ("conv(f32[1,3,6,6], f32[9,3,3,3])", 3),
     ],
 )
 def test_parts_have_weights_that_kernels_read_as_they_are(expression: str, number: int) -> None:

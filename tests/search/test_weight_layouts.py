@@ -20,10 +20,11 @@ GOALS = {
     "bf16[2,32] @ bf16[32,64]": "avx2",
     "conv(f32[1,3,6,6], f32[16,3,3,3])": "avx512",
     "relu(f32[5,7] @ f32[7,16])": "avx2",
+    "f32[5,12] @ f32[12,40]": "avx512",
 }
 
 
-@pytest.mark.parametrize(("text", "name"), some(GOALS.items(), 6))
+@pytest.mark.parametrize(("text", "name"), some(GOALS.items(), 7))
 def test_the_program_is_the_cheapest_of_any_layout(text: str, name: str) -> None:
     target = find_target(name)
     first, *others = with_layouts(parse(text), target)
@@ -49,6 +50,18 @@ def test_depthwise_filters_lie_as_the_result(after: str) -> None:
     assert "f32[16,4,3,3]{3,2,1,0:T(8,1,1,1)}" in panels.expression
     rows = "conv(f32[1,8,6,6], f32[8,1,3,3], groups=8)"
     assert len(with_layouts(parse(rows), target)) > 2
+
+
+def test_only_the_last_register_of_panels_is_filled_up() -> None:
+    def widths(columns: int) -> list[int]:
+        goal = parse(f"f32[12,128] @ f32[128,{columns}]")
+        layouts = [s.placements[1].layout for s in with_layouts(goal, find_target("avx512"))]
+        return [layout.panel[1] for layout in layouts if layout.panel]
+
+    assert widths(96) == [16, 32, 48]
+    assert widths(1000) == [16, 48]
+    assert widths(513) == [16, 48]
+    assert widths(40) == [16]
 
 
 def test_after_the_search_its_goal_is_that_of_the_program() -> None:

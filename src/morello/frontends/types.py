@@ -51,19 +51,18 @@ def make_type(
 
 
 def _check_groups(shape: tuple[int, ...], dtype: DType, layout: Layout) -> None:
-    """Raise `SpecError` unless a tensor consists of whole panels of groups of the right size."""
-    assert layout.panel is not None
+    """Raise `SpecError` unless a tensor consists of whole groups of the right size."""
     if layout.groups * dtype.bytes != GROUP_BYTES:
         raise SpecError(
             f"layout {layout} has groups of {layout.groups} {dtype}",
             f"groups have {GROUP_BYTES} bytes",
         )
-    for dim, count in (layout.panel, (layout.order[-1], layout.groups)):
-        if shape[dim] % count:
-            raise SpecError(
-                f"layout {layout} has pieces of {count} along dimension {dim} of {shape[dim]}",
-                f"it must be a multiple of {count}",
-            )
+    dim = layout.order[-1]
+    if shape[dim] % layout.groups:
+        raise SpecError(
+            f"layout {layout} has groups of {layout.groups} along dimension {dim} of {shape[dim]}",
+            f"it must be a multiple of {layout.groups}",
+        )
 
 
 def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:

@@ -28,7 +28,7 @@ class Layout:
     With `odd_even`, the panels are blocks of the fastest dimension, each of which stores
     its even elements before its odd ones. With `groups`, panels are along another dimension than
     the last in `order`, and neighbours along that one are next to each other in groups of so many.
-    The tensor consists of whole panels and groups, so all else lies as if there were no groups.
+    The tensor consists of whole groups, so all else lies as if there were none.
     """
 
     order: tuple[int, ...]

@@ -69,9 +69,8 @@ def with_layouts(spec: Spec, target: Target) -> list[Spec]:
     for count, grouped in product(REGISTERS, (False, True)):
         panels = {}
         for number, reduced in weights.items():
-            width = count * target.widths(F32)[0]
             groups = lanes[number] if grouped else 1
-            layout = _in_panels(spec, number, reduced, width, groups)
+            layout = _in_panels(spec, number, reduced, count, target.widths(F32)[0], groups)
             if layout is not None:
                 panels[number] = layout
         if len(panels) == len(weights):
@@ -133,15 +132,18 @@ def _lanes(spec: Spec, number: int, target: Target) -> int:
 
 
 def _in_panels(
-    spec: Spec, number: int, reduced: tuple[str, ...], width: int, groups: int
+    spec: Spec, number: int, reduced: tuple[str, ...], count: int, register: int, groups: int
 ) -> Layout | None:
-    """A layout in panels of this width, with the reduction inside each panel, if it fits.
+    """A layout in panels of so many registers, with the reduction inside each panel, if it fits.
 
+    The last register of the last panel may be filled up with padding, but none is all padding.
     Within, so many neighbours along the reduction are a group.
     """
-    dims = spec.operation.operands[number].dims
+    dims, width = spec.operation.operands[number].dims, count * register
     kept = [i for i, d in enumerate(dims) if d not in reduced]
-    if not kept or spec.shape(number)[kept[-1]] % width or not axis(dims[kept[-1]]).plain:
+    if not kept or not axis(dims[kept[-1]]).plain:
+        return None
+    if -spec.shape(number)[kept[-1]] % width >= register:
         return None
     summed = [i for i in range(len(dims)) if i not in kept]
     if groups > 1 and (len(summed) > 1 or spec.shape(number)[summed[0]] % groups):
