@@ -121,12 +121,17 @@ def row_tile(size: int, most: int) -> int:
     """The rows of a register tile that a size may be cut to, where at most so many fit; or 0.
 
     For sizes that are not smooth, they are the most that divide them, of those that are not smooth
-    either: others are reached from the smooth part.
+    either: others are reached from the smooth part. If none does, they are half of the rows, rather
+    than leave a few that read the other operand again.
     """
     if size in CUT_TO_ROWS:
         return most if 0 < most < size and size % most * 2 > most else 0
     exact = [rows for rows in range(FEWEST_ROWS, min(most + 1, size)) if size % rows == 0]
-    return max((rows for rows in exact if not is_smooth(rows)), default=0)
+    divisor = max((rows for rows in exact if not is_smooth(rows)), default=0)
+    if divisor or is_smooth(size):
+        return divisor
+    half = (size + 1) // 2
+    return half if FEWEST_ROWS <= half <= most else 0
 
 
 def smooth_part(size: int) -> int:
