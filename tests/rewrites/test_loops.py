@@ -39,12 +39,14 @@ from morello.rewrites import (
     SizedOverlap,
     SpatialSplit,
     Split,
+    Spread,
     Tile,
     ToAccumulate,
 )
 from morello.rewrites.rewrite import Hole, Step, apply
 from morello.targets.target import Target
 from morello.targets.tlb import TLB
+from morello.targets.x86 import AVX512
 
 
 def test_tile() -> None:
@@ -249,6 +251,25 @@ def test_parts_of_sums_of_16_bits_are_of_f32() -> None:
     whole = goal(matmul(), (1, 64, 8), (BF16, BF16, BF16), parallel=True)
     piece, merge = apply(ParallelSplit("k", 4), whole, cores).holes
     assert piece.spec.dtypes == (BF16, BF16, F32) and merge.spec.dtypes == (F32, BF16)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "pieces"),
+    [
+        (500, 2, [(250, 1)]),
+        (1000, 4, [(250, 2)]),
+        (1001, 2, [(504, 1), (497, 0)]),
+        (70, 2, [(35, 1)]),
+    ],
+)
+def test_pieces_for_cores_are_equal_where_they_can_be(
+    size: int, count: int, pieces: list[tuple[int, int]]
+) -> None:
+    """A smaller piece runs beside another, and so costs nothing."""
+    cores = replace(AVX512, cores=2)
+    whole = goal(matmul(), (size, 64, 8), (F32, F32, F32), parallel=True)
+    holes = apply(Spread((("m", count),)), whole, cores).holes
+    assert [(hole.spec.size("m"), hole.times) for hole in holes] == pieces
 
 
 def test_to_accumulate_in_batches() -> None:
