@@ -237,9 +237,14 @@ class Schedule:
         """Do a convolution by filters of one pixel as a matmul over all pixels of an image."""
         return self.rewrite(Pointwise())
 
-    def pad_first(self, level: str) -> Schedule:
-        """Copy the image of a convolution, with its padding, to a buffer in the cache `level`."""
-        return self.rewrite(PadFirst(level))
+    def pad_first(self, level: str, layout: str | Layout | None = None) -> Schedule:
+        """Copy the image of a convolution, with its padding, to a buffer in the cache `level`.
+
+        It is row-major there, or in another `layout` without panels, such as "{1,3,2,0}".
+        """
+        image = self._current().operation.operands[0]
+        chosen = self._layout("pad_first", image.dims, layout, 0, 0, "")
+        return self.rewrite(PadFirst(level, chosen))
 
     def peel(self, dim: str) -> Schedule:
         """Cut the dimension `dim`, of padded windows or of their pixels, so as to read no padding.

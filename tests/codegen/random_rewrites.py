@@ -200,7 +200,8 @@ class Whims:
         return ParallelSplit(dim, max(2, self._divisor(spec.size(dim))))
 
     def _pad(self, spec: Spec) -> Rewrite:
-        return PadFirst(self.random.choice(self.names[:-1]))
+        layout = self.random.choice([None, self._layout(len(spec.shape(0)))])
+        return PadFirst(self.random.choice(self.names[:-1]), layout)
 
     def _peel(self, spec: Spec) -> Rewrite:
         return Peel(self.random.choice("yxpq"))

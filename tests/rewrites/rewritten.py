@@ -55,6 +55,7 @@ def begun() -> dict[str, Schedule]:
     padded = begin(conv_goal(2, 4, 4, padding=1)).pad_first("L2").to_accumulate()
     strided = goal(conv((Windows(2, 0, -1), Windows(2, 1, 0))), (1, 4, 4, 3, 4, 1, 2), (F32,) * 3)
     grouped = goal(grouped_conv(2, 4), (1, 3, 4, 2, 3, 4, 2, 3), (F32,) * 3)
+    depthwise = goal(grouped_conv(1, 1, (Windows(2, 1, 0),) * 2), (1, 4, 1, 2, 2, 3, 3), (F32,) * 3)
     softmax_rows = begin(softmax_goal(8, 64, parallel=True)).parallel(i=2)
     return {
         "parallel": begin(several).parallel(n=32, m=16),
@@ -63,6 +64,7 @@ def begun() -> dict[str, Schedule]:
         "softmax": softmax_rows.decompose("to_softmax_parts_recompute", "L1"),
         "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split("j", 4),
         "padded": padded.tile(y=1).spatial_split(),
+        "padded channels": begin(depthwise).pad_first("L2", "{1,3,2,0}"),
         "peeled": begin(conv_goal(2, 4, 4, padding=1)).peel("y"),
         "peeled pixels": begin(conv_goal(2, 4, 4, padding=1)).to_accumulate().peel("q"),
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),

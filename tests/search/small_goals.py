@@ -137,6 +137,9 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv-depthwise-nhwc": (
             of(grouped_conv(1, 1, (Windows(2, 1, 0),), True), 1, 4, 1, 2, 2), PLAIN
         ),
+        "conv-depthwise-padded": (
+            of(grouped_conv(1, 1, (Windows(2, 1, 0),)), 1, 4, 1, 2, 2), PLAIN
+        ),
         "max-pool": (of(pool(MAX_POOL, slid((1, 2), (0, 1))), 1, 1, 1, 2, 1, 2), MASKS),
         "sum-pool": (of(pool(SUM_POOL, (Windows(1, 0, 0, 2),)), 1, 1, 5, 2), PLAIN),
         "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),

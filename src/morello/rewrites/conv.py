@@ -12,7 +12,7 @@ from morello.ir.axes import Axis
 from morello.ir.batch import Batch
 from morello.ir.compose import compose, inputs_of
 from morello.ir.dtype import DType
-from morello.ir.layout import row_major
+from morello.ir.layout import Layout, row_major
 from morello.ir.operation import (
     Operand,
     Operation,
@@ -33,7 +33,7 @@ from morello.ir.primitives import (
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, Placement
 from morello.rewrites.accumulate import wide_sums
-from morello.rewrites.buffer import buffer_codes, level_number
+from morello.rewrites.buffer import buffer_codes, check_rank, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
@@ -177,13 +177,14 @@ def ungrouped(grouped: Operation) -> Operation:
 
 @dataclass(frozen=True)
 class PadFirst(Rewrite):
-    """Copy the image into a buffer with its padding around it.
+    """Copy the image into a buffer with its padding around it, row-major or in another layout.
 
     Conv(.., image padded by 1)
       -> FillZero(buffer); Move(image -> the middle of buffer); Conv(.., buffer)
     """
 
     level: str
+    layout: Layout | None = None
 
     name = "pad_first"
     lowers = Rank.OPERATION
@@ -196,6 +197,10 @@ class PadFirst(Rewrite):
         near = batch.levels[0] <= level
         memory = everywhere(batch, level < target.registers)
         yield Condition(near & memory, f"image must be padded in a cache, not in {self.level}")
+        if self.layout is not None:
+            check_rank(self, self.layout, len(batch.shape(0)), "image")
+            plain = self.layout.panel is None
+            yield Condition(everywhere(batch, plain), "an image with its padding has no panels")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         level = level_number(self, self.level, target)
@@ -225,18 +230,20 @@ class PadFirst(Rewrite):
         return [Edges(np.arange(len(batch)), 0.0, {level: lines} if level else {}, children)]
 
     def __str__(self) -> str:
-        return f"pad_first(in {self.level})"
+        layout = "" if self.layout is None else f" as {self.layout}"
+        return f"pad_first(in {self.level}{layout})"
 
     def relaxed(self, *, kept: bool) -> Rewrite:
-        return _Along(self.level) if kept else _Ideal(self.level)
+        return _Along(self.level, self.layout) if kept else _Ideal(self.level)
 
     def words(self, applied: Application) -> str:
         image = applied.spec.operation.operands[0].name
-        return f"{applied.name(image)}, padded -> {self.level}"
+        layout = "" if self.layout is None else f" as {self.layout}"
+        return f"{applied.name(image)}, padded -> {self.level}{layout}"
 
     def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
         """The placements of the buffer, as codes."""
-        return buffer_codes(batch, shape, row_major(len(shape)), 0, dtype)
+        return buffer_codes(batch, shape, self.layout or row_major(len(shape)), 0, dtype)
 
 
 class _Along(PadFirst):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout, fastest, panels, row_major
 from morello.ir.operation import Operation
+from morello.ir.placements import Bools
 from morello.ir.primitives import MATRIX
+from morello.ir.primitives.convolutions import channels_of
 from morello.ir.primitives.windows import begin_every_second
 from morello.ir.rounding import narrow
 from morello.targets.target import Target
@@ -51,6 +54,32 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
         width = target.widths(_accumulator(dtype))[0]
         layouts += [panels(rank, along, width * n) for n in registers]
     return list(dict.fromkeys(layouts))
+
+
+def channels_fastest(operation: Operation, index: int) -> list[Layout]:
+    """The layout of an operand of a depthwise convolution in which registers hold its channels."""
+    if not operation.grouped or channels_of(operation) != (1, 1):
+        return []
+    place, _ = operation.places[index, "g"]
+    return [fastest(len(operation.operands[index].dims), place)]
+
+
+def fills_by_channels(width: int, batch: Batch) -> Bools:
+    """Where channels fill much more of a register of this width than columns of the output do.
+
+    Those of strided windows are in no register unless they fill it, others in half of one.
+    """
+    columns = batch.size("x")
+    _, stride = batch.operation.places[0, "x"]
+    short: Bools = columns < width if stride > 1 else 2 * columns <= width
+    return short & (columns < batch.size("g"))
+
+
+def has_short_rows(width: int, batch: Batch) -> Bools:
+    """Where whole rows of a depthwise convolution's output are too short (`fills_by_channels`)."""
+    columns, _ = batch.operation.places[batch.operation.output, "x"]
+    codes = batch.codes[batch.operation.output]
+    return batch.placements.gapless_along(codes, columns) & fills_by_channels(width, batch)
 
 
 def _accumulator(dtype: DType) -> DType:

@@ -17,7 +17,11 @@ from morello.ir.rounding import narrow
 from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
-from morello.space.copies import copy_layouts
+from morello.space.copies import (
+    channels_fastest,
+    copy_layouts,
+    fills_by_channels,
+)
 from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
@@ -60,6 +64,9 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             groups.append(Rules(guard, copies[:1] if packed else copies))
             if packed and nearest:
                 groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
+        for layout in channels_fastest(operation, index) if index else ():
+            guard = _for_channels(index, number, target.widths(dtype)[0], target.registers)
+            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
         if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 layout = panels(rank, rank - 1, width)
@@ -240,6 +247,22 @@ def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
         shape = batch.shape(index)
         few = (shape[-1] >= FEWEST_ROWS) & (shape[-1] <= most)
         return here & (placements.not_row_major(codes, shape) | few)
+
+    return guard
+
+
+def _for_channels(index: int, level: int, width: int, registers: int) -> Guard:
+    """Where an operand at a level is copied so that registers hold channels, as in the image.
+
+    All are before registers hold the sums.
+    """
+
+    def guard(batch: Batch) -> Bools:
+        here: Bools = batch.levels[index] == level
+        here = here & (batch.levels[batch.operation.output] < registers)
+        channels, _ = batch.operation.places[0, "g"]
+        here = here & batch.placements.runs_along(batch.codes[0], (channels,))
+        return here & fills_by_channels(width, batch)
 
     return guard
 

@@ -12,6 +12,7 @@ from morello.ir.primitives import windows_of
 from morello.rewrites import PadFirst, Peel
 from morello.rewrites.conv import is_padded
 from morello.rewrites.peel import lost_pixels, lost_windows
+from morello.space.copies import channels_fastest, has_short_rows
 from morello.space.guards import Rules, always, at
 from morello.space.kind import Kind
 from morello.targets.target import TILE_WIDTH, Target
@@ -31,6 +32,9 @@ def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
         return
     levels = target.levels[: target.registers]
     yield Rules(always, tuple(PadFirst(level.name) for level in levels))
+    for layout in channels_fastest(operation, 0):
+        short = partial(has_short_rows, target.widths(kind.dtypes[0])[0])
+        yield Rules(short, tuple(PadFirst(level.name, layout) for level in levels[1:]))
     if has_padded_rows(operation):
         yield Rules(_reads_much_padding, (Peel("y"),))
     elif operation.lowers_to is not None and operation.accumulates:
