@@ -139,6 +139,18 @@ def test_rows_that_are_only_written_need_not_stay() -> None:
     refuse(Move("c", "L2"), far, "would evict each other")
 
 
+def test_blocks_that_registers_transpose_need_not_stay() -> None:
+    aliased = Placement(row_major(2), 1, aliased=True)
+    columns = gapless(column_major(2))
+    whole = goal(move(2), (16, 16), (F32, F32))
+    block = replace(whole, levels=(L2, L1), placements=(aliased, columns))
+    (body,) = apply(Move("src", "L1"), block, TARGET).holes
+    assert body.spec.placements[0] == Placement(row_major(2), 1)
+    for size in ((16, 32), (17, 17)):
+        more = replace(block, sizes=size)
+        refuse(Move("src", "L1"), more, "rows of src a power of two apart")
+
+
 def test_sums_that_exceed_the_registers_are_read_again() -> None:
     """They do not stay in registers while a loop over parts of k runs."""
     aliased = Placement(row_major(2), 1, aliased=True)

@@ -29,11 +29,11 @@ from morello.rewrites.buffer import (
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.target import Column, Condition, Target
 
-WRITTEN_ONLY = 16
-"""How many aliased runs the nearest cache may hold of an operand that is only written.
+USED_ONCE = 16
+"""How many aliased runs the nearest cache may hold of an operand whose elements are used once.
 
-As many as the largest block that is transposed in registers has: each of its lines is written
-whole at once, and may be evicted afterwards.
+As many as the largest block that is transposed in registers has: each of its rows is read, or each
+of its lines is written whole, at once, and may be evicted afterwards.
 """
 
 SCHEDULED = 32
@@ -204,8 +204,8 @@ class Move(Rewrite):
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         most = target.levels[level].conflict_runs * placements.apart(codes)
         if level == target.nearest:
-            once = _written_once(batch, operand, target)
-            most = np.where(once, np.maximum(most, WRITTEN_ONLY), most)
+            once = _used_once(batch, operand, target)
+            most = np.where(once, np.maximum(most, USED_ONCE), most)
         fits: Bools = ~aliased | (pages <= most)
         return fits
 
@@ -295,18 +295,22 @@ class MoveAll(Rewrite):
         return ""
 
 
-def _written_once(batch: Batch, operand: int, target: Target) -> Bools:
-    """Whether an operand is written and not read, per batch row.
+def _used_once(batch: Batch, operand: int, target: Target) -> Bools:
+    """Whether an operand is a square block that is copied, or written and not read, per batch row.
 
-    Sums over a window's pixels are read again, and those that exceed the registers are if the
-    reduction is split.
+    Registers transpose such a block at once, but read lines of longer rows again. Sums over a
+    window's pixels are read again, and those that exceed the registers are if the reduction is
+    split.
     """
     operation = batch.operation
-    if operation.reads(operand) or operation.windows:
+    count, length = batch.runs(operand)
+    if operation.reads(operand):
+        square: Bools = count == length
+        return square & operation.copies
+    if operation.windows:
         return everywhere(batch, False)
     if not operation.reduced:
         return everywhere(batch, True)
-    count, length = batch.runs(operand)
     registers = count * -(-length * batch.dtypes[operand].bytes // target.vector_bytes[0])
     fits: Bools = registers < target.levels[target.registers].capacity
     return fits
