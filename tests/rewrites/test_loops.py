@@ -309,8 +309,8 @@ def test_a_loop_over_columns_of_rows_from_memory_pays_for_walking_them_side_by_s
     assert apply(Tile("j", 512), rows, target).cost == 0  # long pieces
     assert apply(Tile("i", 1), rows, target).cost == 0
     assert apply(Tile("j", 32), row, target).cost == 0
-    assert apply(Tile("j", 32), parse("f32[6,64] + f32[64]"), target).cost == 2 * 4 * 6 * 5.0
-    assert apply(Tile("j", 16), parse("f32[6,48] + f32[48]"), target).cost == 0  # short rows
+    assert apply(Tile("j", 32), parse("f32[6,96] + f32[96]"), target).cost == 2 * 6 * 6 * 5.0
+    assert apply(Tile("j", 32), parse("f32[6,64] + f32[64]"), target).cost == 0  # short rows
     assert apply(Tile("j", 32), rows, replace(target, from_memory=False)).cost == 0
     copied = parse("move(f32[6,1024])")
     assert apply(Tile(copied.operation.dims[1], 32), copied, target).cost == 0

@@ -21,7 +21,7 @@ from tests.rewrites.small_machine import (
 )
 
 from morello.base.errors import RewriteError
-from morello.ir.dtype import F32
+from morello.ir.dtype import F32, I8
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import SUM, conv, move, reduce
 from morello.ir.spec import Spec, goal
@@ -142,13 +142,15 @@ def test_rows_that_are_only_written_need_not_stay() -> None:
 def test_blocks_that_registers_transpose_need_not_stay() -> None:
     aliased = Placement(row_major(2), 1, aliased=True)
     columns = gapless(column_major(2))
-    whole = goal(move(2), (16, 16), (F32, F32))
+    whole = goal(move(2), (16, 16), (I8, I8))
     block = replace(whole, levels=(L2, L1), placements=(aliased, columns))
     (body,) = apply(Move("src", "L1"), block, TARGET).holes
     assert body.spec.placements[0] == Placement(row_major(2), 1)
     for size in ((16, 32), (17, 17)):
         more = replace(block, sizes=size)
         refuse(Move("src", "L1"), more, "rows of src a power of two apart")
+    longer = replace(block, dtypes=(F32, F32))
+    refuse(Move("src", "L1"), longer, "rows of src a power of two apart")
 
 
 def test_sums_that_exceed_the_registers_are_read_again() -> None:

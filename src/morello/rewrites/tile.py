@@ -384,8 +384,8 @@ def _interleaving(batch: Batch, dim: str, tile: Ints, target: Target) -> Column:
     By loops on a Zen 4, rows of 4 and 10 KB: 1.3 cycles a line for two rows in pieces of four
     lines, 2.3 for six in pieces of twelve, and 6.5 for 16 in pieces of one. The loop pays whose
     tiles are shorter than half a page, or the outermost one of rows that are, so that nested ones
-    cost as much as one. Rows of less than four lines are as near to each other as their own lines:
-    of 384 bytes, in pieces of 128 of eight rows, maps took three times as long as row by row.
+    cost as much as one. Rows of up to four lines are as near to each other as their own lines; of
+    384 bytes, in pieces of 128 of eight rows, maps took three times as long as row by row.
     """
     operation = batch.operation
     cycles: Column = 0.0
@@ -398,7 +398,7 @@ def _interleaving(batch: Batch, dim: str, tile: Ints, target: Target) -> Column:
         shape, bytes_ = batch.shape(operand), batch.dtypes[operand].bytes
         row, codes = shape[position] * bytes_, batch.codes[operand]
         pays = batch.placements.rows_along(codes, position) & (2 * row >= PAGE_BYTES)
-        pays |= batch.placements.whole_rows_along(codes, position) & (16 * row >= PAGE_BYTES)
+        pays |= batch.placements.whole_rows_along(codes, position) & (12 * row >= PAGE_BYTES)
         pays &= (batch.levels[operand] < target.registers) & (prod_columns(shape) > shape[position])
         pays &= 2 * tile * step * bytes_ < PAGE_BYTES
         cycles = cycles + pays * batch.lines(operand) * target.tlb.interleaved
