@@ -88,20 +88,22 @@ def test_random_networks() -> None:
 
 def test_convolutions_read_and_write_pixels_with_all_channels() -> None:
     """The input has its channels first, as it is given; then it is padded."""
-    x = given(1, 3, 6, 6)
-    image = conv(conv(x, 16, 1, 0), 16, 3, 1)
-    graph = Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
-    agrees(graph)
-    texts = [
-        call.spec.expression for call in calls(partitioned(graph, winograd=0)) if not call.copies
-    ]
+
+    def graph(size: int) -> Graph:
+        x = given(1, 3, size, size)
+        image = conv(conv(x, 16, 1, 0), 16, 3, 1)
+        return Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
+
+    agrees(graph(6))
+    run = calls(partitioned(graph(28), winograd=0))
+    texts = [call.spec.expression for call in run if not call.copies]
     assert texts == [
-        "relu(conv(transpose(f32[1,3,6,6], order=[0,2,3,1]), "
+        "relu(conv(transpose(f32[1,3,28,28], order=[0,2,3,1]), "
         "transpose(f32[16,3,1,1], order=[2,3,1,0]), layout=NHWC) + f32[16]) "
-        "-> f32[1,6,6,16]{3,2,1,0}S(1,128,16,1)",
-        "relu(conv(f32[1,8,8,16], transpose(f32[16,16,3,3], order=[2,3,1,0]), layout=NHWC) "
+        "-> f32[1,28,28,16]{3,2,1,0}S(1,480,16,1)",
+        "relu(conv(f32[1,30,30,16], transpose(f32[16,16,3,3], order=[2,3,1,0]), layout=NHWC) "
         "+ f32[16])",
-        f"sum(sum(f32[16,6,6]{{0,2,1}}, axis=2), axis=1) * {1 / 36}",
+        f"sum(sum(f32[16,28,28]{{0,2,1}}, axis=2), axis=1) * {1 / 784}",
     ]
 
 
@@ -166,13 +168,13 @@ def test_images_of_one_row_are_images_too() -> None:
 def test_a_norm_of_groups_of_channels_reads_pixels() -> None:
     """Its means and variances, then a function of all elements, in their order in memory."""
     generator = np.random.default_rng(0)
-    x = given(1, 3, 6, 6)
+    x = given(1, 3, 28, 28)
     scale, shift = (constant(generator, 16) for _ in range(2))
     normed = norm_of_groups(conv(x, 16, 3, 0), 4, scale, shift, epsilon=1e-5)
     image = conv(apply(Map("silu"), normed), 16, 3, 1)
     texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
     assert len(texts) == 9
-    assert "silu(f32[6,6,16] * f32[16] + f32[16]) -> f32[6,6,16]{2,1,0}S(128,16,1)" in texts
+    assert "silu(f32[28,28,16] * f32[16] + f32[16]) -> f32[28,28,16]{2,1,0}S(480,16,1)" in texts
 
 
 def test_images_stay_in_rows_around_filters_that_leave_registers_empty() -> None:
@@ -200,11 +202,33 @@ def test_phases_have_their_channels_last_whatever_reads_their_image() -> None:
 
 
 def test_padding_of_equal_numbers_is_stored_again_and_again() -> None:
-    x = given(1, 16, 6, 6)
+    x = given(1, 16, 28, 28)
     image = conv(conv(x, 16, 1, 0), 16, 3, 1)
     graph = Graph((x,), (apply(Reduce("mean", (2, 3)), image),))
     copies = [call.spec.expression for call in calls(partitioned(graph, winograd=0)) if call.copies]
     assert copies and all("broadcast(u32[16]" in text for text in copies)
+
+
+@pytest.mark.parametrize(
+    ("size", "dilation", "stride", "stored"),
+    [
+        (28, 1, 1, True),
+        (14, 1, 1, False),
+        (14, 1, 2, True),
+        (32, 12, 1, False),
+        (32, 18, 1, True),  # no window is whole
+    ],
+)
+def test_padding_that_would_be_multiplied_much_is_not_stored(
+    size: int, dilation: int, stride: int, stored: bool
+) -> None:
+    x, around = given(1, 2, size, size), (dilation,) * 2
+    operator = Conv((stride,) * 2, around, around, (dilation,) * 2)
+    weights = constant(np.random.default_rng(0), 2, 2, 3, 3)
+    graph = Graph((x,), (apply(operator, x, weights),))
+    (result,) = rewritten(graph, STORED_PADDING).outputs
+    assert isinstance(result.operator, Conv)
+    assert result.operator.before == ((0, 0) if stored else around)
 
 
 def test_what_is_left() -> None:
@@ -252,7 +276,7 @@ def test_groups_are_joined_that_fill_registers_together(
 
 def test_images_that_have_their_channels_last_stay_so() -> None:
     """Products of pixels make them, whose rows are as long as there are channels."""
-    x = given(1, 3, 16, 8)
+    x = given(1, 3, 32, 40)
     pixels = apply(Transpose((0, 2, 3, 1)), conv(x, 16, 3, 0))
     generator = np.random.default_rng(0)
     for _ in range(2):
@@ -260,7 +284,7 @@ def test_images_that_have_their_channels_last_stay_so() -> None:
         pixels = apply(Map("relu"), product)
     image = conv(apply(Transpose((0, 3, 1, 2)), pixels), 16, 3, 1)
     texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), image),)))
-    assert "relu(f32[16,8,16] @ f32[16,16]) -> f32[16,8,16]{2,1,0}S(160,16,1)" in texts
+    assert "relu(f32[32,40,16] @ f32[16,16]) -> f32[32,40,16]{2,1,0}S(672,16,1)" in texts
 
 
 def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
