@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Conv, Pad, Pooling, Slice
@@ -16,7 +16,8 @@ Windows = TypeVar("Windows", Conv, Pooling)
 def layered_convolution(node: Node) -> Node | None:
     """conv(x [b, c, d, h, w]) -> conv(images, one for each depth of the result).
 
-    The channels of an image are those of all layers that one depth of the result reads.
+    The channels of an image are those of all layers that one depth of the result reads. Filters of
+    one place in each layer slide along the depth of a single image instead, whose rows are layers.
     """
     conv = node.operator
     assert isinstance(conv, Conv)
@@ -25,9 +26,12 @@ def layered_convolution(node: Node) -> Node | None:
     volume, filters = node.inputs
     count, channels, taps, *window = filters.shape
     batch, _, depth, *size = node.shape
-    alone = prod(filters.shape[2:]) == 1 and max(conv.strides) == 1
-    if alone and not any((*conv.before, *conv.after)):
-        return _pointwise(conv, volume, filters, node.shape)
+    across = _part(conv, slice(1, 3))
+    alone = prod(window) == max(across.strides) == 1
+    if alone and not any((*across.before, *across.after)):
+        rows = reshaped(volume, (*volume.shape[:3], prod(volume.shape[3:])))
+        columns = reshaped(filters, (*filters.shape[:3], 1))
+        return reshaped(apply(_along_depth(conv), rows, columns), node.shape)
     low, high = conv.before[0], conv.after[0]
     if low or high:
         widths = ((0, 0, side, 0, 0) for side in (low, high))
@@ -36,18 +40,8 @@ def layered_convolution(node: Node) -> Node | None:
     read = layers[0] if taps == 1 else apply(Concat(3), *layers)
     images = reshaped(read, (batch * depth, volume.shape[1] * taps, *volume.shape[3:]))
     flat = reshaped(filters, (count, channels * taps, *window))
-    within = _part(conv, slice(1, 3))
-    result = apply(within, images, flat)
+    result = apply(across, images, flat)
     return transposed(reshaped(result, (batch, depth, count, *size)), (0, 2, 1, 3, 4))
-
-
-def _pointwise(conv: Conv, volume: Node, filters: Node, shape: tuple[int, ...]) -> Node:
-    """The convolution if each element of the result reads one place: layers are rows of images."""
-    batch, channels, depth, height, width = volume.shape
-    image = reshaped(volume, (batch, channels, depth * height, width))
-    flat = reshaped(filters, filters.shape[:4])
-    plain = Conv((1, 1), (0, 0), (0, 0), (1, 1), conv.groups, conv.dtype)
-    return reshaped(apply(plain, image, flat), shape)
 
 
 def _layers(volume: Node, conv: Conv, tap: int, depth: int) -> Node:
@@ -85,15 +79,10 @@ def _part(windowed: Windows, axes: slice) -> Windows:
     return replace(windowed, **{name: side[axes] for name, side in sides.items()})
 
 
-def _along_depth(pooling: Pooling) -> Pooling:
-    """A pooling along its first axis, of images with the depth as their height."""
-    ones, zeros = (1,), (0,)
-    depth = _part(pooling, slice(0, 1))
-    return replace(
-        depth,
-        window=depth.window + ones,
-        strides=depth.strides + ones,
-        before=depth.before + zeros,
-        after=depth.after + zeros,
-        dilations=depth.dilations + ones,
-    )
+def _along_depth(windowed: Windows) -> Windows:
+    """A convolution or a pooling along its first axis, of images with the depth as their height."""
+    added = {"window": 1, "strides": 1, "before": 0, "after": 0, "dilations": 1}
+    sides: dict[str, Any] = {
+        name: (side[0], added[name]) for name, side in vars(windowed).items() if name in added
+    }
+    return replace(windowed, **sides)
