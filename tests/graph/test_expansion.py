@@ -21,6 +21,7 @@ from morello.graph.operators import (
     Reduce,
     Transpose,
 )
+from morello.graph.partition import by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten
@@ -222,6 +223,20 @@ def test_volumes_are_images(operator: Conv | Pooling) -> None:
     assert not (alone and any(isinstance(node.operator, Concat) for node in expanded.nodes))
     generator = np.random.default_rng(0)
     arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
+    expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
+    np.testing.assert_allclose(values, expected, 1e-6, 1e-9)
+
+
+def test_functions_of_layers_are_of_the_kernel_of_their_convolution() -> None:
+    generator = np.random.default_rng(0)
+    x, weights = (apply(Input(TensorType(s, F32))) for s in ((2, 4, 3, 4, 5), (6, 4, 3, 1, 1)))
+    sums = apply(Conv((1, 1, 1), (1, 0, 0), (1, 0, 0), (1, 1, 1)), x, weights)
+    bias = apply(Constant(generator.standard_normal((6, 1, 1, 1)).astype(np.float32)))
+    output = apply(Map("relu"), apply(Map("add"), sums, bias))
+    graph = Graph((x, weights), (output,))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert len(by_rule(expanded).groups) == 1
+    arrays = [generator.standard_normal(node.shape) for node in graph.inputs]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-6, 1e-9)
 

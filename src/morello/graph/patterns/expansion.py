@@ -40,7 +40,11 @@ from morello.graph.patterns.matching import (
 )
 from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
-from morello.graph.patterns.volumes import layered_convolution, pooled_layers
+from morello.graph.patterns.volumes import (
+    layered_convolution,
+    map_of_layers,
+    pooled_layers,
+)
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -191,7 +195,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Conv: (layered_convolution, conv_of_registers),
     Dot: (product_with_zeros, shared_factor, outer_product, written_out, dot_of_registers),
     Gather: (taken_rows,),
-    Map: (computed, map_before_slice),
+    Map: (computed, map_before_slice, map_of_layers),
     Pad: (padded,),
     Pooling: (pooled_layers, counted_windows),
     Reduce: (product_by_halves,),

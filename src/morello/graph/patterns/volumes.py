@@ -7,7 +7,16 @@ from math import prod
 from typing import Any, TypeVar
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Conv, Pad, Pooling, Slice
+from morello.graph.operators import (
+    Concat,
+    Constant,
+    Conv,
+    Map,
+    Pad,
+    Pooling,
+    Reshape,
+    Slice,
+)
 from morello.graph.patterns.matching import constant, reshaped, transposed
 
 Windows = TypeVar("Windows", Conv, Pooling)
@@ -42,6 +51,32 @@ def layered_convolution(node: Node) -> Node | None:
     flat = reshaped(filters, (count, channels * taps, *window))
     result = apply(across, images, flat)
     return transposed(reshaped(result, (batch, depth, count, *size)), (0, 2, 1, 3, 4))
+
+
+def map_of_layers(node: Node) -> Node | None:
+    """f(reshape(image), constants) -> reshape(f(image, constants)), if layers are the image's rows.
+
+    So f is computed with the convolution that makes the image.
+    """
+    inputs = [_in_columns(x, node.shape) for x in node.inputs]
+    images = [x for x in inputs if x and isinstance(x.operator, Conv | Map)]
+    known = [x for x in inputs if x]
+    if not images or len(known) < len(inputs):
+        return None
+    return reshaped(apply(node.operator, *known), node.shape)
+
+
+def _in_columns(x: Node, shape: tuple[int, ...]) -> Node | None:
+    """The image of which a volume of this shape is a view, or a constant for all of a layer.
+
+    None for anything else.
+    """
+    if isinstance(x.operator, Constant) and all(n == 1 for n in x.shape[-2:]):
+        return x if x.type.rank < len(shape) - 2 else reshaped(x, x.shape[:-1])
+    if len(shape) != 5 or x.shape != shape or not isinstance(x.operator, Reshape):
+        return None
+    (image,) = x.inputs
+    return image if image.shape == (*shape[:3], prod(shape[3:])) else None
 
 
 def _layers(volume: Node, conv: Conv, tap: int, depth: int) -> Node:
