@@ -21,6 +21,7 @@ from morello.graph.patterns.matching import (
     mapped,
     on_replaced,
     reshaped,
+    varying,
 )
 
 _NUMBERS = np.dtype(np.int32)
@@ -76,7 +77,7 @@ def with_folded_tables(graph: Graph) -> Graph:
     after: dict[Node, Node] = {}
     for node in graph.nodes:
         moved = on_replaced(node, after)
-        read = [source for source in node.inputs if not isinstance(source.operator, Constant)]
+        read = varying(node)
         alone = len(read) == 1 and graph.users[read[0]] == (node,) and read[0] not in graph.outputs
         after[node] = (_function_of_rows(moved) if alone else None) or moved
     return Graph(graph.inputs, tuple(after[node] for node in graph.outputs))
@@ -84,7 +85,7 @@ def with_folded_tables(graph: Graph) -> Graph:
 
 def _function_of_rows(node: Node) -> Node | None:
     """f(table[ids]) -> f(table)[ids], where the table and f's other inputs are constant."""
-    (rows,) = (source for source in node.inputs if not isinstance(source.operator, Constant))
+    (rows,) = varying(node)
     if not isinstance(node.operator, Map) or rows.operator != Gather(0) or node.type != rows.type:
         return None
     table, ids = rows.inputs

@@ -40,6 +40,21 @@ def constant(array: npt.ArrayLike, dtype: np.dtype[Any]) -> Node:
         return apply(Constant(np.asarray(array).astype(dtype)))
 
 
+def varying(node: Node) -> list[Node]:
+    """The inputs of a node that are no constants."""
+    return [x for x in node.inputs if not isinstance(x.operator, Constant)]
+
+
+def below_maps(node: Node) -> Node | None:
+    """The node that functions of it and of constants compute a node from; None if of several."""
+    while isinstance(node.operator, Map):
+        inputs = varying(node)
+        if len(inputs) != 1:
+            return None
+        (node,) = inputs
+    return node
+
+
 def number(node: Node) -> float | None:
     """The number that a constant of one element is; None for other nodes."""
     if isinstance(node.operator, Constant) and node.type.size == 1:

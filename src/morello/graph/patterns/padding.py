@@ -11,7 +11,7 @@ import numpy as np
 from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.operators import Broadcast, Constant, Conv, Map, Pad, Pooling
 from morello.graph.patterns.expansion import padded
-from morello.graph.patterns.matching import Rule, constant
+from morello.graph.patterns.matching import Rule, below_maps, constant
 from morello.graph.rewriting import rewritten
 from morello.graph.views import shown
 from morello.ir.primitives.convolutions import suits_channels_last
@@ -125,12 +125,10 @@ def _stored(node: Node, taps: tuple[int, ...], number: float) -> Node | None:
 
 def _is_slid(node: Node) -> bool:
     """Whether a node is a convolution by filters of several pixels, or functions of one."""
-    while isinstance(node.operator, Map):
-        varying = [x for x in node.inputs if not isinstance(x.operator, Constant)]
-        if len(varying) != 1:
-            return False
-        (node,) = varying
-    return isinstance(node.operator, Conv) and prod(node.inputs[1].shape[2:]) > 1
+    below = below_maps(node)
+    if below is None or not isinstance(below.operator, Conv):
+        return False
+    return prod(below.inputs[1].shape[2:]) > 1
 
 
 def _is_scaled(node: Node) -> bool:

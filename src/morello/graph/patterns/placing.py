@@ -12,7 +12,7 @@ import numpy as np
 from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Conv, Map, Reshape, Slice, Transpose, Where
-from morello.graph.patterns.matching import Rule
+from morello.graph.patterns.matching import Rule, varying
 
 _DEPTH = 8
 """The most functions between a convolution and a place."""
@@ -25,11 +25,10 @@ def before_placing(node: Node) -> Node | None:
 
     For constants c that differ by channel alone; so too for functions of the convolution.
     """
-    varied = [each for each in node.inputs if not isinstance(each.operator, Constant)]
-    placed = {each: _placed(each) for each in varied}
+    placed = {each: _placed(each) for each in varying(node)}
     if len({(steps, base.shape) for steps, base in placed.values()}) != 1:
         return None
-    if any(each.shape != node.shape for each in varied):
+    if any(each.shape != node.shape for each in placed):
         return None
     (steps, base), *_ = placed.values()
     if not any(isinstance(step, Transpose) for step in steps) or not _is_convolution(base):

@@ -6,7 +6,7 @@ import numpy as np
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Constant, Conv, Dot, Slice
-from morello.graph.patterns.matching import constant, is_float, sliced
+from morello.graph.patterns.matching import constant, is_float, sliced, varying
 
 REGISTER = 16
 """The numbers in a register of f32, on machines with the widest: others have a divisor of it."""
@@ -63,11 +63,11 @@ def dot_of_registers(node: Node) -> Node | None:
 
 def map_before_slice(node: Node) -> Node | None:
     """f(x[:, :1000], constants) -> f(x, longer constants)[:, :1000], if x is a few longer."""
-    varying = [x for x in node.inputs if not isinstance(x.operator, Constant)]
-    axis = _sliced_axis(varying[0]) if len(varying) == 1 else None
-    if axis is None or varying[0].shape != node.shape:
+    cut = varying(node)
+    axis = _sliced_axis(cut[0]) if len(cut) == 1 else None
+    if axis is None or cut[0].shape != node.shape:
         return None
-    (whole,) = varying[0].inputs
+    (whole,) = cut[0].inputs
     count = node.shape[axis]
     more = whole.shape[axis] - count
 
@@ -75,7 +75,7 @@ def map_before_slice(node: Node) -> Node | None:
         place = x.type.rank - node.type.rank + axis
         return _with_more(x, place, more) if place >= 0 and x.shape[place] > 1 else x
 
-    inputs = [whole if x is varying[0] else longer(x) for x in node.inputs]
+    inputs = [whole if x is cut[0] else longer(x) for x in node.inputs]
     return sliced(apply(node.operator, *inputs), axis, 0, count)
 
 

@@ -26,7 +26,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.patterns.expansion import padded
-from morello.graph.patterns.matching import Rule, constant
+from morello.graph.patterns.matching import Rule, below_maps, constant, varying
 from morello.graph.patterns.padding import is_better_in_rows
 from morello.graph.patterns.tiling import Tiling, cycles, tilings
 from morello.graph.rewriting import rewritten
@@ -100,9 +100,9 @@ def map_before_crop(node: Node) -> Node | None:
 
     So f is computed with the tiles. The constants are the same for all pixels.
     """
-    varying = [x for x in node.inputs if not isinstance(x.operator, Constant)]
+    inputs = varying(node)
     constants = [x for x in node.inputs if isinstance(x.operator, Constant)]
-    cropped = varying[0] if len(varying) == 1 else None
+    cropped = inputs[0] if len(inputs) == 1 else None
     if cropped is None or cropped.shape != node.shape or not _is_crop(cropped):
         return None
     if any(n > 1 for x in constants for n in x.shape[-_SPATIAL:]):
@@ -121,12 +121,8 @@ def _is_crop(node: Node) -> bool:
         return False
     if source.shape[:-_SPATIAL] != node.shape[:-_SPATIAL]:
         return False
-    while isinstance(source.operator, Map):
-        varying = [x for x in source.inputs if not isinstance(x.operator, Constant)]
-        if len(varying) != 1:
-            return False
-        (source,) = varying
-    return _makes_tiles(source)
+    below = below_maps(source)
+    return below is not None and _makes_tiles(below)
 
 
 def _makes_tiles(node: Node) -> bool:
