@@ -312,6 +312,11 @@ def leaky_relu(call: AtenCall) -> Node:
     slope = call["negative_slope"]
     if call.name == "rrelu":  # not in training
         slope = (call["lower"] + call["upper"]) / 2
+    return with_slope(call, slope)
+
+
+def with_slope(call: AtenCall, slope: Node | float) -> Node:
+    """x, times a slope where it is not above 0."""
     scaled = call.map("multiply", call.x, slope)
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
 

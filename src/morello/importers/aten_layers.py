@@ -10,7 +10,7 @@ import numpy as np
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Conv, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
-from morello.importers.aten_elementwise import in_few_bits
+from morello.importers.aten_elementwise import in_few_bits, with_slope
 from morello.importers.aten_movement import part
 from morello.importers.aten_networks import biased, per_channel, several, with_batch
 from morello.importers.contractions import cross_product
@@ -43,8 +43,7 @@ def prelu(call: AtenCall) -> Node:
     slope = call["weight"]
     if slope.type.size > 1:
         slope = per_channel(call, slope, call.x.type.rank - 2)
-    scaled = call.map("multiply", call.x, slope)
-    return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
+    return with_slope(call, slope)
 
 
 def crossed(call: AtenCall) -> Node:

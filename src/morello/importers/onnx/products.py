@@ -121,8 +121,7 @@ def _cut(
     ]
     if min(total) < 0:
         raise LeftError(f"its result is filled up to {tuple(wanted)}")
-    less, rest = tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
-    return (less, rest) if mode == "SAME_UPPER" else (rest, less)
+    return _halves(total, mode)
 
 
 def _operands(call: OnnxCall, what: str) -> tuple[Node, Node, Node | None, int]:
@@ -165,6 +164,11 @@ def padding(
         max((-(-n // stride) - 1) * stride + (k - 1) * step + 1 - n, 0)
         for n, k, stride, step in zip(spatial, taps, strides, dilations, strict=True)
     ]
+    return _halves(total, mode)
+
+
+def _halves(total: Sequence[int], mode: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The parts before and after; `SAME_UPPER` has the odd one after, `SAME_LOWER` before."""
     less, more = tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
     return (less, more) if mode == "SAME_UPPER" else (more, less)
 
