@@ -166,6 +166,7 @@ class _Lowering:
         if source in self.values:
             return self.values[source]
         number = source.operator if source.type.size == 1 else None
+        # a convolution reads arrays, even filters of a single number
         if isinstance(number, Constant) and not isinstance(node.operator, Conv):
             return float(number.array.item())
         alike = node in self._before_units and source.shape == node.shape
