@@ -30,7 +30,7 @@ from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe, model_of
 from morello.targets.catalog import find_target, recorded
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import with_costs_of
 
 EXPRESSION = "f32[4,8] @ f32[8,16]"
 MOST_BYTES = 1 << 20
@@ -156,7 +156,7 @@ def test_costs_of_operands_from_memory_change_no_prediction(ships: Path) -> None
     target = recorded("Zen 4", CACHES)
     tiled = morello.schedule("f32[6,1024] + f32[1024]", target=target).tile(j=32)
     impl, _ = morello.implement(tiled.solve())
-    far = with_streaming_costs(target, impl.spec, evicted=True)
+    far = with_costs_of(target, impl.spec, evicted=True)
     dearer = morello.impl.tree.replay(impl.spec, far, impl.decisions())
     assert dearer.cost > impl.cost
     assert predictors.predict(dearer) == predictors.predict(impl)
