@@ -57,29 +57,33 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
 
 
 def channels_fastest(operation: Operation, index: int) -> list[Layout]:
-    """The layout of an operand of a depthwise convolution in which registers hold its channels."""
+    """The layout of an operand of a depthwise convolution in which registers hold its channels.
+
+    None where channels are the last dimension.
+    """
     if not operation.grouped or channels_of(operation) != (1, 1):
         return []
     place, _ = operation.places[index, "g"]
-    return [fastest(len(operation.operands[index].dims), place)]
+    layout = fastest(len(operation.operands[index].dims), place)
+    return [] if layout.row_major else [layout]
 
 
-def fills_by_channels(width: int, batch: Batch) -> Bools:
-    """Where channels fill much more of a register of this width than columns of the output do.
+def fills_by_channels(target: Target, batch: Batch) -> Bools:
+    """Where channels fill much more of a register than columns of the output do.
 
     Those of strided windows are in no register unless they fill it, others in half of one.
     """
-    columns = batch.size("x")
+    columns, width = batch.size("x"), target.widths(_accumulator(batch.dtypes[0]))[0]
     _, stride = batch.operation.places[0, "x"]
     short: Bools = columns < width if stride > 1 else 2 * columns <= width
     return short & (columns < batch.size("g"))
 
 
-def has_short_rows(width: int, batch: Batch) -> Bools:
+def has_short_rows(target: Target, batch: Batch) -> Bools:
     """Where whole rows of a depthwise convolution's output are too short (`fills_by_channels`)."""
     columns, _ = batch.operation.places[batch.operation.output, "x"]
     codes = batch.codes[batch.operation.output]
-    return batch.placements.gapless_along(codes, columns) & fills_by_channels(width, batch)
+    return batch.placements.gapless_along(codes, columns) & fills_by_channels(target, batch)
 
 
 def _accumulator(dtype: DType) -> DType:

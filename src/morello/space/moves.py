@@ -17,11 +17,7 @@ from morello.ir.rounding import narrow
 from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
-from morello.space.copies import (
-    channels_fastest,
-    copy_layouts,
-    fills_by_channels,
-)
+from morello.space.copies import channels_fastest, copy_layouts, fills_by_channels
 from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
@@ -65,7 +61,7 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             if packed and nearest:
                 groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
         for layout in channels_fastest(operation, index) if index else ():
-            guard = _for_channels(index, number, target.widths(dtype)[0], target.registers)
+            guard = _for_channels(index, number, target)
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
         if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
@@ -251,18 +247,18 @@ def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
     return guard
 
 
-def _for_channels(index: int, level: int, width: int, registers: int) -> Guard:
+def _for_channels(index: int, level: int, target: Target) -> Guard:
     """Where an operand at a level is copied so that registers hold channels, as in the image.
 
-    All are before registers hold the sums.
+    Nothing is copied once registers hold the sums.
     """
 
     def guard(batch: Batch) -> Bools:
         here: Bools = batch.levels[index] == level
-        here = here & (batch.levels[batch.operation.output] < registers)
+        here = here & (batch.levels[batch.operation.output] < target.registers)
         channels, _ = batch.operation.places[0, "g"]
         here = here & batch.placements.runs_along(batch.codes[0], (channels,))
-        return here & fills_by_channels(width, batch)
+        return here & fills_by_channels(target, batch)
 
     return guard
 

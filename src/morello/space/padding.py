@@ -33,7 +33,7 @@ def padding_rules(kind: Kind, target: Target) -> Iterator[Rules]:
     levels = target.levels[: target.registers]
     yield Rules(always, tuple(PadFirst(level.name) for level in levels))
     for layout in channels_fastest(operation, 0):
-        short = partial(has_short_rows, target.widths(kind.dtypes[0])[0])
+        short = partial(has_short_rows, target)
         yield Rules(short, tuple(PadFirst(level.name, layout) for level in levels[1:]))
     if has_padded_rows(operation):
         yield Rules(_reads_much_padding, (Peel("y"),))
