@@ -49,7 +49,7 @@ FEWEST = 2
 
 GROWTH, EARLY_GROWTH = 0.06, 0.02
 """As `TOGETHER`, but a fraction of all nodes, so that a large graph grows in few steps. The second
-one holds until there is a program: each step is only one rewrite deeper then."""
+one holds until all goals have programs: each step is only one rewrite deeper then."""
 
 SLACKS = 1.002, 1.008, 1.03
 """The cheapest program under limits is sought among those of at most so many times its lower bound,
@@ -213,7 +213,7 @@ class BestFirst:
             needed = [self._under_limits(goal) for goal in limited]
             goals = [goal for goal in goals if not goal.ended]
             nodes, distances = self._open_nodes(goals, engine.INFINITE, 1.0)
-        nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count * len(goals))
+        nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count)
         self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
         for goal in unsettled:
             goal.seconds -= (clock() - began) / len(unsettled)
@@ -282,11 +282,15 @@ class BestFirst:
             self._farthest = max(self._farthest / 2, NEAR)
 
     def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:
-        """The `count` nodes with the least distances, or more if the graph is large."""
-        high = self.graph.values.high
-        known = any(high[goal.root] < engine.INFINITE for goal in self._goals)
+        """The `count` nodes with the least distances, or more if the graph is large.
+
+        Nodes of goals that have ended do not make it large.
+        """
+        graph, goals = self.graph, self._open or self._goals
+        known = all(graph.values.high[goal.root] < engine.INFINITE for goal in goals)
         growth = GROWTH if known else EARLY_GROWTH
-        count = min(len(nodes), max(count, int(growth * self.graph.node_count)))
+        growth *= graph.node_count * len(goals) / len(self._goals)
+        count = min(len(nodes), max(count, int(growth)))
         if count == len(nodes):
             return nodes
         nearest: Ints = nodes[distances <= np.partition(distances, count - 1)[count - 1]]
