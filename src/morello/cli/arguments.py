@@ -236,10 +236,9 @@ def expression(text: str) -> str:
             f"{quoted(text)} is a model; `morello tune` and `morello export` take models, and "
             f"`morello onnx` those of ONNX"
         )
-    if "[" not in text and Path(text).suffix:
-        raise argparse.ArgumentTypeError(
-            f'{quoted(text)} seems to be a file; write an expression, such as "f32[4,4] + f32[4,4]"'
-        )
+    if re.fullmatch(_FILE, text):
+        what = f"{quoted(text)} seems to be a file"
+        raise argparse.ArgumentTypeError(f'{what}; write an expression, such as "f32[4] + f32[4]"')
     return text
 
 
