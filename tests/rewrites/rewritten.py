@@ -20,7 +20,9 @@ from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, grouped_co
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
+from morello.targets.costs import with_costs_of
 from morello.targets.machines import X86_64_V4
+from morello.targets.target import Target
 from morello.targets.x86 import avx512
 
 SEARCH_ONLY = {"SizedTile", "SizedOverlap", "Divide", "Spread"}
@@ -42,8 +44,8 @@ def running_softmax(rows: int, columns: int, *, parallel: bool = False) -> Spec:
     return goal(one, (rows, columns), (F32,) * 3, parallel=parallel)
 
 
-def begin(spec: Spec) -> Schedule:
-    return Schedule.of(spec, FOUR)
+def begin(spec: Spec, target: Target = FOUR) -> Schedule:
+    return Schedule.of(spec, with_costs_of(target, spec))
 
 
 def begun() -> dict[str, Schedule]:
@@ -70,8 +72,8 @@ def begun() -> dict[str, Schedule]:
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "cropped": begin(strided).crop().to_accumulate(),
         "grouped": begin(grouped).tile(g=1).ungroup().to_accumulate(),
-        "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
-        "filled": Schedule.of(short, BF16_PRODUCTS).last_group(),
+        "packed": begin(narrow, BF16_PRODUCTS).pack(),
+        "filled": begin(short, BF16_PRODUCTS).last_group(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
         "covered": begin(matmul_goal(6, 16, 40)).overlap(m=4, n=32),
         "fused": begin(mlp_goal(4, 8, 16, 8)).bufferize(0, "L2"),

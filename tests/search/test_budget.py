@@ -34,6 +34,7 @@ from morello.search.rewriting import Pruning
 from morello.search.session import Session, search
 from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
+from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
 AVX2 = find_target("avx2")
@@ -315,34 +316,34 @@ def test_a_container_may_have_less_memory_than_the_machine(
 
 
 def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:
-    goal = parse(BETWEEN)
-    hasty = search(goal, AVX2, budget=SHORT)
+    goal, target = on_cores(parse(BETWEEN), AVX2)
+    hasty = search(goal, target, budget=SHORT)
     assert not hasty.statistics.proven
-    impl = reconstruct(goal, AVX2, hasty.decisions)
+    impl = reconstruct(goal, target, hasty.decisions)
     with Table(":memory:") as table:
         stored = StoredProgram(impl, gap=hasty.statistics.gap, seconds=SHORT.seconds)
         store_program(stored, table)
-        kept = load_program(goal, AVX2, table)
+        kept = load_program(goal, target, table)
         assert kept is not None
         assert (kept.impl, kept.gap) == (impl, hasty.statistics.gap)
         assert kept.serves(True, SHORT.seconds, 0.0)
         assert not kept.serves(True, 2 * SHORT.seconds, 0.0)
         assert not kept.serves(False, SHORT.seconds, 0.0)
         store_program(StoredProgram(impl, gap=inf, seconds=3.0), table)
-        assert load_program(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
+        assert load_program(goal, target, table) == replace(kept, gap=inf, seconds=3.0)
         store_program(StoredProgram(impl), table)
-        proven = load_program(goal, AVX2, table)
+        proven = load_program(goal, target, table)
         assert proven is not None and proven.gap == 0.0 and proven.serves(True, inf, 0.0)
 
 
 def test_a_table_keeps_what_is_within_a_gap_for_those_who_asked_for_no_more() -> None:
-    goal = parse(BETWEEN)
-    near = search(goal, AVX2, budget=Budget(inf, gap=0.5))
+    goal, target = on_cores(parse(BETWEEN), AVX2)
+    near = search(goal, target, budget=Budget(inf, gap=0.5))
     gap, seconds = near.statistics.gap, 0.1  # which a busy machine may not keep to
     with Table(":memory:") as table:
-        impl = reconstruct(goal, AVX2, near.decisions)
+        impl = reconstruct(goal, target, near.decisions)
         store_program(StoredProgram(impl, gap=gap, seconds=seconds), table)
-        kept = load_program(goal, AVX2, table)
+        kept = load_program(goal, target, table)
     assert kept is not None
     assert kept.serves(True, inf, gap)
     assert kept.serves(True, seconds, 0.0)
