@@ -48,9 +48,19 @@ _KEPT = 100
 """The graphs that a report is about: the last ones."""
 
 
-# Else torch gives no backend a function that calls nn.LSTM; the default is that of all threads.
-torch._dynamo.config._config["allow_rnn"].default = True
+def _allow_recurrent_layers() -> None:
+    """Let torch give backends functions that call nn.LSTM, which by default it does not.
 
+    Settings may be those of one thread, so the default changes as well, where torch has one.
+    """
+    settings = torch._dynamo.config
+    settings.allow_rnn = True
+    entry: Any = getattr(settings, "_config", {}).get("allow_rnn")
+    if hasattr(entry, "default"):
+        entry.default = True
+
+
+_allow_recurrent_layers()
 
 Key = tuple[int | float, ...]
 """The numbers among the arguments that a program is for."""

@@ -155,7 +155,7 @@ def _alone() -> Iterator[None]:
     Tracing replaces methods of all modules, and torch refuses such calls while it believes that a
     user traces the function.
     """
-    with compile_lock, patch.object(torch.compiler, "_is_compiling_flag", True):
+    with compile_lock, patch.object(torch.compiler, "_is_compiling_flag", True, create=True):
         yield
 
 
