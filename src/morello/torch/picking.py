@@ -53,9 +53,11 @@ class Picking(TorchFunctionMode):  # type: ignore[misc]  # torch has no types
             holding = [place for place, node in enumerate(nodes) if new in storages(node)]
             later = nodes[min(holding, default=len(nodes)) :]
             if any(node and storages(node) & {old, new} for node in map(changed_by, later)):
-                raise GraphError("a part that the number of a tensor picks is changed")
+                raise GraphError("a part that the number of a tensor picks is changed.")
             if new in results and old in given:
-                raise GraphError("a part of an input that the number of a tensor picks is a result")
+                raise GraphError(
+                    "a part of an input that the number of a tensor picks is a result."
+                )
 
 
 def _several(index: Any) -> tuple[Any, ...]:
