@@ -21,6 +21,9 @@ from morello.graph.patterns.matching import constant, reshaped, transposed
 
 Windows = TypeVar("Windows", Conv, Pooling)
 
+_PLAIN = {"window": 1, "strides": 1, "before": 0, "after": 0, "dilations": 1}
+"""The attributes with a number for each axis, and their numbers for windows of one element."""
+
 
 def layered_convolution(node: Node) -> Node | None:
     """conv(x [b, c, d, h, w]) -> conv(images, one for each depth of the result).
@@ -58,22 +61,24 @@ def map_of_layers(node: Node) -> Node | None:
 
     So f is computed with the convolution that makes the image.
     """
-    inputs = [_in_columns(x, node.shape) for x in node.inputs]
-    images = [x for x in inputs if x and isinstance(x.operator, Conv | Map)]
-    known = [x for x in inputs if x]
-    if not images or len(known) < len(inputs):
+    if node.type.rank != 5:
+        return None
+    inputs = [_in_rows(x, node.shape) for x in node.inputs]
+    known = [x for x in inputs if x is not None]
+    if len(known) < len(inputs) or not any(isinstance(x.operator, Conv | Map) for x in known):
         return None
     return reshaped(apply(node.operator, *known), node.shape)
 
 
-def _in_columns(x: Node, shape: tuple[int, ...]) -> Node | None:
-    """The image of which a volume of this shape is a view, or a constant for all of a layer.
+def _in_rows(x: Node, shape: tuple[int, ...]) -> Node | None:
+    """An operand of a function of a volume of this shape, as one of the image with layers as rows.
 
-    None for anything else.
+    It is that image, of which the volume is a view, or a constant that is the same for all of a
+    layer. None for anything else.
     """
     if isinstance(x.operator, Constant) and all(n == 1 for n in x.shape[-2:]):
-        return x if x.type.rank < len(shape) - 2 else reshaped(x, x.shape[:-1])
-    if len(shape) != 5 or x.shape != shape or not isinstance(x.operator, Reshape):
+        return x if x.type.rank <= 2 else reshaped(x, x.shape[:-1])
+    if x.shape != shape or not isinstance(x.operator, Reshape):
         return None
     (image,) = x.inputs
     return image if image.shape == (*shape[:3], prod(shape[3:])) else None
@@ -109,15 +114,13 @@ def pooled_layers(node: Node) -> Node | None:
 
 def _part(windowed: Windows, axes: slice) -> Windows:
     """A convolution or a pooling along some of its axes."""
-    names = "window", "strides", "before", "after", "dilations"
-    sides = {name: side for name, side in vars(windowed).items() if name in names}
-    return replace(windowed, **{name: side[axes] for name, side in sides.items()})
+    sides = {name: side[axes] for name, side in vars(windowed).items() if name in _PLAIN}
+    return replace(windowed, **sides)
 
 
 def _along_depth(windowed: Windows) -> Windows:
     """A convolution or a pooling along its first axis, of images with the depth as their height."""
-    added = {"window": 1, "strides": 1, "before": 0, "after": 0, "dilations": 1}
     sides: dict[str, Any] = {
-        name: (side[0], added[name]) for name, side in vars(windowed).items() if name in added
+        name: (side[0], _PLAIN[name]) for name, side in vars(windowed).items() if name in _PLAIN
     }
     return replace(windowed, **sides)
