@@ -121,12 +121,12 @@ class ByPrediction:
         self._left = self._predicted(impls)
 
     def _walk_nearby(self) -> None:
-        """Anneal in the graph that the search's choices come from, or else in the larger one."""
-        share = watch(self._ends, WALKER_SHARE)
-        if (walker := nearby_walker(self._session, self._random, share)) is not None:
-            self._walk_in(walker)
+        """Anneal in the graph that the search's choices come from, or else take the next step."""
+        walker = nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE))
+        if walker is None:
+            self.look_further()
         else:
-            next(self._steps)()  # `_walk_farther`
+            self._walk_in(walker)
 
     def _walk_farther(self) -> None:
         """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
