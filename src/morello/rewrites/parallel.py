@@ -32,8 +32,8 @@ their cycles.
 def piece(size: int, count: int) -> int:
     """The size of each piece but the last, to cut `size` into about `count` pieces.
 
-    Equal ones go before others: a smaller one runs beside another and costs nothing, so the search
-    takes any program for it that costs no more than the other.
+    Equal ones go before multiples of `GRAIN` if they are even: a smaller piece would run beside
+    others and cost nothing, so the search takes any program for it that costs no more than theirs.
     """
     if size % (2 * count) == 0:
         return size // count

@@ -19,7 +19,6 @@ from morello.ir.primitives.convolutions import suits_channels_last
 _SPATIAL = 1, 2
 """The dimensions of images that are stored so: columns, or rows and columns."""
 
-
 _WASTED = 0.07
 """The least share of a convolution's multiply-adds that are of padding, for it to be peeled: then
 it reads none (see `rewrites.peel`). A 3x3 filter on 14x14 pixels has 9 %, and on 28x28 5 %, which
