@@ -53,12 +53,12 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("text", (*SHORT, *CONVOLUTIONS, *TRANSPOSED))
-def test_those_do(text: str) -> None:
+def test_short_or_uneven_rows_and_transposed_inputs_keep_neighbours(text: str) -> None:
     assert keeps_neighbours([(parse(text),)])
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_others_do_not(text: str) -> None:
+def test_other_goals_keep_none(text: str) -> None:
     assert not keeps_neighbours([(parse(text),)])
 
 
