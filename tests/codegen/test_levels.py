@@ -31,11 +31,13 @@ BASELINE = portable("x86-64")
 GENERIC = {"x86-64-v4": AVX512, "x86-64-v3": AVX2, "x86-64": BASELINE}
 EXPRESSIONS = (
     "f32[5,8] @ f32[8,20]",
+    "bf16[1,64] @ bf16[64,512]",
     "bf16[3,32] @ bf16[32,16]",
     "u8[2,16] @ i8[16,16]",
     "softmax(f32[4,32])",
     "sum(f32[3,48], axis=1)",
     "cast(f16[7,33], f32)",
+    "cumsum(f32[3,40], axis=1)",
     "floor(f32[3,50])",
     "gelu(f32[3,50])",
 )

@@ -451,6 +451,7 @@ def _row_sums(isa: str, scalars: str, rows: str, reading: RowReading) -> dict[st
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
     body = "\n    ".join([*first, *steps, *last])
+    # of i < n, gcc warns as if i overflowed, where no elements are left
     helpers[name] = f"""\
 static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, long step,
     float *c, long n) {{
@@ -461,7 +462,7 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
   for (; i + {registers * w} <= n; i += {registers * w}) {{
     {body}
   }}
-  for (; i < n; ++i) c[i] += {products};
+  for (; n - i > 0; ++i) c[i] += {products};
 }}"""
     return helpers
 

@@ -104,7 +104,8 @@ static inline void cumsum_run_{kind}({c} *out, const {c} *x, long n) {{
 
 _REST_BY_ELEMENTS = """\
   {sum} sum = before[0];
-  for (; i < n; ++i) out[i] = ({c})(sum += ({sum})x[i]);"""
+  for (; n - i > 0; ++i) out[i] = ({c})(sum += ({sum})x[i]);"""
+"""Of i < n, gcc warns as if i overflowed, where no elements are left."""
 
 _REST_BY_MASKS = """\
   if (i < n) {{
