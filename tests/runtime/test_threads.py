@@ -289,9 +289,11 @@ def held(kernel: Kernel) -> Iterator[threading.Thread]:
     holder.start()
     while state[0] < 2:
         time.sleep(0.001)
-    yield holder
-    state[0] = 1000
-    holder.join()
+    try:
+        yield holder
+    finally:
+        state[0] = 1000
+        holder.join()
 
 
 def test_a_busy_pool_does_not_make_others_wait(kernel: Kernel) -> None:
