@@ -46,7 +46,7 @@ class SpecPart:
 
     @property
     def least_uses(self) -> int:
-        """The sums of products that each element of one input is in, at the least."""
+        """Of how many sums of products each element is a factor, in the input with the least."""
         operation = self.operation
         return min(prod(self.sizes[d] for d in operation.dims_without(n)) for n in operation.inputs)
 
