@@ -158,13 +158,20 @@ def test_the_command_writes_a_project(tmp_path: Path, capsys: pytest.CaptureFixt
 @needs_cmake
 def test_the_command_takes_onnx_models(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
-    text = "agraph (float[1,3,8,8] x, float[4,3,3,3] w) => (float[1,4,8,8] y)"
+    text = "agraph (float[1,3,8,8] x, float[4,3,3,3] w) => (float[1,4,8,8] y, float[1,4,8,8] z)"
     body = "{ z = Conv <pads = [1,1,1,1]> (x, w) y = Relu (z) }"
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text} {body}')
     onnx.save(model, tmp_path / "net.onnx")
     folder = tmp_path / "net"
     assert main(["export", str(folder), str(tmp_path / "net.onnx"), "--gap", "0.2"]) == 0
     checked(folder)
+    header = (folder / "model.h").read_text()
+    for line in (
+        "1: f32[4,3,3,3] w, read",
+        "2: f32[1,4,8,8] y, written",
+        "3: f32[1,4,8,8] z, written",
+    ):
+        assert f"   {line}\n" in header
 
 
 def test_the_command_takes_stablehlo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

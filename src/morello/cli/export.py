@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,14 +51,14 @@ def run(arguments: argparse.Namespace) -> None:
 
     check_function_name(arguments.name)
     check_folder(arguments.folder)
-    abis, graph = abi_names(arguments.abi), _graph(arguments.program)
+    abis, (graph, outputs) = abi_names(arguments.abi), _graph(arguments.program)
     with progress() as report:
         model = compile_graph(
             graph, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
             gap=arguments.gap, fuse_seconds=arguments.fuse_seconds,
             winograd=arguments.winograd, progress=report,
         )  # fmt: skip
-    project = exported(model, arguments.name, abis)
+    project = exported(model, arguments.name, abis, outputs)
     paths = write_project(project, arguments.folder)
     kernels = [kernel.spec.expression for kernel in model.segments[0].kernels]
     if arguments.json:
@@ -80,13 +81,15 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"and the shared library {arguments.name}_hosts is for {', '.join(abis)}")
 
 
-def _graph(program: str) -> Graph:
-    """The graph of an expression, or of the model in a file; raises `MorelloError`."""
+def _graph(program: str) -> tuple[Graph, Sequence[str]]:
+    """The graph of an expression, or of the model in a file, and the names of its outputs, if these
+    have any; raises `MorelloError`.
+    """
     if program.endswith(MODELS):
         model = read_model_file(Path(program), {})
         if model.left:
             raise GraphError(f"{program}: {', '.join(model.left[:5])} is only known when it runs.")
-        return model.graph
+        return model.graph, model.outputs
     from morello.importers.text import graph_of
 
-    return graph_of(program)
+    return graph_of(program), ()

@@ -21,12 +21,14 @@ MODELS: Final = (".onnx", ".mlir")
 class ModelFile:
     """The graph of a model, and the framework whose programs are grouped as it is.
 
-    `left` names the kinds of nodes that are not in the graph: their shapes are not known.
+    `left` names the kinds of nodes that are not in the graph: their shapes are not known. `outputs`
+    are the names of the graph's outputs, if these have any.
     """
 
     graph: Graph
     framework: Framework
     left: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def read_model_file(path: Path, shapes: Mapping[str, Sequence[int]]) -> ModelFile:
@@ -38,7 +40,8 @@ def read_model_file(path: Path, shapes: Mapping[str, Sequence[int]]) -> ModelFil
 
         model = import_model(read_model(path), shapes)
         left = sorted({node.op_type for node in model.rest})
-        return ModelFile(model.graph, frameworks.ONNX_RUNTIME, (*left,))
+        outputs = (*model.outputs, *model.carried)
+        return ModelFile(model.graph, frameworks.ONNX_RUNTIME, (*left,), outputs)
     if shapes:
         raise GraphError("shapes are fixed in StableHLO", "leave out --shape")
     try:

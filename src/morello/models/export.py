@@ -39,15 +39,18 @@ class ExportedProject:
     data: dict[str, bytes]
 
 
-def exported(model: CompiledGraph, name: str, abis: Sequence[str] = (PLAIN,)) -> ExportedProject:
+def exported(
+    model: CompiledGraph, name: str, abis: Sequence[str] = (PLAIN,), outputs: Sequence[str] = ()
+) -> ExportedProject:
     """The C project of a graph whose nodes are all computed by kernels.
 
-    With other `abis` of `ABIS`, it has a shared library with functions for these hosts. Raises
-    `GraphError` if some nodes are left to a framework, which C does not have.
+    With other `abis` of `ABIS`, it has a shared library with functions for these hosts. `outputs`
+    are the names of the graph's outputs, if these have any. Raises `GraphError` if some nodes are
+    left to a framework, which C does not have.
     """
     (segment,) = _only_segment(model)
     graph = model.graph
-    source = segment_source(segment, graph, name)
+    source = segment_source(segment, graph, name, outputs)
     arrays, expected = _case(graph)
     check = b"".join(array.tobytes() for array in (*arrays, *expected))
     tables = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +33,13 @@ class SegmentSource:
     workspace: int
 
 
-def segment_source(segment: Segment, graph: Graph, name: str) -> SegmentSource:
+def segment_source(
+    segment: Segment, graph: Graph, name: str, outputs: Sequence[str]
+) -> SegmentSource:
     """The C of a segment that computes a graph, as a function of this name.
 
-    The arrays are those of the graph, in its order. Raises `BuildError` if C can have no function
-    of this name.
+    The arrays are those of the graph, in its order. `outputs` are the names of its outputs, if
+    these have any. Raises `BuildError` if C can have no function of this name.
     """
     check_function_name(name)
     functions: dict[Kernel, str] = {}
@@ -72,7 +74,7 @@ def segment_source(segment: Segment, graph: Graph, name: str) -> SegmentSource:
     files[f"{name}.c"] = _DRIVER.format(
         name=name, declared="\n".join(declared), calls="\n".join(calls)
     )
-    files[f"{name}.h"] = _header(segment, graph, name, constants.size)
+    files[f"{name}.h"] = _header(segment, graph, name, constants.size, outputs)
     return SegmentSource(name, files, b"".join(constants.pieces()), segment.arena.bytes)
 
 
@@ -171,9 +173,13 @@ void {name}(
 """
 
 
-def _header(segment: Segment, graph: Graph, name: str, constants: int) -> str:
-    arrays = [f"{_named(node)}, read" for node in graph.inputs]
-    arrays += [f"{node.type}, written" for node in graph.outputs]
+def _header(
+    segment: Segment, graph: Graph, name: str, constants: int, outputs: Sequence[str]
+) -> str:
+    inputs = [n.operator.name if isinstance(n.operator, Input) else "" for n in graph.inputs]
+    names = outputs or [""] * len(graph.outputs)
+    arrays = [f"{_named(*each)}, read" for each in zip(graph.inputs, inputs, strict=True)]
+    arrays += [f"{_named(*each)}, written" for each in zip(graph.outputs, names, strict=True)]
     return _HEADER.format(
         name=name,
         upper=name.upper(),
@@ -185,8 +191,7 @@ def _header(segment: Segment, graph: Graph, name: str, constants: int) -> str:
     )
 
 
-def _named(node: Node) -> str:
-    """The type of an input and, unless it would end the comment that it is in, its name."""
-    name = node.operator.name if isinstance(node.operator, Input) else ""
+def _named(node: Node, name: str) -> str:
+    """The type of an array and, unless it would end the comment that it is in, its name."""
     harmless = name.isprintable() and not {*name} & {*"*/\\"}
     return f"{node.type} {name}".rstrip() if harmless else str(node.type)
