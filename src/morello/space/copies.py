@@ -51,9 +51,19 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
         (along,) = kept
         output = operation.operands[operation.output].dims
         registers = PANEL_REGISTERS if output[-1] == operand.dims[along] else PANEL_REGISTERS[:1]
-        width = target.widths(_accumulator(dtype))[0]
+        width = panel_width(dtype, target)
         layouts += [panels(rank, along, width * n) for n in registers]
     return list(dict.fromkeys(layouts))
+
+
+def columns_fastest(operation: Operation, index: int) -> list[Layout]:
+    """The layout of an input of a product in which registers hold columns, as in the output."""
+    if not operation.is_product or operation.grouped or operation.windows:
+        return []
+    dims, output = operation.operands[index].dims, operation.operands[operation.output].dims
+    if output[-1] not in dims[:-1]:
+        return []
+    return [fastest(len(dims), dims.index(output[-1]))]
 
 
 def channels_fastest(operation: Operation, index: int) -> list[Layout]:
@@ -86,9 +96,9 @@ def has_short_rows(target: Target, batch: Batch) -> Bools:
     return batch.placements.gapless_along(codes, columns) & fills_by_channels(target, batch)
 
 
-def _accumulator(dtype: DType) -> DType:
-    """The dtype that products of these are summed in; its vector width is that of panels."""
-    return dtype if dtype.bytes == 4 else F32
+def panel_width(dtype: DType, target: Target) -> int:
+    """The width of panels of one register: of the sums of products of this dtype."""
+    return target.widths(dtype if dtype.bytes == 4 else F32)[0]
 
 
 def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target) -> list[Layout]:
@@ -109,7 +119,7 @@ def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target
     pixels = [d for d in operation.reduced if d not in image.dims]
     summed = [d for d in operation.reduced if d in image.dims]
     order = tuple(filters.dims.index(d) for d in (channels, *pixels, *summed))
-    width = target.widths(_accumulator(dtype))[0]
+    width = panel_width(dtype, target)
     converted = narrow(dtype) and begin_every_second(operation)
     rows = [row_major(rank)] if converted else []
     return [*rows, *(Layout(order, (order[0], width * n)) for n in PANEL_REGISTERS)]

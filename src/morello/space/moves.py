@@ -17,7 +17,13 @@ from morello.ir.rounding import narrow
 from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
-from morello.space.copies import channels_fastest, copy_layouts, fills_by_channels
+from morello.space.copies import (
+    channels_fastest,
+    columns_fastest,
+    copy_layouts,
+    fills_by_channels,
+    panel_width,
+)
 from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
@@ -60,6 +66,9 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             groups.append(Rules(guard, copies[:1] if packed else copies))
             if packed and nearest:
                 groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
+        for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
+            guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
+            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
         for layout in channels_fastest(operation, index) if index else ():
             guard = _for_channels(index, number, target)
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
@@ -243,6 +252,22 @@ def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
         shape = batch.shape(index)
         few = (shape[-1] >= FEWEST_ROWS) & (shape[-1] <= most)
         return here & (placements.not_row_major(codes, shape) | few)
+
+    return guard
+
+
+def _in_uneven_panels(index: int, level: int, layout: Layout, width: int) -> Guard:
+    """Where a row-major operand at a level is copied to a `layout` that transposes it, since its
+    columns are no whole number of panels of this width, or a single one.
+    """
+    columns = layout.order[-1]
+
+    def guard(batch: Batch) -> Bools:
+        here: Bools = batch.levels[index] == level
+        shape = batch.shape(index)
+        count = shape[columns]
+        here = here & (count > 1) & ((count % width != 0) | (count == width))
+        return here & ~batch.placements.not_row_major(batch.codes[index], shape)
 
     return guard
 
