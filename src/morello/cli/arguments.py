@@ -16,6 +16,9 @@ from morello.cli.model_files import MODELS
 _NEGATED = r"-+(\(|[a-z]+\d+\[|\w+\()"
 """The beginnings of expressions such as -u8[4], -(f32[4] + 1) and -relu(f32[4])."""
 
+_FILE = r"[\w./~-]+\.[a-z]\w*"
+"""Names of files, which no expressions are."""
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors about misspelt commands, options and choices suggest the right one."""

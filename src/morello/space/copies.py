@@ -83,7 +83,7 @@ def fills_by_channels(target: Target, batch: Batch) -> Bools:
 
     Those of strided windows are in no register unless they fill it, others in half of one.
     """
-    columns, width = batch.size("x"), target.widths(_accumulator(batch.dtypes[0]))[0]
+    columns, width = batch.size("x"), panel_width(batch.dtypes[0], target)
     _, stride = batch.operation.places[0, "x"]
     short: Bools = columns < width if stride > 1 else 2 * columns <= width
     return short & (columns < batch.size("g"))

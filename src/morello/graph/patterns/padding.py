@@ -86,7 +86,8 @@ def pooling_of_stored_padding(node: Node) -> Node | None:
 def _is_peeled(node: Node) -> bool:
     """Whether a convolution of rows and columns is faster in pieces that read no padding.
 
-    With strides it is not, nor in groups, nor where no window along a dimension is whole.
+    With strides it is not, nor in groups, nor where no window along a dimension is whole. No kernel
+    computes one with windows that are all padding.
     """
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
@@ -98,7 +99,7 @@ def _is_peeled(node: Node) -> bool:
     ):
         read = np.arange(count)[:, None] + step * np.arange(taps) - before
         inside = (read >= 0) & (read < size)
-        if not inside.all(axis=1).any():
+        if not inside.all(axis=1).any() or not inside.any(axis=1).all():
             return False
         used *= inside.mean()
     return used <= 1 - _WASTED
