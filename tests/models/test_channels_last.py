@@ -324,3 +324,17 @@ def test_sums_with_tiles_of_winograd_are_in_no_rows() -> None:
     outputs = [text for text in texts if "winograd_output" in text]
     assert len(outputs) > 2 and all("layout=NHWC" in text for text in outputs)
     assert "conv(f32[1,64,30,30], f32[3,64,3,3])" in texts[-1]
+
+
+def test_pools_without_products_stay_in_rows() -> None:
+    """Unless their image has its channels last already."""
+    pooling = Pooling("max", (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), True)
+    rows, pixels = given(1, 32, 9, 9), given(1, 9, 9, 32)
+
+    def strides(image: Node, x: Node) -> tuple[int, ...]:
+        twice = apply(pooling, apply(pooling, image))
+        first, _ = calls(by_rule(Graph((x,), (twice,))))
+        return first.output.strides
+
+    assert strides(rows, rows) == (32 * 81, 81, 9, 1)
+    assert strides(apply(Transpose((0, 3, 1, 2)), pixels), pixels)[1] == 1

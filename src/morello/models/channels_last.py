@@ -68,9 +68,13 @@ def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
     sizes that are computed with them; without those that are to be in `rows`.
 
     Empty if there are convolutions in groups that leave registers empty, or such that pad their
-    images, which are faster on all pixels of a channel.
+    images, which are faster on all pixels of a channel; and without products, unless there are
+    images whose channels are last already: pools are as fast in rows as they come.
     """
-    if any(_is_better_in_rows(part) for call in stage.calls for part in call.spec.parts):
+    every = [part for call in stage.calls for part in call.spec.parts]
+    last = _last_already(stage)
+    products = any(part.operation.is_product for part in every)
+    if any(map(_is_better_in_rows, every)) or not (products or last):
         return []
     stored = {
         node
@@ -78,7 +82,7 @@ def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
         if (node := call.output.base) not in stage.outputs
         if node.type.rank in _RANKS and node.shape[1] * _computed_bytes(node) >= CACHE_LINE
     }
-    stored -= _last_already(stage)
+    stored -= last
     near = [
         (call, list(dict.fromkeys(v.base for v in (*call.inputs, call.output) if v.base in stored)))
         for call in stage.calls
