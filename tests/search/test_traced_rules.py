@@ -141,7 +141,7 @@ TOGETHER = some(
 
 def answer(text: str, cores: int) -> tuple[Any, ...]:
     """All that a search for a goal says, and in which order it numbers kinds."""
-    session = Session(*on_cores(parse(text), find_target("x86-64-v4"), cores))
+    session = Session(*on_cores(parse(text), find_target("avx512"), cores))
     result = session.solve()
     statistics = result.statistics
     kinds = [encoding.kind for encoding in session._space.space.encodings]

@@ -9,6 +9,7 @@ import pytest
 
 from morello.base.errors import TargetError
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import panels, row_major
@@ -16,6 +17,8 @@ from morello.ir.placements import Placements
 from morello.ir.primitives import matmul
 from morello.ir.spec import Spec
 from morello.ir.tensor import LINE_BYTES, Placement, aliased_at, gapless
+from morello.measure.calibrate.multiplicities import Multiplicities
+from morello.search.session import search
 from morello.targets import TARGETS
 from morello.targets.costs import (
     FITTED_APART,
@@ -23,6 +26,7 @@ from morello.targets.costs import (
     coefficients,
     keep_ratios,
     measured_as,
+    on_cores,
     with_coefficients,
     with_costs_of,
 )
@@ -177,13 +181,38 @@ def test_multiply_adds_hide_transfers_unless_all_products_have_many_rows() -> No
         f"f32[40,50] @ f32[50,{rows}]",
         "exp(f32[12,1,64] @ f32[12,64,99])",
         "f32[99,80] @ f32[80,4] @ f32[4,99]",
-        "softmax(f32[99,40])",
     )
     for text in few:
         assert with_costs_of(target, parse(text)) == target, text
     many = f"f32[{rows + 1},4] @ f32[4,50]", "conv(f32[1,9,8,8], f32[64,9,3,3])"
     for text in many:
         assert with_costs_of(target, parse(text)) == none, text
+
+
+def test_lines_from_l2_cost_more_where_no_products_hide_them() -> None:
+    target = avx512(ZEN4, frozenset())
+    before = coefficients(target)
+    alone = "softmax(f32[99,40])", "transpose(f32[9,8])", "layer_norm(f32[4,8], f32[8], f32[8])"
+    for text in alone:
+        seen = with_costs_of(target, parse(text))
+        assert coefficients(seen) == before | {"L2.per_line": target.l2_line}, text
+        assert with_costs_of(seen, parse(text)) is seen
+        slow = with_coefficients(target, {"L2.per_line": 2 * target.l2_line})
+        assert with_costs_of(slow, parse(text)) == slow, "more was measured here"
+    for text in ("f32[50,40] @ f32[40,50]", "softmax(f32[4,8] @ f32[8,50])"):
+        products = coefficients(with_costs_of(target, parse(text)))
+        assert products["L2.per_line"] == before["L2.per_line"] < target.l2_line, text
+    evicted = coefficients(with_costs_of(target, parse(alone[0]), evicted=True))
+    assert evicted["L2.per_line"] == target.l2_line
+    assert evicted["memory.per_line"] == 2.8 * before["memory.per_line"]
+
+
+def test_what_is_read_twice_is_read_from_l2_once_on_a_zen_4() -> None:
+    goal = parse("x = f32[16,512]; x - expand_dims(mean(x, axis=1), axis=1)")
+    goal, target = on_cores(goal, avx512(ZEN4, frozenset()))
+    program = reconstruct(goal, target, search(goal, target).decisions)
+    lines = Multiplicities(target).of(program)["L2.per_line"]
+    assert lines == 2 * 16 * 512 * F32.bytes / LINE_BYTES, "all of x, and of the output"
 
 
 def test_block_sums_pay_for_rows_that_may_begin_inside_of_lines() -> None:

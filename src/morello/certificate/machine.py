@@ -40,7 +40,7 @@ def read_machine(data: Any) -> Target:
         target = tuned(name, next((m.key for m in MACHINES if m.name == machine), machine))
     limits = dict(Fields(fields.get("limits", dict), "the limits"))
     target = replace(
-        target, cores=fields.integer("cores", minimum=1), streaming={}, tunings=(),
+        target, cores=fields.integer("cores", minimum=1), streaming={}, l2_line=0.0, tunings=(),
         from_memory=fields.get("from_memory", bool),
     )  # fmt: skip
     if limits != {level.name: level.capacity for level in target.levels[1:]}:

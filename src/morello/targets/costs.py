@@ -25,6 +25,7 @@ WAIT = "wait"
 OVERLAP = "overlap"
 
 PER_LINE = "memory.per_line"
+L2_PER_LINE = "L2.per_line"
 
 KEPT = 0.75
 """The share of the last cache that keeps what a goal reads, until it reads it again."""
@@ -82,8 +83,10 @@ def on_cores(goal: Spec, machine: Target, cores: int = 1) -> tuple[Spec, Target]
 def with_costs_of(target: Target, goal: Spec, *, evicted: bool = False) -> Target:
     """The target with the costs of a goal.
 
-    Multiply-adds hide transfers only in goals with a product of few rows. In others they would do
-    so for tiles of few rows, which gains little, and makes many programs cost nearly the same.
+    Multiply-adds hide transfers from memory only in goals with a product of few rows. In others
+    they would do so for tiles of few rows, which gains little, and makes many programs cost nearly
+    the same. Those from L2 are hidden in all goals with products; in others, a line costs
+    `l2_line`.
 
     A goal that takes as long as memory does has the target's `streaming` costs: its operands exceed
     the last cache, or are `evicted` from it between calls, and it does little with each element.
@@ -93,7 +96,10 @@ def with_costs_of(target: Target, goal: Spec, *, evicted: bool = False) -> Targe
     if target.tunings:
         tunings = tuple(with_costs_of(t, goal, evicted=evicted) for t in target.tunings)
         return target if tunings == target.tunings else replace(target, tunings=tunings)
-    if _has_many_rows(goal, target):
+    products = [part for part in goal.parts if part.operation.is_product]
+    if not products:
+        target = _with_seen_lines(target)
+    elif all(part.least_uses > target.rows for part in products):
         target = _without_overlap(target)
     if not (evicted or exceeds_last_cache(goal.bytes, target)):
         return target
@@ -108,15 +114,16 @@ def with_costs_of(target: Target, goal: Spec, *, evicted: bool = False) -> Targe
     return with_coefficients(replace(target, streaming={}, from_memory=True), changed)
 
 
-def _has_many_rows(goal: Spec, target: Target) -> bool:
-    """Whether all products of a goal have more rows, and more columns, than a tile has rows."""
-    products = [part for part in goal.parts if part.operation.is_product]
-    return bool(products) and all(part.least_uses > target.rows for part in products)
-
-
 @lru_cache(maxsize=16)
 def _without_overlap(target: Target) -> Target:
     return replace(target, overlap=0.0)
+
+
+@lru_cache(maxsize=16)
+def _with_seen_lines(target: Target) -> Target:
+    """The target, with lines from L2 that cost at least what they do without multiply-adds."""
+    cost = coefficients(target)[L2_PER_LINE]
+    return with_coefficients(target, {L2_PER_LINE: max(cost, target.l2_line)})
 
 
 def _share_from_memory(count: int, target: Target) -> float:

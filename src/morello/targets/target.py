@@ -180,6 +180,8 @@ class Target:
     """The cycles of each accumulator, however long the reduction is."""
     overlap: float = 0.0
     """The share of a line's transfer from memory that its multiply-adds hide, for each use."""
+    l2_line: float = 0.0
+    """The cycles of a line from L2 in goals without products, at least; 0 if that is unknown."""
     tlb: TLB = UNKNOWN_TLB
     rows: int = 0
     """The rows of the register tile that fills the registers, with two accumulators in each row; 0

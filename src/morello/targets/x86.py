@@ -181,7 +181,9 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     )
     if machine.target == target.name:
         costs |= machine.measured
-        own = replace(own, streaming=machine.streaming, bypassed=machine.bypassed)
+        own = replace(
+            own, streaming=machine.streaming, l2_line=machine.l2_line, bypassed=machine.bypassed
+        )
     return with_coefficients(own, costs)
 
 

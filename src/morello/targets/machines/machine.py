@@ -36,7 +36,8 @@ class Machine:
     chosen with them were timed on such a machine, and `measured` has the costs that turned out to
     differ, by name (see `targets.costs`); `streaming` are factors on costs for goals too large for
     the last cache. Results that exceed the share `bypassed` of it are stored past all caches; 0 if
-    that is not known to be faster.
+    that is not known to be faster. A line from L2 costs at least `l2_line` cycles in goals without
+    products; 0 if that was not measured.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Machine:
     measured: Mapping[str, float] = field(default_factory=dict)
     streaming: Mapping[str, float] = field(default_factory=dict)
     bypassed: float = 0.0
+    l2_line: float = 0.0
 
     @property
     def target(self) -> str:
