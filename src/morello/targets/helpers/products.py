@@ -428,8 +428,7 @@ def _head(name: str, a: str, b: str, result: str) -> str:
 
 def _row_sums(isa: str, scalars: str, rows: str, reading: RowReading) -> dict[str, str]:
     """Rows of b, times a scalar each, are added to the row c. b is streamed, c is near."""
-    count = reading.rows
-    w = full_width(isa, "f32")
+    count, w = reading.rows, full_width(isa, "f32")
     registers = reading.registers(rows, w)
     kind, name = f"f32x{w}", f"sum_rows{reading.name}_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
