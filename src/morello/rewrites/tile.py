@@ -384,7 +384,7 @@ def _interleaving(batch: Batch, dim: str, tile: Ints, target: Target) -> Column:
     By loops on a Zen 4, rows of 4 and 10 KB: 1.3 cycles a line for two rows in pieces of four
     lines, 2.3 for six in pieces of twelve, and 6.5 for 16 in pieces of one. The loop pays whose
     tiles are shorter than half a page, or the outermost one of rows that are, so that nested ones
-    cost as much as one. Rows of up to four lines are as near to each other as their own lines; of
+    cost as much as one. Rows of up to five lines are as near to each other as their own lines; of
     384 bytes, in pieces of 128 of eight rows, maps took three times as long as row by row.
     """
     operation = batch.operation
