@@ -366,7 +366,7 @@ def rms_norm(call: AtenCall) -> Node:
 
 
 def _rows(call: AtenCall) -> tuple[Node, int]:
-    """What is normalized, and its last size: several normalized dimensions are one meanwhile."""
+    """The input of a norm with its normalized dimensions as one, and the size of that one."""
     shape = tuple(call["normalized_shape"])
     size = math.prod(shape)
     x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
