@@ -5,6 +5,7 @@ Torch reads the number to know which part it is, and a trace has no such numbers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 
@@ -79,7 +80,7 @@ def _numbers(index: Any) -> list[int]:
     return numbers if basic else []
 
 
-def _get(whole: torch.Tensor, index: tuple[Any, ...], numbers: list[int]) -> torch.Tensor:
+def _get(whole: torch.Tensor, index: tuple[Any, ...], numbers: Sequence[int]) -> torch.Tensor:
     """The part at these indices, those at the places `numbers` being tensors."""
     if not numbers:
         return whole[index]
@@ -88,11 +89,14 @@ def _get(whole: torch.Tensor, index: tuple[Any, ...], numbers: list[int]) -> tor
 
 
 def _around(
-    whole: torch.Tensor, index: tuple[Any, ...], place: int, before: list[int] | None = None
+    whole: torch.Tensor, index: tuple[Any, ...], place: int, before: Sequence[int] = ()
 ) -> tuple[torch.Tensor, int, torch.Tensor]:
-    """The part at all indices but that at a place, its axis there, and that index as a vector."""
+    """The part at all indices but that at a place, its axis there, and that index as a vector.
+
+    Of the indices before it, those at the places `before` are tensors as well.
+    """
     every = (*index[:place], slice(None), *index[place + 1 :])
-    part = _get(whole, every, before or [])
+    part = _get(whole, every, before)
     kept = [each is None or isinstance(each, slice) for each in index]
     from_end = any(each is Ellipsis for each in index[:place])
     axis = part.ndim - 1 - sum(kept[place + 1 :]) if from_end else sum(kept[:place])
