@@ -316,8 +316,8 @@ def test_what_sleeps_or_spins_hangs(case: str, tmp_path: Path) -> None:
     with CaseWorker(tmp_path / "0", environment(tmp_path)) as worker:
         assert worker.check("arguments", "np.float32(3)", PATIENCE_S).name == "passed"
         began = time.monotonic()
-        assert worker.check("arguments", case, 1.5).sort == "hang"
-        assert time.monotonic() - began > 1.5
+        assert worker.check("arguments", case, 0.5).sort == "hang"
+        assert time.monotonic() - began > 0.5
 
 
 def test_what_waits_for_a_cpu_does_not_hang(
@@ -325,8 +325,8 @@ def test_what_waits_for_a_cpu_does_not_hang(
 ) -> None:
     monkeypatch.setattr("fuzz.process._spent", lambda pid: 0.0)  # as if it had none so far
     with CaseWorker(tmp_path / "0", environment(tmp_path)) as worker:
-        slow = "sum(i for i in range(3 * 10**7))"
-        assert worker.check("arguments", slow, 0.5).name == "passed"
+        slow = "sum(i for i in range(10**7))"
+        assert worker.check("arguments", slow, 0.1).name == "passed"
 
 
 def test_the_command_survives_what_crashes() -> None:
