@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.patterns.matching import constant, mapped, reshaped, selected
+from morello.graph.patterns.matching import constant, joined, mapped, reshaped, selected
 from morello.importers.aten_calls import AtenCall, Handler, Result
 from morello.importers.recurrent import (
     MOST_STEPS,
@@ -16,7 +16,6 @@ from morello.importers.recurrent import (
     Step,
     Weights,
     gru,
-    joined,
     lstm,
     rnn,
     unrolled,

@@ -16,7 +16,6 @@ from morello.graph.operators import (
     Concat,
     Constant,
     Dot,
-    Map,
     Reduce,
     Softmax,
     Where,
@@ -61,7 +60,7 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
         return result
     if seen.shape[-1:] not in ((), (1,)):
         seen = build.apply(Reduce("max", (seen.type.rank - 1,), True), seen)
-    return build.apply(Map("multiply"), result, build.cast(seen, q.dtype))
+    return build.map("multiply", result, build.cast(seen, q.dtype))
 
 
 def _causal(added: Array, low: float, m: int, n: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Dot, Map, Reduce, Reshape, Slice
+from morello.graph.operators import Concat, Dot, Reduce, Reshape, Slice
 from morello.graph.patterns.matching import mapped, reshaped, sliced, transposed
 
 
@@ -126,7 +126,7 @@ def _pair(first: Term, second: Term, needed: set[str]) -> Term:
     if not contracted or (alone and a.dtype == np.float32):  # f16 would round the products
         every = "".join(rest[: len(left) - len(shared)] + shared + rest[len(left) - len(shared) :])
         factors = _spread(a, left, every), _spread(b, right, every)
-        return _summed(apply(Map("multiply"), *factors), every, needed)
+        return _summed(mapped("multiply", *factors), every, needed)
     dot = Dot(
         tuple((left.index(x), right.index(x)) for x in batch),
         tuple((left.index(x), right.index(x)) for x in contracted),

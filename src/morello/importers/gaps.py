@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-import numpy as np
-
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Constant, Conv, Gather, Pad, Slice
+from morello.graph.operators import Concat, Conv, Pad, Slice
 from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
+from morello.importers.taking import backwards
 
 
 def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
@@ -33,7 +32,7 @@ def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
     kernel = reshaped(swapped, (groups * filters, channels // groups, *taps))
     for axis, count in enumerate(taps, start=2):
         if count > 1:
-            kernel = apply(Gather(axis), kernel, constant(range(count)[::-1], np.dtype(np.int32)))
+            kernel = backwards(kernel, axis)
     spans = [step * (n - 1) for n, step in zip(taps, conv.dilations, strict=True)]
     before, after = (
         tuple(span - cut for span, cut in zip(spans, cuts, strict=True))
@@ -139,8 +138,7 @@ def _filters_of_phases(filters: Node, axes: Sequence[_Axis], groups: int) -> Nod
     count, depth = filters.shape[:2]
     low, high = [axis.before_taps for axis in axes], [axis.after_taps for axis in axes]
     if any((*low, *high)):
-        zero = apply(Constant(np.zeros((), filters.dtype)))
-        filters = apply(Pad((0, 0, *low), (0, 0, *high)), filters, zero)
+        filters = apply(Pad((0, 0, *low), (0, 0, *high)), filters, constant(0, filters.dtype))
     pairs = [n for axis in axes for n in (axis.phase_taps, axis.gap)]
     phased = reshaped(filters, (groups, count // groups, depth, *pairs))
     for d, axis in enumerate(axes):

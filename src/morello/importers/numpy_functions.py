@@ -21,7 +21,6 @@ from morello.graph.operators import (
     Broadcast,
     Concat,
     Cumulate,
-    Map,
     Reduce,
     Where,
 )
@@ -93,7 +92,7 @@ _BITWISE = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_x
 
 _OF_INTEGERS: dict[str, Callable[..., Node]] = {
     "bitwise_and": bitwise_and,
-    "bitwise_count": lambda x: ones(apply(Map("abs"), x)),
+    "bitwise_count": lambda x: ones(mapped("abs", x)),
     "bitwise_or": partial(mapped, "bitwise_or"),
     "bitwise_xor": partial(mapped, "bitwise_xor"),
     "floor_divide": lambda x, by: or_zero(floor_quotient(x, by), by),
@@ -169,12 +168,12 @@ def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, An
 def _in_few_bits(name: str, inputs: Sequence[Node]) -> Node:
     """A function of operands of one dtype; int64 is computed in 32 bits, where these suffice."""
     if inputs[0].dtype != np.int64:
-        return apply(Map(name), *inputs)
+        return mapped(name, *inputs)
     if name in COMPARISONS:
         operands = all_narrowed(inputs) or rounded(inputs, in_dtype)
-        return apply(Map(name), *(as_node(each) for each in operands))
+        return mapped(name, *(as_node(each) for each in operands))
     small = in_32_bits(partial(mapped, name), *inputs)
-    return apply(Map(name), *inputs) if small is None else in_dtype(small, inputs[0].dtype)
+    return mapped(name, *inputs) if small is None else in_dtype(small, inputs[0].dtype)
 
 
 def _float_remainder(name: str, *args: Operand) -> Node | None:
@@ -218,18 +217,18 @@ def _power(x: Operand, exponent: Operand) -> Node:
     base, power = promoted(x, exponent)
     known = number(power)
     if known == 0.5:
-        return apply(Map("sqrt"), base)
+        return mapped("sqrt", base)
     if known in (-0.5, -1.0, -2.0):
         root = {-0.5: "sqrt", -2.0: "square"}.get(known)
-        return apply(Map("reciprocal"), apply(Map(root), base) if root else base)
+        return mapped("reciprocal", mapped(root, base) if root else base)
     if known is None or known not in range(1, LARGEST_POWER + 1):
-        return apply(Map("power"), base, power)
+        return mapped("power", base, power)
     result, rest = None, int(known)
     while rest:  # by squaring
         if rest % 2:
-            result = base if result is None else apply(Map("multiply"), result, base)
+            result = base if result is None else mapped("multiply", result, base)
         rest //= 2
-        base = apply(Map("square"), base) if rest else base
+        base = mapped("square", base) if rest else base
     assert result is not None
     return result
 
@@ -265,7 +264,7 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
 
 
 def _isnan(x: Node, /) -> Node:
-    return apply(Map("not_equal"), x, x)
+    return mapped("not_equal", x, x)
 
 
 def _isinf(x: Node, /) -> Node:
@@ -273,18 +272,18 @@ def _isinf(x: Node, /) -> Node:
 
 
 def _isfinite(x: Node, /) -> Node:
-    return _against_largest("less_equal", x) if is_float(x.dtype) else apply(Map("equal"), x, x)
+    return _against_largest("less_equal", x) if is_float(x.dtype) else mapped("equal", x, x)
 
 
 def _against_largest(name: str, x: Node) -> Node:
     """How the magnitudes of floats compare with the largest finite number."""
-    return map_of(name, apply(Map("abs"), x), -lowest(x.dtype))
+    return map_of(name, mapped("abs", x), -lowest(x.dtype))
 
 
 def _trunc(x: Node, /) -> Node:
     if not is_float(x.dtype):
         return x
-    down, up = (apply(Map(name), x) for name in ("floor", "ceil"))
+    down, up = (mapped(name, x) for name in ("floor", "ceil"))
     return apply(Where(), map_of("less", x, 0), up, down)
 
 
@@ -310,10 +309,10 @@ def _round(a: Node, decimals: int = 0) -> Node:
     if a.dtype.kind != "f":
         raise GraphError("integers are rounded by NumPy.")
     if not decimals:
-        return apply(Map("round"), a)
+        return mapped("round", a)
     before, after = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
     power = 10 ** abs(decimals)
-    return map_of(after, apply(Map("round"), map_of(before, a, power)), power)
+    return map_of(after, mapped("round", map_of(before, a, power)), power)
 
 
 # ---- reductions
@@ -340,7 +339,7 @@ def _reduction(kind: str) -> Callable[..., Node]:
             a = _some(kind, a, where, initial)
         total = _reduced(kind, a, axis, keepdims)
         if initial is not None:
-            total = apply(Map(_OF_TWO[kind]), total, as_node(initial, total.dtype))
+            total = mapped(_OF_TWO[kind], total, as_node(initial, total.dtype))
         return as_node(total, result)
 
     return reduction
@@ -373,7 +372,7 @@ def _total(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
 def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
     axes = sorted_axes(axis, a.type.rank)
     if axes == _stacked(a) and kind in _OF_TWO:
-        result = reduce(partial(apply, Map(_OF_TWO[kind])), a.inputs)
+        result = reduce(partial(mapped, _OF_TWO[kind]), a.inputs)
         return result if keepdims else _squeezed(result, axes)
     if not axes:
         return a
@@ -405,7 +404,7 @@ def _variance(
     inner = np.dtype(np.float32) if result == np.float16 else result
     a, axes = as_node(a, inner), sorted_axes(axis, a.type.rank)
     centred = map_of("subtract", a, _reduced("mean", a, axes, True))
-    squares = apply(Map("square"), centred)
+    squares = mapped("square", centred)
     mean = _reduced("mean", squares, axes, keepdims)
     if ddof:
         count = prod(a.shape[d] for d in axes)
@@ -418,7 +417,7 @@ def _variance(
 def _deviation(
     a: Node, axis: Axes = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False
 ) -> Node:
-    return apply(Map("sqrt"), _variance(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+    return mapped("sqrt", _variance(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
 
 
 def _range(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:

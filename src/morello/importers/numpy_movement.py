@@ -11,8 +11,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Map, Pad, Slice, Where
-from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
+from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Pad, Slice, Where
+from morello.graph.patterns.matching import constant, in_shape, mapped, reshaped, sliced, transposed
 from morello.importers.contractions import diagonal, einsum
 from morello.importers.numpy_operands import (
     Operand,
@@ -65,7 +65,7 @@ def _squeeze(a: Node, axis: Any = None) -> Node:
 
 def _broadcast_to(array: Node, shape: Any) -> Node:
     shape = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
-    return array if array.shape == shape else apply(Broadcast(shape), array)
+    return in_shape(array, shape)
 
 
 def _full_like(a: Node, fill_value: Operand, dtype: Any = None) -> Node:
@@ -180,7 +180,7 @@ def _numbers(indices: list[Any]) -> Node:
     """A list of indices as a constant."""
     if not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
         raise GraphError("a list of indices has integers only.")
-    return apply(Constant(np.array(indices, np.intp)))
+    return constant(indices, np.dtype(np.intp))
 
 
 def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
@@ -206,8 +206,7 @@ def _diff(a: Node, n: int = 1, axis: int = -1) -> Node:
     axis = normal_axis(axis, a.type.rank)
     for _ in range(n):
         size = a.shape[axis]
-        parts = sliced(a, axis, 1, size), sliced(a, axis, 0, size - 1)
-        a = apply(Map("subtract"), *parts)
+        a = mapped("subtract", sliced(a, axis, 1, size), sliced(a, axis, 0, size - 1))
     return a
 
 
@@ -232,14 +231,14 @@ def _diag(v: Node, k: int = 0) -> Node:
         return diagonal_of(v, k)
     if k:
         raise GraphError("only the main diagonal is known.")
-    inside = apply(Constant(np.eye(v.type.size, dtype=bool)))
+    inside = constant(np.eye(v.type.size), np.dtype(bool))
     return apply(Where(), inside, v, as_node(0, v.dtype))
 
 
 def _triangle(lower: bool) -> Callable[..., Node]:
     def triangle(m: Node, k: int = 0) -> Node:
         inside = np.tri(m.shape[-2], m.shape[-1], k if lower else k - 1, dtype=bool)
-        mask = apply(Constant(inside if lower else ~inside))
+        mask = constant(inside if lower else ~inside, inside.dtype)
         return apply(Where(), mask, m, as_node(0, m.dtype))
 
     return triangle

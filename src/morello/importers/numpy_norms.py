@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import GraphError
-from morello.graph.graph import Node, apply
-from morello.graph.operators import Map
+from morello.graph.graph import Node
+from morello.graph.patterns.matching import mapped
 from morello.importers.numpy_operands import Axes, as_node, map_of, normal_axis, reduced, truth
 
 
@@ -20,8 +20,8 @@ def _norm(x: Node, ord: Any = None, axis: Axes = None, keepdims: bool = False) -
     if x.dtype.kind != "f" or not (known or (ord is None and axis is None)):
         raise GraphError(f"the norm {ord} of {x.type} along {axis} is unknown.")
     if ord in (None, "fro") or (ord == 2 and len(axes) == 1):
-        return apply(Map("sqrt"), reduced("sum", apply(Map("square"), x), axes, keepdims))
-    size = apply(Map("abs"), x)
+        return mapped("sqrt", reduced("sum", mapped("square", x), axes, keepdims))
+    size = mapped("abs", x)
     if len(axes) == 1:
         return _of_vectors(size, ord, axes, keepdims)
     if len(axes) != 2 or abs(ord) not in (1, np.inf):

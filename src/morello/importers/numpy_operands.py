@@ -8,8 +8,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Cast, Constant, Map, Reduce
-from morello.graph.patterns.matching import reshaped
+from morello.graph.operators import Cast, Constant, Reduce
+from morello.graph.patterns.matching import mapped, reshaped
 
 Operand = Node | complex | np.generic
 """An array, or a number."""
@@ -54,12 +54,12 @@ def promoted(*operands: Operand) -> list[Node]:
 
 def map_of(name: str, *operands: Operand) -> Node:
     """A function of arrays and numbers of their common dtype."""
-    return apply(Map(name), *promoted(*operands))
+    return mapped(name, *promoted(*operands))
 
 
 def truth(x: Node) -> Node:
     """Whether elements are not 0."""
-    return x if x.dtype == bool else apply(Map("not_equal"), x, as_node(0, x.dtype))
+    return x if x.dtype == bool else mapped("not_equal", x, as_node(0, x.dtype))
 
 
 def sorted_axes(axis: Axes, rank: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, apply
-from morello.graph.operators import Constant, Cumulate, Map, Reduce, Where
+from morello.graph.operators import Constant, Cumulate, Reduce, Where
 from morello.graph.patterns.matching import in_dtype, is_float, mapped, reshaped, selected, sliced
 from morello.importers.numpy_operands import (
     Axes,
@@ -163,7 +163,7 @@ def _before(edges: Any, x: Node, name: str) -> Node:
     if edges.type.rank != 1 or x.type.size * edges.type.size > MOST_PAIRS:
         raise GraphError("that many comparisons are left to NumPy.")
     own = reshaped(x, (*x.shape, 1))
-    before = apply(Map(name), edges, own)
+    before = mapped(name, edges, own)
     if is_float(x.dtype):
         before = mapped("logical_or", before, mapped("not_equal", own, own))
     return _counted(before, -1)

@@ -9,11 +9,12 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Concat, Cumulate, Reduce, Where
+from morello.graph.operators import ArgReduce, Cumulate, Reduce, Where
 from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     is_float,
+    joined,
     mapped,
     reshaped,
     sliced,
@@ -112,4 +113,4 @@ def extremes(x: Node, count: int, axis: int, largest: bool = True) -> Node:
         if step < count - 1:
             gone = mapped("equal", numbers, places[-1])
             left = apply(Where(), gone, constant(-sign * np.inf, _FLOATS), left)
-    return places[0] if count == 1 else apply(Concat(axis), *places)
+    return joined(places, axis)

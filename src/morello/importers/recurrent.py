@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Concat, Dot, Where
-from morello.graph.patterns.matching import constant, mapped, reshaped, selected, sliced
+from morello.graph.operators import Dot, Where
+from morello.graph.patterns.matching import constant, joined, mapped, reshaped, selected, sliced
 
 MOST_STEPS = 1024
 """The most steps of recurrent layers, of all directions, that are written out."""
@@ -155,11 +155,6 @@ def unrolled(
         outputs.append(reshaped(output, (1, batch, weights.hidden)))
     in_order = outputs[::-1] if backwards else outputs
     return joined(in_order, 0), state
-
-
-def joined(nodes: Sequence[Node], axis: int) -> Node:
-    """Tensors one after the other along an axis; one alone is itself."""
-    return nodes[0] if len(nodes) == 1 else apply(Concat(axis), *nodes)
 
 
 def _linear(x: Node, weights: Node, bias: Node) -> Node:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.graph.graph import Array, Node, apply
-from morello.graph.operators import Concat, Dot, Gather, Slice
+from morello.graph.operators import Dot, Gather
 from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     in_shape,
     is_float,
+    joined,
     reshaped,
+    sliced,
     transposed,
 )
 
@@ -140,13 +142,11 @@ def _weighted(image: Node, axis: int, weights: Array) -> Node:
     """Products of parts of the image with blocks of the weights, one after the other."""
     products = []
     for block in _blocks(weights):
-        starts, stops = [0] * image.type.rank, [*image.shape]
-        starts[axis], stops[axis] = block.first, block.first + block.weights.shape[1]
-        read = image
-        if block.weights.shape[1] < image.shape[axis]:
-            read = apply(Slice((*starts,), (*stops,), (1,) * image.type.rank), image)
+        count, read = block.weights.shape[1], image
+        if count < image.shape[axis]:
+            read = sliced(image, axis, block.first, block.first + count)
         products.append(_product(read, axis, constant(block.weights, image.dtype)))
-    return products[0] if len(products) == 1 else apply(Concat(axis), *products)
+    return joined(products, axis)
 
 
 def _product(image: Node, axis: int, weights: Node) -> Node:

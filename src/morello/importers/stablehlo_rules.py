@@ -7,6 +7,7 @@ them. A rule may be wrong about the type of a result: whoever applies it compare
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -24,7 +25,6 @@ from morello.graph.operators import (
     Foreign,
     Input,
     Iota,
-    Map,
     Pad,
     Slice,
     Where,
@@ -164,7 +164,7 @@ def known(node: Node, most: int = 64) -> Array | None:
 
 def _map(operation: Any, *inputs: Node) -> Results:
     name = map_name(operation.name, inputs[0].dtype)
-    return None if name is None else (apply(Map(name), *inputs),)
+    return None if name is None else (mapped(name, *inputs),)
 
 
 def _negate(operation: Any, x: Node) -> Results:
@@ -183,16 +183,9 @@ def _uniform(node: Node) -> float | None:
     return first if same else None
 
 
-def _shift_arithmetic(operation: Any, x: Node, bits: Node) -> Results:
-    return (arithmetic_shift(x, bits),)
-
-
-def _shift_logical(operation: Any, x: Node, bits: Node) -> Results:
-    return (logical_shift(x, bits),)
-
-
-def _count_ones(operation: Any, x: Node) -> Results:
-    return (ones(x),)
+def _by(function: Callable[..., Node]) -> Rule:
+    """The rule of an operation that is a function of its operands, without attributes."""
+    return lambda operation, *inputs: (function(*inputs),)
 
 
 def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
@@ -202,13 +195,13 @@ def _remainder(operation: Any, x: Node, divisor: Node) -> Results:
     return (float_remainder(GraphBuilder().map, x, by),)
 
 
-def _round_away(operation: Any, x: Node) -> Results:
+def _round_away(x: Node) -> Node:
     """The nearest integers; halves are rounded away from 0."""
     size = mapped("abs", x)
     below = mapped("floor", size)
     half = mapped("greater_equal", mapped("subtract", size, below), constant(0.5, x.dtype))
     whole = mapped("add", below, in_dtype(half, x.dtype))
-    return (mapped("multiply", mapped("sign", x), whole),)
+    return mapped("multiply", mapped("sign", x), whole)
 
 
 def _composed(operation: Any, *inputs: Node) -> Results:
@@ -226,7 +219,7 @@ def _compare(operation: Any, left: Node, right: Node) -> Results:
     direction = stablehlo.ComparisonDirectionAttr(kind["comparison_direction"]).value
     if "compare_type" in kind and "TOTALORDER" in str(kind["compare_type"]):
         return _compare_in_total_order(direction, left, right)
-    return (apply(Map(_DIRECTIONS[direction]), left, right),)
+    return (mapped(_DIRECTIONS[direction], left, right),)
 
 
 def _compare_in_total_order(direction: str, left: Node, right: Node) -> Results:
@@ -238,7 +231,7 @@ def _compare_in_total_order(direction: str, left: Node, right: Node) -> Results:
     above = mapped("not_equal", right, right)
     if direction == "LT":
         above = mapped("logical_and", above, mapped("equal", left, left))
-    return (mapped("logical_or", apply(Map(_DIRECTIONS[direction]), left, right), above),)
+    return (mapped("logical_or", mapped(_DIRECTIONS[direction], left, right), above),)
 
 
 def _has_one_zero(node: Node) -> bool:
@@ -252,19 +245,14 @@ def _has_one_zero(node: Node) -> bool:
     return True
 
 
-def _select(operation: Any, condition: Node, chosen: Node, other: Node) -> Results:
-    return (apply(Where(), condition, chosen, other),)
-
-
 def _clamp(operation: Any, low: Node, x: Node, high: Node) -> Results:
     if x.dtype.kind == "b":
         return None
-    return (apply(Map("minimum"), apply(Map("maximum"), x, low), high),)
+    return (mapped("minimum", mapped("maximum", x, low), high),)
 
 
-def _is_finite(operation: Any, x: Node) -> Results:
-    infinity = apply(Constant(np.array(np.inf, x.dtype)))
-    return (apply(Map("less"), apply(Map("abs"), x), infinity),)
+def _is_finite(x: Node) -> Node:
+    return mapped("less", mapped("abs", x), constant(np.inf, x.dtype))
 
 
 def _convert(operation: Any, x: Node) -> Results:
@@ -439,16 +427,16 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.dot_general": _dot_general,
     "stablehlo.iota": _iota,
     "stablehlo.negate": _negate,
-    "stablehlo.is_finite": _is_finite,
+    "stablehlo.is_finite": _by(_is_finite),
     "stablehlo.optimization_barrier": _same,
     "stablehlo.pad": _pad,
-    "stablehlo.popcnt": _count_ones,
+    "stablehlo.popcnt": _by(ones),
     "stablehlo.remainder": _remainder,
     "stablehlo.reshape": _reshape,
-    "stablehlo.round_nearest_afz": _round_away,
-    "stablehlo.select": _select,
-    "stablehlo.shift_right_arithmetic": _shift_arithmetic,
-    "stablehlo.shift_right_logical": _shift_logical,
+    "stablehlo.round_nearest_afz": _by(_round_away),
+    "stablehlo.select": _by(partial(apply, Where())),
+    "stablehlo.shift_right_arithmetic": _by(arithmetic_shift),
+    "stablehlo.shift_right_logical": _by(logical_shift),
     "stablehlo.slice": _slice,
     "stablehlo.tan": _composed,
     "stablehlo.transpose": _transpose,

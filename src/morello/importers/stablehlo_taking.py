@@ -16,6 +16,7 @@ from morello.graph.patterns.matching import (
     in_shape,
     mapped,
     reshaped,
+    sliced,
     transposed,
 )
 from morello.importers.building import GraphBuilder
@@ -49,10 +50,7 @@ def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
             continue
         if place is not None:
             first = min(max(int(place), 0), last)
-            bounds = [(0, n) for n in x.shape]
-            bounds[axis] = (first, first + size)
-            low, high = zip(*bounds, strict=True)
-            x = apply(Slice(low, high, (1,) * x.type.rank), x)
+            x = sliced(x, axis, first, first + size)
         else:
             every = mapped("add", _within(start, last), iota(size))
             x = apply(Gather(axis), x, every)

@@ -13,19 +13,17 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import (
     ArgReduce,
-    Constant,
     Conv,
     Cumulate,
     Gather,
     Iota,
-    Map,
     Pad,
     Pooling,
     Reduce,
     Slice,
     Where,
 )
-from morello.graph.patterns.matching import constant, in_dtype, reshaped, transposed
+from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped, transposed
 from morello.importers.building import GraphBuilder
 from morello.importers.gaps import convolution_with_gaps
 from morello.importers.mlir import number, numbers, pairs, type_of
@@ -99,7 +97,7 @@ def _reduce(operation: Any, *inputs: Node) -> Results:
         return None
     result = apply(Reduce(_REDUCTIONS[name], axes), x) if axes else x
     if not _is_neutral(name, start):
-        result = apply(Map(name), result, start)
+        result = mapped(name, result, start)
     return (result,)
 
 
@@ -180,8 +178,7 @@ def _reduce_window(operation: Any, *inputs: Node) -> Results:
         image,
     )
     if name == "add":
-        count = apply(Constant(np.array(prod(window), x.dtype)))
-        pooled = apply(Map("multiply"), pooled, count)
+        pooled = mapped("multiply", pooled, constant(prod(window), x.dtype))
     moved = reshaped(pooled, (*(x.shape[d] for d in still), *pooled.shape[2:]))
     return (transposed(moved, inverse(order)),)
 
@@ -302,13 +299,13 @@ def _select_and_scatter(operation: Any, x: Node, given: Node, start: Node) -> Re
     place = apply(ArgReduce("max", len(counts), NUMBERS, True), flat)
     every = iota(prod(window), len(counts), len(counts) + 1)
     wide = reshaped(given, (*counts, 1))
-    chosen = apply(Where(), apply(Map("equal"), every, place), wide, constant(0, x.dtype))
+    chosen = apply(Where(), mapped("equal", every, place), wide, constant(0, x.dtype))
     back = transposed(reshaped(chosen, (*counts, *window)), inverse((*outer, *inner)))
     result = reshaped(back, kept)
     if kept != x.shape:
         after = tuple(n - m for n, m in zip(x.shape, kept, strict=True))
         result = apply(Pad((0,) * len(kept), after), result, constant(0, x.dtype))
-    return (result,) if known(start) == 0 else (apply(Map("add"), result, start),)
+    return (result,) if known(start) == 0 else (mapped("add", result, start),)
 
 
 def _adds(block: Any) -> bool:
@@ -352,7 +349,7 @@ def _at_known_places(kind: str, said: Any, x: Node, places: Node, updates: Node)
     if kind != "last":
         given = apply(Gather(0), reshaped(x, (x.type.size,)), constant(numbers, NUMBERS))
         name = {each: name for name, each in _REDUCTIONS.items()}[kind]
-        updates = apply(Map(name), given, updates)
+        updates = mapped(name, given, updates)
     return (after_writing(build, x, numbers, updates),)
 
 

@@ -6,7 +6,8 @@ from morello.base.errors import GraphError
 from morello.frontends.inputs import TensorLike
 from morello.frontends.text import parse_tensor
 from morello.graph.graph import Graph, Node, TensorType, apply
-from morello.graph.operators import Cast, Input, PrimitiveOperator, Transpose
+from morello.graph.operators import Input, PrimitiveOperator
+from morello.graph.patterns.matching import in_dtype, transposed
 from morello.ir.computation import Tensor, in_order, primitive_sizes
 from morello.ir.operation import Operation
 
@@ -28,7 +29,7 @@ def graph_of(text: str, /, **tensors: TensorLike) -> Graph:
         order = tensor.layout.order if tensor.layout else tuple(range(len(tensor.shape)))
         stored = TensorType(tuple(tensor.shape[d] for d in order), tensor.dtype.np)
         arrays.append(apply(Input(stored, tensor.name)))
-        nodes[tensor] = _transposed(arrays[-1], [order.index(d) for d in range(len(order))])
+        nodes[tensor] = transposed(arrays[-1], tuple(order.index(d) for d in range(len(order))))
     for tensor in computed:
         nodes[tensor] = _node(tensor, [nodes[source] for source in tensor.inputs])
     return Graph(tuple(arrays), (nodes[result],))
@@ -47,9 +48,5 @@ def _node(tensor: Tensor, sources: list[Node]) -> Node:
 def _moved(operation: Operation, source: Node, result: TensorType) -> Node:
     """The result of a move: its dimensions are those of its operand, in another order."""
     read, written = operation.operands
-    node = _transposed(source, [read.dims.index(d) for d in written.dims])
-    return node if result.dtype == node.dtype else apply(Cast(result.dtype), node)
-
-
-def _transposed(node: Node, order: list[int]) -> Node:
-    return node if order == sorted(order) else apply(Transpose(tuple(order)), node)
+    node = transposed(source, tuple(read.dims.index(d) for d in written.dims))
+    return in_dtype(node, result.dtype)

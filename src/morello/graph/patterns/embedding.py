@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from morello.graph.graph import Graph, Node, Operator, apply
-from morello.graph.operators import Broadcast, Cast, Constant, Dot, Gather, Map, Slice
+from morello.graph.operators import Broadcast, Cast, Constant, Dot, Gather, Map
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import (
     Rule,
@@ -21,6 +21,7 @@ from morello.graph.patterns.matching import (
     mapped,
     on_replaced,
     reshaped,
+    sliced,
     varying,
 )
 
@@ -110,10 +111,9 @@ def known_places(node: Node) -> Node | None:
     steps = np.unique(np.diff(places))
     if steps.size > 1 or (steps.size == 1 and steps[0] < 1):
         return None
-    starts, stops, strides = [0] * x.type.rank, [*x.shape], [1] * x.type.rank
-    starts[axis], stops[axis] = int(places[0]), int(places[-1]) + 1
-    strides[axis] = int(steps[0]) if steps.size else 1
-    return reshaped(apply(Slice((*starts,), (*stops,), (*strides,)), x), node.shape)
+    step = int(steps[0]) if steps.size else 1
+    part = sliced(x, axis, int(places[0]), int(places[-1]) + 1, step)
+    return reshaped(part, node.shape)
 
 
 def repeated_places(node: Node) -> Node | None:

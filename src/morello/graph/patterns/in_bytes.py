@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, Operator, apply
-from morello.graph.operators import Cast, Concat, Constant, Conv, Dot, Map, Pad, Slice, Transpose
+from morello.graph.operators import Cast, Constant, Conv, Dot, Map, Pad, Slice, Transpose
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import (
     Rule,
@@ -23,6 +23,7 @@ from morello.graph.patterns.matching import (
     in_dtype,
     is_float,
     is_map,
+    joined,
     mapped,
     number,
 )
@@ -190,7 +191,7 @@ def _windows(image: _Numbers, conv: Conv, taps: tuple[int, ...], counts: tuple[i
         apart = prod(taps) == 1 and max(conv.strides) > 1  # copied, to be rows of a product
         part = Slice((0, *starts, 0), (batch, *stops, channels), (1, *conv.strides, 1), apart)
         parts.append(apply(part, x))
-    return parts[0] if prod(taps) == 1 else apply(Concat(x.type.rank - 1), *parts)
+    return joined(parts, x.type.rank - 1)
 
 
 def _dequantized(node: Node) -> _Numbers | None:

@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Cast, Constant, Map, Reshape, Slice, Transpose
+from morello.graph.operators import (
+    Broadcast,
+    Cast,
+    Concat,
+    Constant,
+    Map,
+    Reshape,
+    Slice,
+    Transpose,
+)
 
 Rule = Callable[[Node], Node | None]
 """A function from a node to the one in its place, or to None if it does not apply."""
@@ -99,17 +108,23 @@ def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
     return node if node.shape == shape else apply(Reshape(shape), node)
 
 
-def sliced(node: Node, axis: int, start: int, stop: int) -> Node:
+def sliced(node: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
     """The elements of a node in a range along an axis."""
-    starts, stops = [0] * node.type.rank, [*node.shape]
-    starts[axis], stops[axis] = start, stop
-    return apply(Slice((*starts,), (*stops,), (1,) * node.type.rank), node)
+    bounds = [(0, size, 1) for size in node.shape]
+    bounds[axis] = (start, stop, step)
+    starts, stops, steps = zip(*bounds, strict=True)
+    return apply(Slice(starts, stops, steps), node)
 
 
 def selected(node: Node, axis: int, number: int) -> Node:
     """The elements of a node at one place along an axis, which the result does not have."""
     rest = (*node.shape[:axis], *node.shape[axis + 1 :])
     return reshaped(sliced(node, axis, number, number + 1), rest)
+
+
+def joined(nodes: Sequence[Node], axis: int) -> Node:
+    """Nodes one after the other along an axis; one alone is itself."""
+    return nodes[0] if len(nodes) == 1 else apply(Concat(axis), *nodes)
 
 
 def transposed(node: Node, order: tuple[int, ...]) -> Node:

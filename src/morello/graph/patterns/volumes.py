@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import (
-    Concat,
     Constant,
     Conv,
     Map,
@@ -17,7 +16,7 @@ from morello.graph.operators import (
     Reshape,
     Slice,
 )
-from morello.graph.patterns.matching import constant, reshaped, transposed
+from morello.graph.patterns.matching import constant, joined, reshaped, transposed
 
 Windows = TypeVar("Windows", Conv, Pooling)
 
@@ -49,7 +48,7 @@ def layered_convolution(node: Node) -> Node | None:
         widths = ((0, 0, side, 0, 0) for side in (low, high))
         volume = apply(Pad(*widths), volume, constant(0, volume.dtype))
     layers = [_layers(volume, conv, tap, depth) for tap in range(taps)]
-    read = layers[0] if taps == 1 else apply(Concat(3), *layers)
+    read = joined(layers, 3)
     images = reshaped(read, (batch * depth, volume.shape[1] * taps, *volume.shape[3:]))
     flat = reshaped(filters, (count, channels * taps, *window))
     result = apply(across, images, flat)

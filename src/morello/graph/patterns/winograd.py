@@ -26,7 +26,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.patterns.expansion import padded
-from morello.graph.patterns.matching import Rule, below_maps, constant, varying
+from morello.graph.patterns.matching import Rule, below_maps, constant, joined, sliced, varying
 from morello.graph.patterns.padding import is_better_in_rows
 from morello.graph.patterns.tiling import Tiling, cycles, tilings
 from morello.graph.rewriting import rewritten
@@ -162,9 +162,7 @@ def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
 
 def _rows(x: Node, first: int, count: int) -> Node:
     """`count` rows of an image, from row `first` on."""
-    starts, stops = [0] * x.type.rank, [*x.shape]
-    starts[-_SPATIAL], stops[-_SPATIAL] = first, first + count
-    return apply(Slice(tuple(starts), tuple(stops), (1,) * x.type.rank), x)
+    return sliced(x, -_SPATIAL, first, first + count)
 
 
 def _is_of_stripes(node: Node) -> bool:
@@ -207,7 +205,7 @@ def _by_tiles(node: Node, tiling: Tiling) -> Node:
         stops = (*tiles.shape[:2], min(size[0] - tile * first, tile * count), size[1])
         crop = Slice((0,) * len(stops), stops, (1,) * len(stops))
         stripes.append(tiles if stops == tiles.shape else apply(crop, tiles))
-    return stripes[0] if len(stripes) == 1 else apply(Concat(_ROWS), *stripes)
+    return joined(stripes, _ROWS)
 
 
 def _tiles(x: Node, weights: Node, tile: int, tiles: tuple[int, int]) -> Node:

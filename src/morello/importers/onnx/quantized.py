@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from morello.graph.graph import Node, apply
-from morello.graph.operators import Constant, Map, Reduce, Where
+from morello.graph.graph import Node
+from morello.graph.operators import Constant, Reduce, Where
+from morello.graph.patterns.matching import mapped
 from morello.importers.onnx.call import (
     FLOAT32,
     FLOATS,
@@ -67,7 +68,7 @@ def dequantized(x: Node, scale: Node, zero: Node | None, axis: int = 1) -> Node:
         shifted = function("subtract", shifted, cast(_spread(x, zero, axis), INT32))
     numbers, factors = cast(shifted, scale.dtype), _spread(x, scale, axis)
     if isinstance(x.operator, Constant) and x.dtype in _NARROW and x.type.rank > 1:
-        return apply(Map("multiply"), numbers, factors)  # not folded yet: see `in_bytes`
+        return mapped("multiply", numbers, factors)  # not folded yet: see `in_bytes`
     return function("multiply", numbers, factors)
 
 

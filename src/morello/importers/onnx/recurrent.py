@@ -11,7 +11,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Transpose, Where
-from morello.graph.patterns.matching import selected, sliced
+from morello.graph.patterns.matching import joined, selected, sliced
 from morello.importers.building import settled
 from morello.importers.onnx.call import (
     TRANSLATIONS,
@@ -33,7 +33,6 @@ from morello.importers.recurrent import (
     Step,
     Weights,
     gru,
-    joined,
     lstm,
     rnn,
     unrolled,
