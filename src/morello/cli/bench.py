@@ -97,24 +97,8 @@ def run(arguments: argparse.Namespace) -> None:
         pin = threads == 1
         with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
             timings = measure_runners(contest.runners, seconds=arguments.seconds, pin=pin)
-    ours = timings["morello"]
-    roofline = measured_roofline(kernel.spec, threads, ours.median_s)
-    result = described(kernel.impl, kernel.statistics) | {
-        "roofline": roofline and roofline.data(),
-        "cpu": host_cpu().name,
-        "costs": costs_of(kernel.impl.target),
-        "compiler": str(kernel.compiler),
-        "threads": threads,
-        "kernel": _timing(ours) | _rates(kernel.spec, ours),
-        "verified": kernel.max_error is not None,
-        "max_error": kernel.max_error,
-        "vs": {
-            name: _timing(timings[name]) | {"version": version}
-            for name, version in contest.versions.items()
-        },
-        "ratio": {name: timings[name].median_s / ours.median_s for name in contest.versions},
-        "refused": contest.refused,
-    }
+    roofline = measured_roofline(kernel.spec, threads, timings["morello"].median_s)
+    result = _data(kernel, contest, timings, roofline) | {"threads": threads}
     if arguments.plot is not None:
         write_text(arguments.plot, _chart(arguments.expression, timings, threads, roofline))
     if arguments.json:
@@ -167,6 +151,28 @@ def _contest(
                 contest.runners[name] = process.sample
                 contest.versions[name] = process.version
         yield contest
+
+
+def _data(
+    kernel: Kernel, contest: _Contest, timings: dict[str, Timing], roofline: Roofline | None
+) -> dict[str, Any]:
+    """The race as data for JSON."""
+    ours = timings["morello"]
+    return described(kernel.impl, kernel.statistics) | {
+        "roofline": roofline and roofline.data(),
+        "cpu": host_cpu().name,
+        "costs": costs_of(kernel.impl.target),
+        "compiler": str(kernel.compiler),
+        "kernel": _timing(ours) | _rates(kernel.spec, ours),
+        "verified": kernel.max_error is not None,
+        "max_error": kernel.max_error,
+        "vs": {
+            name: _timing(timings[name]) | {"version": version}
+            for name, version in contest.versions.items()
+        },
+        "ratio": {name: timings[name].median_s / ours.median_s for name in contest.versions},
+        "refused": contest.refused,
+    }
 
 
 def _rates(spec: Spec, timing: Timing) -> dict[str, float]:

@@ -213,16 +213,10 @@ def _guard(name: str) -> str:
     return f"{name.upper()}_H"
 
 
-def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
-    """The header of a function of this name, with what the unit exports.
-
-    With `rows`, of which the result has so many, there is a function for a range of them. An f16
-    is in 16 bits, as those of bf16, since C++ often has no such type.
-    """
-    guard = _guard(name)
-    parameters = {
-        parameter: c.replace(F16.c, "uint16_t") for parameter, c in emitted.parameters.items()
-    }
+def _exports(
+    name: str, emitted: Unit, parameters: Mapping[str, str], rows: int
+) -> tuple[list[str], list[str]]:
+    """The prototypes of what a unit exports, and the lines of the header's comment on them."""
     items, parallel = emitted.items, bool(emitted.regions)
     prototypes = [signature(name, parameters)]
     notes = []
@@ -238,10 +232,24 @@ def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
     if rows:
         notes.append(f"rows does the rows from begin to end, of {rows}; they may run at once.")
         prototypes.append(ranged(signature(f"{name}_rows", parameters)))
+    return prototypes, notes
+
+
+def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
+    """The header of a function of this name, with what the unit exports.
+
+    With `rows`, of which the result has so many, there is a function for a range of them. An f16
+    is in 16 bits, as those of bf16, since C++ often has no such type.
+    """
+    guard = _guard(name)
+    parameters = {
+        parameter: c.replace(F16.c, "uint16_t") for parameter, c in emitted.parameters.items()
+    }
+    prototypes, notes = _exports(name, emitted, parameters, rows)
     declared = "".join(
         prototype.replace("restrict ", "MORELLO_RESTRICT ") + ";\n" for prototype in prototypes
     )
-    if parallel:
+    if emitted.regions:
         once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
         declared = f"{once}{PARALLEL}\n#endif\n{declared}"
     shapes = ", ".join(

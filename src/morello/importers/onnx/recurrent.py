@@ -107,25 +107,15 @@ def _recurrent(
         steps_first = replace(call, inputs=tuple(turned), attributes=attributes)
         every, *last = _recurrent(steps_first, gates, states, step, weights_of)
         return op(Transpose((2, 0, 1, 3)), every), *(op(Transpose((1, 0, 2)), e) for e in last)
+    _check(call, gates)
     x, inputs, recurrence = call[0], call[1], call[2]
-    if x.type.rank != 3 or recurrence.type.rank != 3:
-        raise GraphError(f"{call.type} of {x.type} with {recurrence.type}.")
     count, batch, _ = x.shape
     directions, _, hidden = recurrence.shape
-    call.floating()
-    if not 0 < count * directions <= MOST_STEPS:
-        raise LeftError(f"it has {count} steps, and {MOST_STEPS} at most are written out")
-    if inputs.shape != (directions, gates * hidden, x.shape[2]) or (
-        recurrence.shape[1] != gates * hidden
-    ):
-        raise GraphError(f"{call.type} of {x.type} with {inputs.type} and {recurrence.type}.")
     none = constant(np.zeros((directions, 2 * gates * hidden)), x.dtype)
     biases = call.get(3) or none
     zero = constant(np.zeros((directions, batch, hidden)), x.dtype)
     first = [call.get(5 + n) or zero for n in range(states)]
-    lengths = call.get(4)
-    if lengths is not None and isinstance(lengths.operator, Constant):
-        lengths = None if {*call.integers(4)} == {count} else lengths
+    lengths = _lengths(call, count)
     if lengths is not None:  # ONNX Runtime has zeros as the last state of a sequence of no steps
         some = function("greater", reshaped(lengths, (1, batch, 1)), number(0, lengths))
         first = [each if each is zero else op(Where(), some, each, zero) for each in first]
@@ -143,6 +133,27 @@ def _recurrent(
         outputs.append(reshaped(every, (count, 1, batch, hidden)))
         lasts.append([reshaped(each, (1, batch, hidden)) for each in state])
     return joined(outputs, 1), *(joined(each, 0) for each in zip(*lasts, strict=True))
+
+
+def _check(call: OnnxCall, gates: int) -> None:
+    """Raise `GraphError` for weights that do not fit the input, and leave layers of many steps."""
+    x, inputs, recurrence = call[0].type, call[1].type, call[2].type
+    if x.rank != 3 or recurrence.rank != 3:
+        raise GraphError(f"{call.type} of {x} with {recurrence}.")
+    call.floating()
+    directions, rows, hidden = recurrence.shape
+    if not 0 < x.shape[0] * directions <= MOST_STEPS:
+        raise LeftError(f"it has {x.shape[0]} steps, and {MOST_STEPS} at most are written out")
+    if inputs.shape != (directions, gates * hidden, x.shape[2]) or rows != gates * hidden:
+        raise GraphError(f"{call.type} of {x} with {inputs} and {recurrence}.")
+
+
+def _lengths(call: OnnxCall, count: int) -> Node | None:
+    """The lengths of the sequences; None if all are known to have all of the steps."""
+    lengths = call.get(4)
+    if lengths is not None and isinstance(lengths.operator, Constant):
+        return None if {*call.integers(4)} == {count} else lengths
+    return lengths
 
 
 def _with_batches_second(node: Node | None, number: int) -> Node | None:
