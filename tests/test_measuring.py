@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.made_up import CACHES
 
 import morello
 from morello import api
@@ -23,11 +25,15 @@ from morello.measure.timing import Timing
 from morello.memo import Table
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import Compiler, find_compiler
+from morello.options import requested
+from morello.request import Ranking, answer
 from morello.runtime.packing import random_inputs
 from morello.search.budget import UNTIMED, Watch
 from morello.search.result import SearchResult
 from morello.search.session import Session
 from morello.search.structure import structure
+from morello.targets.catalog import recorded
+from morello.targets.target import Target
 
 GOAL = "f32[4,4] @ f32[4,8]"
 LARGER = "f32[8,16] @ f32[16,32]"
@@ -65,13 +71,61 @@ def test_what_is_timed_is_sorted_by_its_time() -> None:
     assert 0 < found[0].timing.min_s < found[1].timing.min_s
 
 
+def test_what_is_timed_is_in_the_learned_order_if_a_model_knows_it() -> None:
+    ranked = {
+        (rank, *options.items()): ranking_of(rank=rank, **options)
+        for rank in (None, "cost", "learned")
+        for options in ({}, {"measure": 3}, {"threads": 2}, {"measure": 3, "threads": 2})
+        if rank != "learned" or "threads" not in options
+    }
+    learned = [asked for asked, name in ranked.items() if name == "learned"]
+    assert learned == [(None, ("measure", 3)), ("learned",), ("learned", ("measure", 3))]
+    assert ranking_of(measure=3, target="neon") is None
+
+
+def ranking_of(**options: Any) -> str | None:
+    options = {"target": recorded("Zen 4", CACHES)} | options
+    with requested(GOAL, table="off", **options) as request:
+        return request.ranking.name if request.ranking else None
+
+
+def test_programs_that_are_not_ranked_come_last(backwards: list[list[Impl]]) -> None:
+    """Those that a ranking puts in order cost little more than the cheapest, which is timed first.
+
+    If there are too few of them, the next ones are timed by cost.
+    """
+    seen: list[Sequence[Impl]] = []
+
+    def backward(impls: Sequence[Impl]) -> list[Impl]:
+        seen.append(impls)
+        return [*reversed(impls)]
+
+    with requested(GOAL, measure=7, rank="cost", table="off") as request:
+        for count in (3, 20):
+            for slack in (1.02, 1.3):
+                ranking = Ranking("back", count, slack, backward, no_refusal)
+                answer(replace(request, ranking=ranking))
+    for asked, near, slack in zip(backwards, seen, [1.02, 1.3] * 2, strict=True):
+        best, *others = asked
+        assert len(asked) == 7 and best is near[0]
+        assert others[: len(near) - 1] == [*reversed(near[1:])][:6]
+        assert all(impl.cost <= slack * best.cost for impl in near)
+        assert len({generate(impl).text for impl in asked}) == 7
+    assert len(seen[0]) < len(seen[3])
+
+
+def no_refusal(goal: Spec, target: Target) -> None:
+    """Every goal can be ranked."""
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_kernels_are_those_that_were_fastest(backwards: list[list[Impl]], threads: int) -> None:
     kernel = morello.compile(GOAL, measure=4, threads=threads)
     (asked,) = backwards
     assert len(asked) == 4 and kernel.statistics is not None
     assert kernel.statistics.measured == 4 and kernel.statistics.specs > 0
-    assert kernel.impl == max(asked, key=lambda impl: impl.cost)
+    assert kernel.impl in asked
+    assert kernel.impl.cost == pytest.approx(max(impl.cost for impl in asked))
     a, b = random_inputs(kernel.spec).plain
     np.testing.assert_allclose(kernel(a, b), a.astype(float) @ b, rtol=1e-5, atol=1e-6)
 
@@ -81,7 +135,7 @@ def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -
     cheapest, statistics = api.implement(GOAL, table=path)
     assert statistics is not None and statistics.measured == 0
     assert api.implement(GOAL, table=path)[0] == cheapest
-    winner, _ = api.implement(GOAL, table=path, measure=3)
+    winner, _ = api.implement(GOAL, table=path, measure=3, rank="cost")
     assert winner != cheapest and winner.cost >= cheapest.cost
     for measure in (1, 3, 5):
         impl, statistics = api.implement(GOAL, table=path, measure=measure)
@@ -142,7 +196,8 @@ def test_the_command(
     monkeypatch.setattr(measuring, "SECONDS", 0.01)
     path = ["--db", str(tmp_path / "specs.db")]
     assert main(["explain", GOAL, *path, "--measure", "3"]) == 0
-    assert "The fastest of 3 measured. The cheapest was proven so" in capsys.readouterr().out
+    told = "Ranked by the learned model. The fastest of 3 measured. The cheapest was proven so"
+    assert told in " ".join(capsys.readouterr().out.split())
     assert main(["explain", GOAL, *path]) == 0
     assert "The fastest of 3 measured. Known from the table" in capsys.readouterr().out
     assert main(["bench", GOAL, *path, "--seconds", "0.01", "--json"]) == 0

@@ -36,7 +36,7 @@ def compile(
     table: ProgramTable | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
-    rank: str = "cost",
+    rank: str | None = None,
     choice: int = 1,
     budget: float = SECONDS,
     gap: float = 0.0,
@@ -62,9 +62,9 @@ def compile(
       cache, as other data evict them between calls.
     - `measure`: how many different programs, including the cheapest, to build and time, at most
       64; the fastest is taken, and a table keeps it for later calls.
-    - `rank`: the order of programs, by "cost", or by the time that a "learned" model predicts,
-      where one ships or was calibrated. The first is taken, or with `measure` the first few are
-      timed.
+    - `rank`: the order of programs: by "cost", or "learned", by the time that a model predicts
+      and by cost, for one thread on x86-64. The first is taken, or with `measure` the first few
+      are timed. By default, those that are measured are in the learned order where there is one.
     - `choice`: which of the cheapest programs to take, 1 for the cheapest: its number in the list
       of `alternatives`.
     - `budget`: the seconds that the search may take, or up to four times as many while other

@@ -15,7 +15,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request import Ranking, Request
-from morello.request.goal import goal_and_target, spec_of
+from morello.request.goal import Goal, goal_and_target, spec_of
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.status_line import shown
@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     table: ProgramTable | str | Path | None
     weights: str
     measure: int
-    rank: str
+    rank: str | None
     choice: int
     budget: float
     gap: float
@@ -68,8 +68,8 @@ def check_known(options: Mapping[str, object], known: Iterable[str]) -> None:
 def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) -> Iterator[Request]:
     """The request of these options, checked; its table is open in the body."""
     check_known(options, Options.__annotations__)
-    rank = options.get("rank", "cost")
-    if not isinstance(rank, str) or rank not in RANKINGS:
+    rank, measure = options.get("rank"), options.get("measure", 1)
+    if rank is not None and (not isinstance(rank, str) or rank not in RANKINGS):
         raise SearchError(f"programs are ranked by {' or '.join(RANKINGS)}, not {quoted(rank)}.")
     goal, target = goal_and_target(
         what.impl if isinstance(what, Schedule) else what,
@@ -86,8 +86,8 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
             goal,
             target,
             weights=weights,
-            measure=options.get("measure", 1),
-            ranking=_ranking(rank),
+            measure=measure,
+            ranking=_ranking(rank, measure, goal, target),
             choice=options.get("choice", 1),
             budget=Budget(options.get("budget", SECONDS), gap=options.get("gap", 0.0)),
             compiler=options.get("compiler"),
@@ -97,10 +97,15 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
             yield replace(request, table=table)
 
 
-def _ranking(name: str) -> Ranking | None:
-    """The ranking of this name: None is that by cost."""
-    if name == "cost":
+def _ranking(name: str | None, measure: int, goal: Goal, target: Target) -> Ranking | None:
+    """The ranking of this name: None is that by cost.
+
+    Without a name, it is the learned one if programs are measured and a model knows them.
+    """
+    usual = name is None
+    if name == "cost" or (usual and (measure == 1 or isinstance(goal, Impl))):
         return None
     from morello.learn.predictors import LEARNED  # models are slow to import
 
-    return LEARNED
+    known = isinstance(goal, Spec) and LEARNED.refusal(goal, target) is None
+    return None if usual and not known else LEARNED

@@ -28,7 +28,7 @@ from morello.targets.cpu import host_cpu
 VARIABLES = ("MORELLO_CALIBRATION", "CC")
 """The environment variables that answers depend on, beside what PATH leads to."""
 
-USUAL = {"measure": 1, "choice": 1, "rank": "cost"}
+USUAL = {"measure": 1, "choice": 1, "rank": None}
 """The values of options that choose among programs, for those that are kept."""
 
 Places = Sequence[tuple[str, str]]

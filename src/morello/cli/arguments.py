@@ -222,8 +222,9 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         help="take the K-th cheapest program, of those of different structures (1)",
     )  # fmt: skip
     parser.add_argument(
-        "--rank", choices=RANKINGS, default="cost",
-        help="order programs by their cost, or by a model learned from measured ones (cost)",
+        "--rank", choices=RANKINGS,
+        help="order programs by their cost, or by a model learned from measured ones (cost; "
+        "learned if programs are measured, for one thread on x86-64)",
     )  # fmt: skip
     add_compiler(parser)
     add_json(parser)

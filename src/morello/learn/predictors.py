@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.errors import CorpusError, SearchError
+from morello.base.errors import CorpusError, MorelloError, SearchError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected, error_of_costs
@@ -134,8 +134,7 @@ def ranked(impls: Sequence[Impl]) -> list[Impl]:
     """Programs of one goal for one thread, by the product of predicted time and cost.
 
     The first by either alone is slower on average: the model knows more, but errs more on programs
-    unlike those that it was trained on. There must be a model for their machine (see
-    `check_ranked`).
+    unlike those that it was trained on. There must be a model for their machine (see `refusal`).
     """
     model = learned(impls[0].target)
     assert model is not None
@@ -144,20 +143,25 @@ def ranked(impls: Sequence[Impl]) -> list[Impl]:
     return [impls[number] for number in order.tolist()]
 
 
-def check_ranked(goal: Spec, target: Target) -> None:
-    """Raise `MorelloError` if a learned model cannot rank a goal's programs."""
+def refusal(goal: Spec, target: Target) -> MorelloError | None:
+    """The error of a goal whose programs a learned model cannot rank; None if it can."""
     if goal.parallel:
-        raise SearchError(
+        return SearchError(
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
     if learned(target) is None:
-        raise CorpusError(
+        return CorpusError(
             f"the learned model knows x86-64 machines, not {target.name}; leave out the ranking."
         )
+    return None
 
 
-LEARNED = Ranking("learned", 50, ranked, check_ranked)
-"""The cheapest programs of different structures, in the order of `ranked`."""
+LEARNED = Ranking("learned", 20, 1.05, ranked, refusal)
+"""The cheapest programs of different structures, in the order of `ranked`.
+
+More programs, or dearer ones, are no better on corpora: the model errs most on those that are
+unlike the cheapest.
+"""
 
 
 def here() -> Local | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -18,6 +18,7 @@ from morello.native.toolchain import Compiler
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs, random_outputs
 from morello.search.budget import Watch
+from morello.search.candidates import SLACKS
 from morello.search.session import Session
 
 SECONDS = 0.5
@@ -37,12 +38,15 @@ class TimedImpl:
     timing: Timing
 
 
-def candidate_impls(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]:
+def candidate_impls(
+    best: Impl, session: Session, count: int, watch: Watch, slacks: Sequence[float] = SLACKS
+) -> list[Impl]:
     """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
 
-    Fewer if the watch ends the search for them.
+    The others cost at most the last of the `slacks` times as much as the cheapest. Fewer if the
+    watch ends the search for them.
     """
-    goal, target, others = session.goal, session.target, session.candidates(watch)
+    goal, target, others = session.goal, session.target, session.candidates(watch, slacks)
     impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
     with watch:
         return list(islice(filter(Distinct(), impls), count))

@@ -9,6 +9,7 @@ from operator import truediv
 from typing import Any, TypeVar
 
 from morello.base.errors import SearchError, of_an_interrupt
+from morello.codegen.distinct import Distinct
 from morello.impl.costs import cost_on
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
@@ -122,9 +123,15 @@ def _fastest(best: Impl, session: Session, request: Request) -> tuple[Impl, int]
 
 
 def _proposed(best: Impl, session: Session, request: Request) -> list[Impl]:
-    """Programs for a goal, of which `best` is the cheapest, ranked as is requested."""
+    """Programs for a goal, of which `best` is the cheapest, ranked as is requested.
+
+    Those that a ranking puts in order come first, then others by cost if more are measured.
+    """
     watch = request.budget.start(request.progress)
     if request.ranking is None:
         return candidate_impls(best, session, request.measure, watch)
-    count = max(request.ranking.count, request.measure)
-    return request.ranking.order(candidate_impls(best, session, count, watch))
+    ranking, new = request.ranking, Distinct()
+    ranked = ranking.order(candidate_impls(best, session, ranking.count, watch, (ranking.slack,)))
+    more = request.measure > len(ranked)
+    others = candidate_impls(best, session, request.measure, watch) if more else []
+    return [*filter(new, (*ranked, *others))]

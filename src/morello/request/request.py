@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, SupportsIndex
 
 from morello.base.choices import WEIGHTS
-from morello.base.errors import BuildError, SearchError, SpecError, quoted
+from morello.base.errors import BuildError, MorelloError, SearchError, SpecError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
@@ -36,14 +36,15 @@ Program = tuple[Impl, SearchStatistics | None]
 class Ranking:
     """An order of a goal's programs other than that of their costs, and its `name`.
 
-    `count` programs are put in order. `check` raises `MorelloError` for a goal and a target whose
-    programs cannot be.
+    Up to `count` programs are put in order, which cost at most `slack` times as much as the
+    cheapest. `refusal` gives the error for a goal and a target whose programs cannot be.
     """
 
     name: str
     count: int
+    slack: float
     order: Callable[[Sequence[Impl]], list[Impl]]
-    check: Callable[[Spec, Target], None]
+    refusal: Callable[[Spec, Target], MorelloError | None]
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class Request:
                 f"{self.target.name} is many machines, and times of one tell nothing of the "
                 "others; leave out how many programs to measure, and how to rank them."
             )
-        elif self.ranking is not None:
-            self.ranking.check(self.goal, self.target)
+        elif self.ranking is not None and (refusal := self.ranking.refusal(self.goal, self.target)):
+            raise refusal
 
     @property
     def wants_cheapest(self) -> bool:
