@@ -112,12 +112,20 @@ def learned(target: Target) -> Learned | None:
     The latter with any correction of `morello calibrate`. None for a target that is not x86-64.
     Raises `CorpusError` if the file of the model or of the correction is damaged.
     """
+    model = model_for(target)
+    if model is None:
+        return None
+    ships = target.name == NATIVE and model is shipped()
+    local = here() if ships else None
+    return Learned(model, target, local.correction if local else None)
+
+
+def model_for(target: Target) -> Model | None:
+    """The model of `learned`, without any correction."""
     if not target.machine:
         return None
-    if named := os.environ.get(VARIABLE, ""):
-        return Learned(_model(Path(named)), target)
-    local = here() if target.name == NATIVE else None
-    return Learned(shipped(), target, local.correction if local else None)
+    named = os.environ.get(VARIABLE, "")
+    return _model(Path(named)) if named else shipped()
 
 
 def predict(impl: Impl) -> Prediction | None:
@@ -149,7 +157,7 @@ def refusal(goal: Spec, target: Target) -> MorelloError | None:
         return SearchError(
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
-    if learned(target) is None:
+    if model_for(target) is None:
         return CorpusError(
             f"the learned model knows x86-64 machines, not {target.name}; leave out the ranking."
         )
