@@ -15,7 +15,8 @@ from morello.learn.hardware import TOGETHER
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe
 from morello.measure.correlation import kendall_tau
-from study import distances, orders
+from study import choices, distances, orders
+from study.choices import Proposed
 from study.distances import pairs_by_distance
 from study.held_out import held_out
 from study.orders import NEAR, Programs, order_of, programs_of, progress, replayed, table, to_gain
@@ -79,6 +80,21 @@ def test_specs_are_predicted_by_networks_that_have_not_seen_them(corpus: Path) -
         assert len(programs.impls) == len(programs.seconds) == len(programs.predicted)
     lines = distances.table("made up", specs)
     assert lines[0].startswith(f"| made up, {len(specs)} Specs") and len(lines) == 9
+    proposed = [Proposed.of(spec) for spec in specs]
+    assert all((one.costs >= one.costs[0] * (1 - 1e-12)).all() for one in proposed)
+
+
+def test_the_learned_order_is_of_programs_that_cost_little_more() -> None:
+    """The cheapest is measured first, dear ones last; unmeasured, that of the least product."""
+    costs = np.array([1.0, 1.02, 1.2, 1.04, 1.05, 1.3, 1.06, 1.01])
+    seconds = np.array([5.0, 4.0, 1.0, 2.0, 3.0, 1.5, 2.5, 6.0])
+    known = Proposed(costs, seconds, np.log(seconds))
+    assert known.ranked(1) == [3] and known.ranked(3) == [0, 3, 4]
+    assert known.ranked(8) == [0, 3, 4, 1, 7, 2, 5, 6]
+    assert known.behind([0, 3]) == pytest.approx(np.log(2.0)) and known.behind(known.ranked(8)) == 0
+    lines = choices.table("made up", [known] * 3 + [Proposed(costs[:2], seconds[:2], seconds[:2])])
+    assert lines[0] == "| made up, 3 Specs | 1 | 400.00 | 100.00 | -91.6 (-91.6 to -91.6) |"
+    assert lines[2].startswith("| made up, 3 Specs | 4 | 0.00 | 100.00 | +69.3")
 
 
 def test_pairs_by_distance_add_up_to_tau() -> None:
