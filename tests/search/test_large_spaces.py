@@ -51,6 +51,17 @@ def test_a_long_chain_costs_no_more_than_its_parts_and_is_proven() -> None:
     assert found.statistics.bounded < 100_000
 
 
+def test_a_search_expands_few_specs_at_once_until_it_has_a_good_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goal, budget = parse("f32[96,96] @ f32[96,96]"), Budget(inf, gap=0.02)
+    found = search(goal, AVX512, budget=budget)
+    monkeypatch.setattr("morello.search.best_first.GOOD", inf)  # any program is
+    hasty = search(goal, AVX512, budget=budget)
+    assert found.cost == pytest.approx(hasty.cost)
+    assert found.statistics.specs < 0.75 * hasty.statistics.specs
+
+
 def test_the_operands_of_long_compositions_are_moved_together() -> None:
     short = " @ ".join(["f32[16,16]"] * (MOST_PRODUCTS + 1))
     for expression, long in ((short, False), (CHAIN, True)):

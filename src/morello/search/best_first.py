@@ -49,7 +49,11 @@ FEWEST = 2
 
 GROWTH, EARLY_GROWTH = 0.06, 0.02
 """As `TOGETHER`, but a fraction of all nodes, so that a large graph grows in few steps. The second
-one holds until all goals have programs: each step is only one rewrite deeper then."""
+one holds until the programs of all goals are `GOOD`: to find such, steps have to go deeper, and
+each goes only one rewrite deeper, however many nodes it expands."""
+
+GOOD = 1.05
+"""A program that costs at most so many times its lower bound is a good one."""
 
 SLACKS = 1.002, 1.008, 1.03
 """The cheapest program under limits is sought among those of at most so many times its lower bound,
@@ -287,8 +291,8 @@ class BestFirst:
         Nodes of goals that have ended do not make it large.
         """
         graph, goals = self.graph, self._open or self._goals
-        known = all(graph.values.high[goal.root] < engine.INFINITE for goal in goals)
-        growth = GROWTH if known else EARLY_GROWTH
+        good = all(graph.values.high[goal.root] <= goal.lower * GOOD for goal in goals)
+        growth = GROWTH if good else EARLY_GROWTH
         growth *= graph.node_count * len(goals) / len(self._goals)
         count = min(len(nodes), max(count, int(growth)))
         if count == len(nodes):
