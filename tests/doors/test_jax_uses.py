@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from tests.doors.test_jax import OPTIONS, W, agree
 from tests.importers.test_stablehlo import X, random
 
@@ -128,3 +128,24 @@ def test_what_runs_on_several_devices_is_left_to_jax() -> None:
     function.trace(X, random(6, 6))
     (report,) = morello.jax.report(function)
     assert "runs on several devices; put jax.shard_map around" in report.note
+
+
+@pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="arrays do not vary before JAX 0.6")
+def test_functions_on_each_device_have_kernels() -> None:
+    """Also loops, whose steps have to return arrays that vary as those that they are given."""
+    rows, whole = PartitionSpec("rows"), PartitionSpec()
+    mesh = Mesh(np.array(jax.devices()[:1]), ("rows",))
+
+    def looped(x: Any, w: Any, times: Any) -> Any:
+        steps = lax.fori_loop(0, times, lambda _, x: layer(x, w), x)
+        return lax.scan(lambda x, _: (layer(x, w), x.sum()[None]), steps, length=2)
+
+    def slope(x: Any, w: Any, times: Any) -> Any:
+        return jax.grad(lambda x: layer(x, w).sum())(x) * times
+
+    w, times = random(6, 6), np.int32(3)
+    for function, results in ((looped, (rows, PartitionSpec(None, "rows"))), (slope, rows)):
+        compiled = jit(function)
+        spread = partial(jax.shard_map, mesh=mesh, in_specs=(rows, whole, whole))
+        agree(spread(compiled, out_specs=results)(X, w, times), function(X, w, times))
+        assert sum(report.kernel_count for report in morello.jax.report(compiled))

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from morello.frameworks.jax_programs import program_of
+from morello.frameworks.jax_programs import alike_kind, program_of
 from morello.frameworks.jax_weights import PackedCalls, TracedCall, traced_call
 from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
@@ -102,12 +102,19 @@ def _compiled(
         if jax.config.jax_disable_jit:
             return function(*args, **keywords)
 
-        @functools.wraps(function)
-        def anew(*args: Any, **keywords: Any) -> Any:  # as JAX keeps what it has traced
-            return function(*args, **keywords)
+        def trace(*args: Any, **keywords: Any) -> Any:
+            @functools.wraps(function)
+            def anew(*args: Any, **keywords: Any) -> Any:  # as JAX keeps what it has traced
+                return function(*args, **keywords)
 
-        stage = jax.jit(anew, **of_arguments).trace(*args, **keywords)
-        program = program_of(stage, options, reports)
+            return jax.jit(anew, **of_arguments).trace(*args, **keywords)
+
+        def again() -> Any:
+            alike, named = jax.tree.map(alike_kind, (args, keywords))
+            return trace(*alike, **named)
+
+        stage = trace(*args, **keywords)
+        program = program_of(stage, again, options, reports)
         if program is None:
             return function(*args, **keywords)
         leaves, form = jax.tree.flatten((args, keywords))

@@ -30,10 +30,12 @@ Function = Callable[..., list[Any]]
 class JaxProgram:
     """A traced function, the options that its kernels are compiled with, and where it reports.
 
-    JAX may write to the arguments whose numbers are `donated`.
+    Kernels are made of `alike`, which is the same for arrays that do not vary along axes of a
+    mesh. JAX may write to the arguments whose numbers are `donated`.
     """
 
     traced: Any
+    alike: Any
     options: GraphOptions
     reports: list[ProgramReport]
     donated: frozenset[int] = frozenset()
@@ -47,9 +49,9 @@ class JaxProgram:
     @property
     def graph(self) -> Graph:
         """The graph of the function; raises `GraphError` if there is none."""
-        types = [jax.ShapeDtypeStruct(kind.shape, kind.dtype) for kind in self.traced.in_avals]
+        types = [*map(alike_kind, self.alike.in_avals)]
         try:
-            lowered = jax.jit(self.plain, keep_unused=True).lower(*types)
+            lowered = jax.jit(jaxpr_as_fun(self.alike), keep_unused=True).lower(*types)
         except Exception as error:  # of whatever kind: JAX traced it, and does not lower it alone
             raise GraphError(f"JAX does not lower it alone: {error}") from error
         graph = from_module(lowered.compiler_ir("stablehlo"), self.donated)
@@ -60,7 +62,7 @@ class JaxProgram:
     @functools.cached_property
     def model(self) -> JaxModel | None:
         """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
-        arguments = _types_of(self.traced)
+        arguments = _types_of(self.alike)
         try:
             model = model_of(self.graph, self.options)
             reports = model.reports(arguments)
@@ -90,17 +92,38 @@ class JaxProgram:
 
 
 def program_of(
-    stage: Any, options: GraphOptions, reports: list[ProgramReport]
+    stage: Any, again: Callable[[], Any], options: GraphOptions, reports: list[ProgramReport]
 ) -> JaxProgram | None:
-    """The program of what JAX has traced; None, with a note, if only JAX can compute it."""
-    traced = stage.jaxpr
-    obstacle = _obstacle(stage)
+    """The program of what JAX has traced; None, with a note, if only JAX can compute it.
+
+    JAX traces it `again` if arrays vary along axes of a mesh, for some that do not.
+    """
+    traced, obstacle = stage.jaxpr, _obstacle(stage)
+    alike = traced
+    if not obstacle and any(map(_varies, traced.in_avals)):
+        try:
+            alike = again().jaxpr
+        except Exception as error:  # of whatever kind
+            obstacle = f"JAX does not trace it for arrays that do not vary: {error}"
     if obstacle:
         reports.append(ProgramReport(JAX.name, _types_of(traced), note=obstacle))
         return None
     arguments = enumerate(jax.tree.leaves(stage.args_info))
     donated = frozenset(number for number, argument in arguments if argument.donated)
-    return JaxProgram(traced, options, reports, donated)
+    return JaxProgram(traced, alike, options, reports, donated)
+
+
+def _varies(kind: Any) -> bool:
+    """Whether arrays of a type vary along axes of a mesh, as within `jax.shard_map`."""
+    kind = getattr(kind, "manual_axis_type", kind)  # since JAX 0.10
+    return bool(getattr(kind, "varying", getattr(kind, "vma", ())))
+
+
+def alike_kind(kind: Any) -> Any:
+    """The type of an array, or that type, of arrays that do not vary; anything else as it is."""
+    if isinstance(kind, jax.Array | jax.core.ShapedArray):
+        return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
+    return kind
 
 
 def _types_of(traced: Any) -> tuple[str, ...]:
@@ -120,7 +143,7 @@ def _obstacle(stage: Any) -> str:
     if outside or len(traced.in_avals) > len(jax.tree.leaves(stage.args_info)):
         return "it reads arrays of the function around it; pass them as arguments."
     if traced.effects:
-        return "it has side effects, as printing."
+        return "it has side effects, as printing, or communicates, as lax.psum does."
     if _spans_devices(traced.jaxpr):
         return "it runs on several devices; put jax.shard_map around functions of morello.jax.jit."
     return ""
@@ -130,7 +153,9 @@ def _spans_devices(jaxpr: Any) -> bool:
     """Whether a part of what JAX has traced is for several devices."""
     for equation in jaxpr.eqns:
         mesh, sharding = (equation.params.get(name) for name in ("mesh", "sharding"))
-        if getattr(mesh, "size", 1) > 1 or getattr(sharding, "num_devices", 1) > 1:
+        is_within = getattr(getattr(sharding, "mesh", None), "are_all_axes_manual", False)
+        spread = getattr(sharding, "num_devices", 1) > 1 and not is_within
+        if getattr(mesh, "size", 1) > 1 or spread:
             return True
     return any(map(_spans_devices, subjaxprs(jaxpr)))
 
@@ -143,13 +168,31 @@ def _types(*_: Any, program: JaxProgram) -> list[Any]:
     return list(program.traced.out_avals)
 
 
+def _lowered(context: Any, *arrays: Any, program: JaxProgram) -> Any:
+    """The results in operations of XLA: for a program with kernels, of arrays that do not vary."""
+    if program.model:
+
+        def alike(kinds: Any) -> list[Any]:
+            return [jax.core.ShapedArray(k.shape, k.dtype, k.weak_type) for k in kinds]
+
+        given, returned = alike(context.avals_in), alike(context.avals_out)
+        context = context.replace(avals_in=given, avals_out=returned)
+    return mlir.lower_fun(_evaluate, multiple_results=True)(context, *arrays, program=program)
+
+
 def _batched(
     arrays: Sequence[Any], axes: Sequence[int | None], *, program: JaxProgram
 ) -> tuple[list[Any], list[int]]:
     """A batch is a program of its own, compiled as a whole."""
-    together = jax.jit(jax.vmap(program.plain, tuple(axes)))
-    whole = JaxProgram(together.trace(*arrays).jaxpr, program.options, program.reports)
-    results = whole(*arrays)
+
+    def together(traced: Any, given: Sequence[Any]) -> Any:
+        batched = jax.jit(jax.vmap(jaxpr_as_fun(traced), tuple(axes)))
+        return batched.trace(*given).jaxpr
+
+    traced = together(program.traced, arrays)
+    is_same = program.alike is program.traced
+    alike = traced if is_same else together(program.alike, [*map(alike_kind, arrays)])
+    results = JaxProgram(traced, alike, program.options, program.reports)(*arrays)
     return results, [0] * len(results)
 
 
@@ -170,6 +213,6 @@ _program = Primitive("morello")
 _program.multiple_results = True
 _program.def_impl(_evaluate)
 _program.def_abstract_eval(_types)
-mlir.register_lowering(_program, mlir.lower_fun(_evaluate, multiple_results=True))
+mlir.register_lowering(_program, _lowered)
 batching.primitive_batchers[_program] = _batched
 ad.primitive_transposes[_program] = _transposed
