@@ -84,6 +84,9 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
                  (random(4, 6, dtype=jnp.bfloat16),)),
     "big_bfloat16": (lambda x: x + jnp.asarray(np.arange(400).reshape(20, 20), jnp.bfloat16),
                      (random(20, 20, dtype=jnp.bfloat16),)),
+    "bits_of_bfloat16": (lambda x: (lax.reduce_precision(x, 8, 7), lax.reduce_precision(x, 8, 23),
+                                    lax.reduce_precision(x.astype(jnp.bfloat16), 8, 10)),
+                         (X * 1e30,)),
     "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 6)), (X,)),
     "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (6, 2, 4), (2, 0)), (X,)),
     "ceil": (lax.ceil, (X,)),
@@ -424,6 +427,20 @@ def test_a_loop_of_what_no_operator_does_is_left_whole() -> None:
         return lax.fori_loop(0, 4, lambda _, y: lax.cbrt(y + x), x)
 
     assert foreign(imported(function, X)) == ["while"]
+
+
+def test_gradients_of_layers_that_keep_only_products_are_whole() -> None:
+    """JAX rounds what is kept to the bits that it has."""
+    policy = jax.checkpoint_policies.dots_saveable
+
+    def layer(x: Any, w: Any) -> Any:
+        return jnp.tanh(jnp.tanh(x @ w) @ w.T), None
+
+    def loss(w: Any, x: Any) -> Any:
+        return lax.scan(jax.checkpoint(layer, policy=policy), x, w)[0].sum()
+
+    graph = agrees(jax.grad(loss), random(3, 6, 5), X)
+    assert not foreign(graph)
 
 
 def product(left: Any, right: Any, algorithm: str) -> Any:

@@ -46,7 +46,7 @@ from morello.graph.views import shown
 from morello.importers.building import GraphBuilder
 from morello.importers.composed import COMPOSED, float_remainder
 from morello.importers.integers import arithmetic_shift, logical_shift, ones
-from morello.importers.mlir import array_of, number, numbers, type_of
+from morello.importers.mlir import BFLOAT16, array_of, number, numbers, type_of
 from morello.importers.ranges import known_range
 from morello.importers.taking import iota
 
@@ -278,6 +278,18 @@ def _convert(operation: Any, x: Node) -> Results:
     return (apply(Where(), above, constant(limits.max, dtype), result),)
 
 
+def _reduce_precision(operation: Any, x: Node) -> Results:
+    """Floats with fewer bits, if those are all that they have, or the bits of bf16."""
+    exponent, mantissa = number(operation, "exponent_bits"), number(operation, "mantissa_bits")
+    own = -int(np.log2(epsilon(x.dtype)))
+    of_all = 8 * x.dtype.itemsize - own - 1
+    if exponent >= of_all and mantissa >= own:
+        return (x,)
+    if x.dtype == np.float32 and (exponent, mantissa) == (8, 7):
+        return (in_dtype(in_dtype(x, BFLOAT16), x.dtype),)
+    return None
+
+
 def _next_after(operation: Any, x: Node, toward: Node) -> Results:
     """The next float after a known number, as limits of random numbers are computed."""
     numbers = [_uniform(x), _uniform(toward)]
@@ -431,6 +443,7 @@ RULES: Mapping[str, Rule] = {
     "stablehlo.optimization_barrier": _same,
     "stablehlo.pad": _pad,
     "stablehlo.popcnt": _by(ones),
+    "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.reshape": _reshape,
     "stablehlo.round_nearest_afz": _by(_round_away),
