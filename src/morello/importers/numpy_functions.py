@@ -18,7 +18,6 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import (
     ArgReduce,
-    Broadcast,
     Concat,
     Cumulate,
     Reduce,
@@ -26,7 +25,6 @@ from morello.graph.operators import (
 )
 from morello.graph.operators.elementwise import COMPARISONS
 from morello.graph.patterns.matching import in_dtype, is_float, lowest, mapped, number, reshaped
-from morello.importers.building import GraphBuilder
 from morello.importers.composed import (
     COMPOSED,
     float_remainder,
@@ -45,7 +43,7 @@ from morello.importers.integers import (
     remainder,
     right_shift,
 )
-from morello.importers.numpy_movement import MOVEMENTS, diagonal_of, known_index
+from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_nan import OF_KNOWN
 from morello.importers.numpy_norms import NORMS
 from morello.importers.numpy_operands import (
@@ -63,8 +61,8 @@ from morello.importers.numpy_operands import (
 )
 from morello.importers.numpy_signals import SIGNALS
 from morello.importers.numpy_statistics import STATISTICS
+from morello.importers.numpy_writing import WRITING
 from morello.importers.ranges import all_narrowed, in_32_bits, rounded
-from morello.importers.writing import MOST_WRITTEN, after_writing
 
 UFUNCS: dict[str, str] = {
     "absolute": "abs",
@@ -236,31 +234,6 @@ def _power(x: Operand, exponent: Operand) -> Node:
 def astype(x: Any, dtype: np.dtype[Any]) -> Any:
     """An array, or one of NumPy's numbers, cast to a dtype."""
     return x.astype(dtype)
-
-
-def assigned(x: Any, index: Any, value: Any) -> Any:
-    """A copy of an array in which some elements have another value."""
-    result = np.array(x)
-    result[index] = value
-    return result
-
-
-def _assigned(x: Node, index: Any, value: Operand) -> Node:
-    """The elements at known places, or where a condition holds, which has the shape of all."""
-    given = as_node(value, x.dtype)
-    if isinstance(index, Node) and index.dtype == bool and given.type.size == 1:
-        if index.shape != x.shape:
-            raise GraphError("a condition is for each element.")
-        return apply(Where(), index, reshaped(given, ()), x)
-    known = tuple(known_index(each) for each in (index if isinstance(index, tuple) else (index,)))
-    places = np.arange(x.type.size).reshape(x.shape)[known]
-    if len(np.unique(places)) < places.size:
-        raise GraphError("an element is assigned twice.")
-    if not places.size or places.size > MOST_WRITTEN:
-        raise GraphError("no element is assigned, or too many.")
-    build = GraphBuilder()
-    part = build.apply(Broadcast(places.shape), given) if given.shape != places.shape else given
-    return after_writing(build, x, np.asarray(places), part)
 
 
 def _isnan(x: Node, /) -> Node:
@@ -513,6 +486,7 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **SIGNALS,
     **OF_KNOWN,
     **STATISTICS,
+    **WRITING,
     np.add.reduce: _of_ufunc("sum"),
     np.amax: _reduction("max"),
     np.amin: _reduction("min"),
@@ -557,7 +531,6 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.vdot: _vdot,
     np.vecdot: _vecdot,
     np.where: _where,
-    assigned: _assigned,
     astype: as_node,
     operator.pow: _power,
 }

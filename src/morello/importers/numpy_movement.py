@@ -23,7 +23,7 @@ from morello.importers.numpy_operands import (
     promoted,
     sorted_axes,
 )
-from morello.importers.taking import NUMBERS, backwards
+from morello.importers.taking import NUMBERS, backwards, from_start, rows_at
 
 
 def _reshape(a: Node, shape: Any, order: str = "C") -> Node:
@@ -283,9 +283,10 @@ def _windows(x: Node, window_shape: Any, axis: Any = None) -> Node:
 
 
 def _indexed(x: Node, index: Any) -> Node:
-    """`x[index]`, for integers, slices, None, Ellipsis, and arrays of constants.
+    """`x[index]`, for integers, slices, None, Ellipsis, and arrays.
 
-    One array of integers, beside slices, takes slices of `x`; others take elements.
+    One array of integers, beside slices, takes slices of `x`; others take elements, or slices if
+    they are for the first dimensions.
     """
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(item, bool) for item in items):
@@ -294,7 +295,8 @@ def _indexed(x: Node, index: Any) -> Node:
     gathered = [item for item in items if isinstance(item, Node)]
     numbered = any(isinstance(item, int | np.integer) for item in items)
     if len(gathered) > 1 or (numbered and gathered) or any(e.dtype == bool for e in gathered):
-        return _at_constants(x, items)
+        known = all(isinstance(each.operator, Constant) for each in gathered)
+        return _at_constants(x, items) if known else rows_at(x, places_of(x, items))
     used = sum(not (item is None or isinstance(item, EllipsisType)) for item in items)
     rest = (slice(None),) * (x.type.rank - used)
     if not any(isinstance(item, EllipsisType) for item in items):
@@ -309,6 +311,17 @@ def _at_constants(x: Node, items: Sequence[Any]) -> Node:
     if not places.size:
         raise GraphError("slices have elements.")
     return apply(Gather(0), reshaped(x, (x.type.size,)), constant(places, NUMBERS))
+
+
+def places_of(x: Node, items: Sequence[Any]) -> list[Node]:
+    """Integers, and arrays of these, as places in the first dimensions, of one shape."""
+    known = (_numbers(each) if isinstance(each, list) else each for each in items)
+    arrays = [each if isinstance(each, Node) else as_node(np.intp(each)) for each in known]
+    if any(each.dtype.kind not in "iu" for each in arrays) or len(arrays) > x.type.rank:
+        raise GraphError("such places are unknown.")
+    shape = np.broadcast_shapes(*(each.shape for each in arrays))
+    placed = (from_start(each, size) for each, size in zip(arrays, x.shape, strict=False))
+    return [_broadcast_to(each, shape) for each in placed]
 
 
 def known_index(index: Any) -> Any:

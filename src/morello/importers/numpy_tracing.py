@@ -11,7 +11,9 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any, NoReturn
 
@@ -21,7 +23,9 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.patterns.matching import transposed
-from morello.importers.numpy_functions import assigned, astype, translated
+from morello.importers.numpy_functions import astype, translated
+from morello.importers.numpy_making import with_own_arrays
+from morello.importers.numpy_writing import assigned, combined
 
 CONSTANTS = (
     bool, int, float, str, bytes, type, slice, np.generic, np.dtype, np.ufunc, FunctionType,
@@ -82,9 +86,31 @@ def trace(
     dictionaries may have arrays in them. All else is constant. Raises `GraphError` if the call
     cannot be traced, and what the function itself raises.
     """
+    try:
+        return _traced(lambda _: function, args, keywords)
+    except Exception:
+        if type(function) is not FunctionType:
+            raise
+        own = partial(_with_own_arrays, function)
+        with suppress(Exception):  # the first one is of the function as it is
+            return _traced(own, args, keywords)
+        raise
+
+
+def _with_own_arrays(function: FunctionType, recorder: Recorder) -> Callable[..., Any]:
+    def make(array: Array) -> TracedArray:
+        return TracedArray(recorder, recorder.constant(array), protected(array))
+
+    return with_own_arrays(function, make, TracedArray)
+
+
+def _traced(
+    choose: Callable[[Recorder], Callable[..., Any]], args: Sequence[Any], keywords: dict[str, Any]
+) -> TracedFunction:
+    """The graph of a call of a function that is chosen for a new recorder."""
     recorder = Recorder()
     given, named = mapped(recorder.input, (tuple(args), keywords))
-    returned = function(*given, **named)
+    returned = choose(recorder)(*given, **named)
     recorder.check()
     if recorder.failure is not None:
         raise recorder.failure  # the function caught it
@@ -328,6 +354,8 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     # ---- what NumPy hands over
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **keywords: Any) -> Any:
+        if method == "at":
+            return self._combine(ufunc, *args)
         out = keywords.pop("out", None)
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         result = self.recorder.record(function, args, keywords)
@@ -348,6 +376,14 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         changed.change(result.astype(changed.dtype))
         self.recorder.pending = (changed, place) if part else None
         return changed
+
+    def _combine(self, ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
+        """Apply a universal function in place to elements, once for each time they are named."""
+        if not isinstance(array, TracedArray):
+            self._refuse("storing a traced array in another array cannot be traced")
+        if array.is_seen(...):
+            self._refuse(_SEEN, _REMEDY)
+        array.change_part(self.recorder.record(combined, (array, ufunc, index, *values), {}))
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, keywords: Any
