@@ -22,6 +22,7 @@ from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
+from morello.torch.checking import Expected, tolerance_of
 from morello.torch.laying import laid
 from morello.torch.numbers import (
     Numbers,
@@ -152,6 +153,8 @@ class _Compiled:
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
     weights: ConstantWeights
+    tolerance: float
+    """The largest error of the first results that is no mistake; 0 without floats."""
 
     def takes(self, arguments: Sequence[Any]) -> bool:
         """Whether no argument has elements in common with one that is changed.
@@ -193,11 +196,36 @@ class _Graph:
         if compiled is None and (key in self._programs or not self.report.by_torch):
             with self._lock:
                 key = self._key(arguments)
-                compiled = self._current(key, arguments) or self._compile(arguments)
+                compiled = self._current(key, arguments)
+                if compiled is None:
+                    compiled = self._compile(arguments)
+                    if compiled is not None and compiled.takes(arguments):
+                        return self._first(key, compiled, arguments)
         if compiled is None or not compiled.takes(arguments):
             return self._rest(*arguments)
+        return self._results(compiled, arguments)
+
+    def _results(self, compiled: _Compiled, arguments: Sequence[Any]) -> tuple[Any, ...]:
         results = compiled(arguments)
         return self._counted.among(results, arguments) if self._counted else results
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch is untyped here
+    def _first(self, key: Key, compiled: _Compiled, arguments: Sequence[Any]) -> Any:
+        """The results of the first call of a program; torch's if they are others, from then on."""
+        expected = Expected(self._module, arguments, compiled.changed)
+        try:
+            results = self._results(compiled, arguments)
+            error = expected.error_of(results, arguments, exact=not compiled.tolerance)
+            why = f"an error of {error:.1e}" if error > compiled.tolerance else ""
+        except Exception as problem:  # a mistake of this package is no reason for a model to fail
+            why = repr(problem)
+        if not why:
+            return results
+        expected.restore(arguments)
+        del self._programs[key]
+        self.report.by_torch = f"its program does not do what PyTorch does: {why}"
+        _warn(f"as {self.report.by_torch}")
+        return expected.results
 
     def _key(self, arguments: Sequence[Any]) -> Key:
         if self._keyed is None:
@@ -232,13 +260,14 @@ class _Graph:
             return None
         elif len(self._programs) == MOST_SHAPES:
             self.report.by_torch = f"it is compiled for {MOST_SHAPES} shapes already"
+            _warn(f"for other shapes, as {self.report.by_torch}")
             return None
         try:
             compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
         except MorelloError as error:
             self.report.by_torch = str(error).rstrip(".")
             if isinstance(error, OPTION_ERRORS):
-                warnings.warn(f"a graph is left to PyTorch: {error}", FallbackWarning, stacklevel=2)
+                _warn(f"as {error}")
             return None
         except Exception as error:  # a mistake of this package is no reason for a model to fail
             self.report.by_torch = f"the compiler failed with {error!r}"
@@ -339,7 +368,12 @@ class _Graph:
         program = TorchProgram(aten, results, compiled)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
-        return _Compiled(program, inputs, numbers, written_inputs, ConstantWeights(given, others))
+        weights = ConstantWeights(given, others)
+        return _Compiled(program, inputs, numbers, written_inputs, weights, tolerance_of(graph))
+
+
+def _warn(why: str) -> None:
+    warnings.warn(f"a graph is left to PyTorch {why.rstrip('.')}.", FallbackWarning, stacklevel=3)
 
 
 def _has_sizes(key: Key) -> bool:
