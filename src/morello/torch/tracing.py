@@ -17,6 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 
+from morello.torch.inlining import Inlining
 from morello.torch.picking import Picking
 
 _APART = (
@@ -123,7 +124,7 @@ def traced(
             next(tensors) if isinstance(a, torch.Tensor) else next(numbers) if n in free else a
             for n, a in enumerate(arguments)
         )
-        with _ResultsCopied(), picking:
+        with _ResultsCopied(), Inlining(), picking:
             return module(*every)
 
     with torch._guards.tracing(None), torch.no_grad(), fake:
