@@ -259,6 +259,18 @@ def test_factors_that_a_batch_shares_are_read_once(side: int, shape: tuple[int, 
     _same_values(graph, expanded)
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_rows_that_are_the_same_are_multiplied_once(side: int) -> None:
+    x, w = (apply(Input(TensorType(shape, F32))) for shape in ((1, 5, 4), (4, 3)))
+    rows = apply(Broadcast((6, 5, 4)), x)
+    dot = Dot((), ((2, 0) if side == 0 else (0, 2),))
+    graph = Graph((x, w), (apply(dot, *((rows, w) if side == 0 else (w, rows))),))
+    expanded = rewritten(graph, EXPANSIONS)
+    (product,) = (node for node in expanded.nodes if isinstance(node.operator, Dot))
+    assert product.type.size == 5 * 3
+    _same_values(graph, expanded)
+
+
 def test_products_that_sum_one_term_are_no_sums() -> None:
     a, b = (apply(Input(TensorType(s, F32))) for s in ((3, 5, 2, 1), (2, 3, 1, 6)))
     graph = Graph((a, b), (apply(Dot(*DOT), a, b),))

@@ -96,6 +96,9 @@ def test_views_of_views_are_one() -> None:
     row = given(4)
     wider = apply(Broadcast((3, 4)), apply(Broadcast((1, 4)), apply(Reshape((1, 4)), row)))
     assert names(after(wider)) == ["broadcast"]
+    heads = apply(Broadcast((1, 3, 5, 4)), apply(Reshape((1, 1, 5, 4)), given(5, 4)))
+    bare = after(apply(Reshape((3, 5, 4)), heads))
+    assert names(bare) == ["broadcast"] and bare.inputs[0].shape == (5, 4)
     whole = apply(Slice((0, 0, 0), (2, 3, 4), (1, 1, 1)), x)
     assert after(apply(Concat(1), whole)) is x
     part = apply(Slice((0, 0, 0), (2, 3, 3), (1, 1, 1)), x)

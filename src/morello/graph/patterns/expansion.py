@@ -26,7 +26,12 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
-from morello.graph.patterns.factors import outer_product, product_with_zeros, shared_factor
+from morello.graph.patterns.factors import (
+    outer_product,
+    product_with_zeros,
+    repeated_rows,
+    shared_factor,
+)
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import (
     Rule,
@@ -193,7 +198,14 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
     Cast: (computed,),
     Conv: (layered_convolution, conv_of_registers),
-    Dot: (product_with_zeros, shared_factor, outer_product, written_out, dot_of_registers),
+    Dot: (
+        product_with_zeros,
+        shared_factor,
+        repeated_rows,
+        outer_product,
+        written_out,
+        dot_of_registers,
+    ),
     Gather: (taken_rows,),
     Map: (computed, map_before_slice, map_of_layers),
     Pad: (padded,),

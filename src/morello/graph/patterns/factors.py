@@ -56,6 +56,24 @@ def _without_batch(node: Node, side: int, once: Node, kept: list[int]) -> Node:
     return transposed(product, tuple(after.index(each) for each in before))
 
 
+def repeated_rows(node: Node) -> Node | None:
+    """dot(broadcast(a), b) -> broadcast(dot(a, b)), if rows of a are all the same."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    for side, whole in enumerate(node.inputs):
+        if not isinstance(whole.operator, Broadcast):
+            continue
+        (source,) = whole.inputs
+        shape = (1,) * (whole.type.rank - source.type.rank) + source.shape
+        free = dot.free(side, whole.type.rank)
+        cut = tuple(shape[d] if d in free else size for d, size in enumerate(whole.shape))
+        if cut != whole.shape:
+            inputs = [*node.inputs]
+            inputs[side] = in_shape(reshaped(source, shape), cut)
+            return in_shape(apply(dot, *inputs), node.shape)
+    return None
+
+
 def product_with_zeros(node: Node) -> Node | None:
     """dot(0, w) -> 0 for known finite weights: what a recurrent layer's first step multiplies."""
     factors = [*map(shown, node.inputs)]

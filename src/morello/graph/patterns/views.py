@@ -69,18 +69,22 @@ def simple_reshape(node: Node) -> Node | None:
 
 
 def reshaped_broadcast(node: Node) -> Node | None:
-    """reshape(broadcast(x)) -> broadcast(reshape(x)), if it only adds dimensions of size 1."""
+    """reshape(broadcast(x)) -> broadcast(reshape(x)), if it adds or drops dimensions of size 1."""
     (x,) = node.inputs
-    places = inserted_units(node)
     if not isinstance(x.operator, Broadcast):
         return None
     (source,) = x.inputs
     if source.type.size == 1:
         return in_shape(reshaped(source, ()), node.shape)
-    if places is None:
+    old = (1,) * (x.type.rank - source.type.rank) + source.shape
+    places, dropped = added_units(x.shape, node.shape), added_units(node.shape, x.shape)
+    if places is not None:
+        kept = iter(old)
+        shape = tuple(1 if d in places else next(kept) for d in range(node.type.rank))
+    elif dropped is not None:
+        shape = tuple(size for d, size in enumerate(old) if d not in dropped)
+    else:
         return None
-    old = iter((1,) * (x.type.rank - source.type.rank) + source.shape)
-    shape = tuple(1 if d in places else next(old) for d in range(node.type.rank))
     return in_shape(reshaped(source, shape), node.shape)
 
 
