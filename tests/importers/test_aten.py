@@ -34,6 +34,8 @@ from morello.graph.operators import (
 )
 from morello.graph.partition import by_rule
 from morello.importers.building import GraphBuilder
+from morello.ir.primitives import MAX_RANK
+from morello.models.compiling import partitioned
 
 torch = pytest.importorskip("torch")
 aten = pytest.importorskip("morello.importers.aten")
@@ -501,6 +503,19 @@ def test_transposed_convolutions_are_convolutions(
     layer = nn.ConvTranspose2d(4, 6, kernel, stride, cut, more, groups)
     kinds = operators(compared(layer, random(2, 4, 5, 6)))
     assert kinds.count(Conv) == 1
+
+
+@pytest.mark.parametrize("batch, kernel, stride, groups", [
+    (1, 2, 2, 1), (2, 3, 2, 2), (1, 4, (1, 2, 3), 1),
+])  # fmt: skip
+def test_volumes_are_placed_along_one_axis_after_the_other(
+    batch: int, kernel: int, stride: Any, groups: int
+) -> None:
+    """No tensor has too many dimensions for a kernel then."""
+    layer = nn.ConvTranspose3d(4, 6, kernel, stride, groups=groups)
+    graph = compared(layer, random(batch, 4, 3, 2, 5))
+    nodes = partitioned(graph, target="avx512").graph.nodes
+    assert max(node.type.rank for node in nodes) <= MAX_RANK
 
 
 LAYERS: dict[str, Any] = {

@@ -67,6 +67,10 @@ def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv:
     return apply(Slice((0, 0, *(axis.cut for axis in axes)), stops, (1,) * len(stops)), placed)
 
 
+_IMAGE = 2
+"""The axes of an image, rows and columns, without those of channels."""
+
+
 @dataclass(frozen=True)
 class _Axis:
     """An axis of an image whose `size` elements are a gap apart, under filters of so many taps.
@@ -149,14 +153,25 @@ def _filters_of_phases(filters: Node, axes: Sequence[_Axis], groups: int) -> Nod
 
 
 def _in_place(result: Node, axes: Sequence[_Axis], groups: int) -> Node:
-    """The outputs of all phases in the places of an image."""
-    rank, batch = len(axes), result.shape[0]
-    gaps, counts = [axis.gap for axis in axes], [axis.phase_outputs for axis in axes]
+    """The outputs of all phases in the places of an image.
+
+    Kernels read few dimensions, so those of a volume are placed along one axis after the other.
+    """
+    rank, batch, counts = len(axes), result.shape[0], result.shape[2:]
+    gaps = [axis.gap for axis in axes]
     each = result.shape[1] // (groups * prod(gaps))
-    apart = reshaped(result, (batch, groups, *gaps, each, *counts))
-    order = (0, 1, 2 + rank, *(n for d in range(rank) for n in (3 + rank + d, 2 + d)))
-    whole = [n * gap for n, gap in zip(counts, gaps, strict=True)]
-    return reshaped(transposed(apart, order), (batch, groups * each, *whole))
+    whole = (batch, groups * each, *(n * gap for n, gap in zip(counts, gaps, strict=True)))
+    if rank <= _IMAGE:
+        order = (0, 1, 2 + rank, *(n for d in range(rank) for n in (3 + rank + d, 2 + d)))
+        apart = reshaped(result, (batch, groups, *gaps, each, *counts))
+        return reshaped(transposed(apart, order), whole)
+    placed, inner = result, 1
+    for d in reversed(range(rank)):
+        outer, between = batch * groups * prod(gaps[:d]), each * prod(counts[:d])
+        apart = reshaped(placed, (outer, gaps[d], between, counts[d], inner))
+        placed = transposed(apart, (0, 2, 3, 1, 4))
+        inner *= counts[d] * gaps[d]
+    return reshaped(placed, whole)
 
 
 def _reversed(x: Node, axis: int) -> Node:
