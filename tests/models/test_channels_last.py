@@ -287,6 +287,17 @@ def test_images_that_have_their_channels_last_stay_so() -> None:
     assert "relu(f32[32,40,16] @ f32[16,16]) -> f32[32,40,16]{2,1,0}S(672,16,1)" in texts
 
 
+def test_maps_of_products_that_are_stored_in_columns_are_rows_of_products() -> None:
+    """A bias is then one of rows, and the factors change their places."""
+    generator = np.random.default_rng(0)
+    x = given(2, 20, 16)
+    sums = apply(Dot((), ((2, 0),)), x, constant(generator, 16, 32))
+    tokens = apply(Map("relu"), apply(Map("add"), sums, constant(generator, 32)))
+    (text,) = computed(Graph((x,), (apply(Transpose((0, 2, 1)), tokens),)))
+    product = 'einsum("amk,kn->anm", f32[2,20,16], f32[16,32])'
+    assert text == f"relu({product} + expand_dims(f32[32], axis=1))"
+
+
 def test_pixels_that_are_joined_to_rows_have_their_channels_last() -> None:
     """Those of a vision transformer do; no row after them counts as an image of one row."""
     generator = np.random.default_rng(0)

@@ -41,7 +41,7 @@ def in_place_by_pixels(stage: Stage, rows: Collection[Node] = ()) -> Stage:
     Images in `rows`, and those that are computed with them, stay as they are.
     """
     stored = in_place(channels_last(stage, rows))
-    return replace(stored, calls=tuple(map(_of_ordered_constant, stored.calls)))
+    return replace(stored, calls=tuple(_in_order(_of_ordered_constant(c)) for c in stored.calls))
 
 
 def channels_last(stage: Stage, rows: Collection[Node] = ()) -> Stage:
@@ -60,7 +60,7 @@ def channels_last(stage: Stage, rows: Collection[Node] = ()) -> Stage:
         move = Relocation(node, node, 0, tuple(runs))
         with suppress(SpecError):
             calls.move(move)
-    return replace(stage, calls=tuple(map(_in_order, calls)))
+    return replace(stage, calls=tuple(calls))
 
 
 def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
@@ -240,6 +240,17 @@ def _is_elementwise(call: StoredCall) -> bool:
     return not any(primitive.reduced or primitive.untiled for primitive in _primitives(call.spec))
 
 
+def _writes_columns(call: StoredCall) -> bool:
+    """Whether a map of a product is stored in columns, which are rows in another order.
+
+    A product that is computed by itself is as fast in columns.
+    """
+    *_, fastest = call.spec.placements[-1].layout.order
+    product, *others = call.spec.parts
+    maps = not any(part.operation.reduced or part.operation.untiled for part in others)
+    return product.operation.is_product and maps and fastest != len(call.output.shape) - 1
+
+
 def _primitives(spec: Spec) -> list[Operation]:
     return [part.operation for part in spec.parts]
 
@@ -250,7 +261,7 @@ def _in_order(call: StoredCall) -> StoredCall:
     So are those of what it computes on the way. Filters keep theirs.
     """
     spec = call.spec
-    if call.copies or not (_has_windows(call) or _is_elementwise(call)):
+    if call.copies or not (_has_windows(call) or _is_elementwise(call) or _writes_columns(call)):
         return call
     layouts = [placement.layout for placement in spec.placements]
     orders = [layout.order for layout in layouts]
