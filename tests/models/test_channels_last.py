@@ -287,6 +287,20 @@ def test_images_that_have_their_channels_last_stay_so() -> None:
     assert "relu(f32[32,40,16] @ f32[16,16]) -> f32[32,40,16]{2,1,0}S(672,16,1)" in texts
 
 
+@pytest.mark.parametrize(("channels", "rows"), [(24, True), (32, False)])
+def test_depthwise_filters_and_pools_write_as_they_read(channels: int, rows: bool) -> None:
+    """In rows where the filters before leave registers empty; pixels become such of one channel."""
+    x = given(1, 3, 20, 20)
+    image = conv(conv(x, channels, 3, 0), channels, 3, 1, groups=channels)
+    pooling = Pooling("max", (2, 2), (2, 2), (0, 0), (0, 0), (1, 1), True)
+    last = conv(apply(pooling, image), 16, 1, 2)
+    texts = computed(Graph((x,), (apply(Reduce("mean", (2, 3)), last),)))
+    along = [text for text in texts if "groups=" in text or "max_pool" in text]
+    assert len(along) == 2
+    assert not any("transpose(f32[1," in text for text in along)
+    assert all(("NHWC" not in text) == rows for text in along)
+
+
 def test_maps_of_products_that_are_stored_in_columns_are_rows_of_products() -> None:
     """A bias is then one of rows, and the factors change their places."""
     generator = np.random.default_rng(0)

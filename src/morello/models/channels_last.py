@@ -165,8 +165,9 @@ def _better_in_rows(
     """The images around convolutions by windows whose filters would leave registers empty, and
     `given` ones.
 
-    Of the images `near` each call; and those that are computed with them, pixel by pixel, unless
-    they are sums of other images and Winograd's tiles: the latter have channels together.
+    Of the images `near` each call; and those that are computed with them, pixel by pixel or channel
+    by channel, unless they are sums of other images and Winograd's tiles: the latter have channels
+    together.
     """
     rows = {node for call, nodes in near if _wastes_registers(call) for node in nodes}
     rows.update(given)
@@ -175,7 +176,7 @@ def _better_in_rows(
     while len(rows) > before:
         before = len(rows)
         for call, nodes in near:
-            alike = [node for node in nodes if node not in _slid_over(call)]
+            alike = [node for node in nodes if node not in _summed_over(call)]
             shapes = {node.shape for node in alike if node in rows}
             more = [node for node in alike if any(_alike(call, node, of) for of in shapes)]
             rows.update(node for node in more if node not in sums)
@@ -200,15 +201,20 @@ def _writes_tiles(operation: Operation) -> bool:
 def _alike(call: StoredCall, image: Node, shape: tuple[int, ...]) -> bool:
     """Whether a call puts pixels of an image beside those of one of a shape, or computes them so.
 
-    A copy may put channels beside others, or pixels, but not the phases of an image.
+    A copy may put channels beside others, or pixels, but not the phases of an image. Windows of
+    single channels become pixels of these.
     """
-    kept = image.shape[1] == shape[1] or image.shape[2:] == shape[2:]
-    return kept if call.copies else image.shape == shape
+    if call.copies:
+        return image.shape[1] == shape[1] or image.shape[2:] == shape[2:]
+    return image.shape[1] == shape[1] if _has_windows(call) else image.shape == shape
 
 
-def _slid_over(call: StoredCall) -> set[Node]:
-    """The images of which windows of a call, or single pixels, make new ones."""
-    sources = {part.inputs[0] for part in call.spec.parts if part.operation.windows}
+def _summed_over(call: StoredCall) -> set[Node]:
+    """The images whose windows, or single pixels, a convolution without groups makes new ones of.
+
+    Each pixel of such a result is made of all channels.
+    """
+    sources = {part.inputs[0] for part in call.spec.parts if _is_plain(part)}
     return {view.base for number, view in enumerate(call.inputs) if number in sources}
 
 
