@@ -52,7 +52,7 @@ from morello.ir.primitives.winograd import points, winograd_input, winograd_outp
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
-from morello.targets.helpers.columns import MOST_COLUMNS
+from morello.targets.helpers.columns import COLUMNS, MOST_COLUMNS, rows_at_once
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import WEIGHTS
 from morello.targets.helpers.tiles import SIDE
@@ -418,10 +418,12 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         dims, side = ("pq", tile + 2) if kernel.operation == "WinogradInput" else ("ij", tile)
         whole = dict.fromkeys(dims, side) | {"t": points(tile)}
         return {dim: range(size, size + 1) for dim, size in whole.items()}
-    if kernel.name.startswith("few_columns"):
+    if kernel.name.startswith(("few_columns", "few_rows")):
         width = int(kernel.name.rpartition("x")[2])
         lengths = range(width, 70) if width == 16 else range(width, 70, width)
-        return {"m": range(4, 12), "k": lengths, "n": range(2, MOST_COLUMNS + 1)}
+        least = COLUMNS // rows_at_once(width)
+        along, few = ("m", "n") if kernel.name.startswith("few_columns") else ("n", "m")
+        return {along: range(4, 12), "k": lengths, few: range(least, MOST_COLUMNS + 1)}
     if kernel.name.startswith("byte_rows"):
         return {"k": range(2, MOST_BYTE_ROWS + 1)}
     if not kernel.streams:

@@ -154,7 +154,10 @@ def standard_kernels(
             ]
     if "byte_products" in features:
         kernels += [byte_rows(U8, 8.5, rates.l2_bytes), byte_rows(I8, 10.0, rates.l2_bytes)]
-    kernels.append(few_columns(width, rows_at_once(width), masks, rates.l2_bytes))
+    kernels += [
+        few_columns(width, rows_at_once(width), masks, rates.l2_bytes, of_b=of_b)
+        for of_b in (True, False)
+    ]
     kernels += _streamed_dots(widest // 2, features, rates.bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]

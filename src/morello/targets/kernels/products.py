@@ -58,7 +58,7 @@ end with a panel.
 """
 FAR_STORE = 3.0
 """Cycles of a register that is stored beyond the caches of a core."""
-COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.55, 0.5, 3.5, 3.0, 1.7
+COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.55, 0.5, 3.5, 3.0, 1.3
 """Cycles of products with few columns: a multiply-add beside loads, to bring an element of b to its
 column, to end up to four sums of a row, a step of a single row, and a register of a from an L2 that
 gives one a cycle.
@@ -514,41 +514,51 @@ def block_sums(
     )
 
 
-def few_columns(width: int, rows: int, masks: bool, l2_bytes: float) -> LeafKernel:
-    """Rows of a, which are streamed, times few columns of b, added to c in the nearest cache.
+def few_columns(width: int, rows: int, masks: bool, l2_bytes: float, *, of_b: bool) -> LeafKernel:
+    """A streamed matrix times few columns, added to c in the nearest cache.
 
-    Columns are first made of b, whatever its layout. Blocks of a few rows and up to four columns
-    are inner products, whose sums share their last steps. What `rows` do not divide, are single
-    rows, whose few sums wait for each other.
+    The columns are those of b, and a is streamed by rows; or they are the rows of a, and b is
+    streamed by columns. They are first copied next to each other, whatever their layout. Blocks of
+    a few rows and up to four columns are inner products, whose sums share their last steps. What
+    `rows` do not divide, are single rows, whose few sums wait for each other, as those of blocks
+    of fewer than four would.
     """
+    least = COLUMNS // rows
+    name, along, few, streamed = ("columns", "m", "n", 0) if of_b else ("rows", "n", "m", 1)
 
-    def applies(s: Batch) -> Iterable[Condition]:
+    def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
-        k, n = s.size("k"), s.size("n")
-        yield Condition((n > 1) & (n <= MOST_COLUMNS), f"n must be from 2 to {MOST_COLUMNS}")
-        yield Condition(s.size("m") >= rows, f"m must be at least {rows}")
+        k, columns = s.size("k"), s.size(few)
+        held = (columns >= least) & (columns <= MOST_COLUMNS)
+        yield Condition(held, f"{few} must be from {least} to {MOST_COLUMNS}")
+        yield Condition(s.size(along) >= rows, f"{along} must be at least {rows}")
         long = (k >= width) if masks else (k % width == 0)
         yield Condition(long, f"k must be {'at least' if masks else 'a multiple of'} {width}")
-        yield Condition(k * n <= BUFFER, f"b must have at most {BUFFER} elements")
-        yield rows_without_gaps(s, 0, "k")
-        yield no_panels(s, 1)
+        small = k * columns <= BUFFER
+        yield Condition(small, f"{'ba'[streamed]} must have at most {BUFFER} elements")
+        yield rows_without_gaps(s, streamed, "k")
+        yield no_panels(s, 1 - streamed)
         yield no_panels(s, 2)
 
     def cost(s: Batch) -> Column:
-        m, k, n = (s.size(dim) for dim in ("m", "k", "n"))
+        m, k, n = (s.size(dim) for dim in (along, "k", few))
         steps, blocks = -(-k // width), -(-n // COLUMNS)
-        streamed = STREAMED_ROW * width * F32.bytes / l2_bytes + crossing(s, 0, width)
-        register = np.maximum(n * COLUMN, streamed)
+        line = STREAMED_ROW * width * F32.bytes / l2_bytes + crossing(s, streamed, width)
+        register = np.maximum(n * COLUMN, line)
         block = rows * (steps * register + TOTAL * blocks)
         single = blocks * (SINGLE_ROW * steps + TOTAL)
         cycles: Column = 20.0 + TRANSPOSED * k * n + m // rows * block + m % rows * single
         return cycles
 
-    places = "&{a}, {a_m}, &{b}, {b_k}, {b_n}, &{c}, {c_m}, {c_n}, {m}, {n}, {k}"
+    x, y = ("a", "b") if of_b else ("b", "a")
+    places = (
+        f"&{{{x}}}, {{{x}_{along}}}, &{{{y}}}, {{{y}_k}}, {{{y}_{few}}}, "
+        f"&{{c}}, {{c_{along}}}, {{c_{few}}}, {{{along}}}, {{{few}}}, {{k}}"
+    )
     return LeafKernel(
-        f"few_columns_{kind_of(F32, width)}", "MatmulAccum", (F32,) * 3, (None,) * 3,
+        f"few_{name}_{kind_of(F32, width)}", "MatmulAccum", (F32,) * 3, (None,) * 3,
         f"few_columns({places});", lambda a, b, c: c + a @ b, applies, cost,
-        registers=4 * rows + 5, streams=(0,), group="products",
+        registers=4 * rows + 5, streams=(streamed,), group="products",
     )  # fmt: skip
 
 
