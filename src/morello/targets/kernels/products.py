@@ -40,6 +40,11 @@ REPEAT = {4: 0.6, 8: 1.0}
 EVERY_SECOND = 1.5
 """Cycles to load every second of neighbours: two loads and a shuffle."""
 
+DOT_START = 3.0
+"""Cycles to begin and end an inner product: most of its latency overlaps with the next one."""
+DOT_ACROSS = 0.3
+"""Cycles more of each step, as half of all arrays begin inside of lines."""
+
 MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
 SAME_SET = 5.0
@@ -380,7 +385,7 @@ def inner_product(
 
     def cost(s: Batch) -> Column:
         k = s.size("k")
-        cycles: Column = 14.0 + each * (k // step) + 1.0 * (k % step)
+        cycles: Column = DOT_START + (each + DOT_ACROSS) * (k // step) + 1.0 * (k % step)
         return cycles
 
     return LeafKernel(
