@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from tests.frontends.random_products import Product, einsums, matmuls
 from tests.sampling import some
 
 import morello
-from morello.base.errors import SpecError
+from morello.base.errors import SpecError, TargetError
 from morello.frontends import parse
 from morello.frontends.products import contract
 from morello.frontends.syntax import read_type
@@ -18,6 +19,8 @@ from morello.frontends.values import Value, input_of, value_of
 from morello.ir.computation import computation
 from morello.search.session import search
 from morello.targets import find_target
+from morello.targets.machines import ZEN4
+from morello.targets.x86 import PRODUCTS, avx512
 
 
 @given(product=einsums(largest=4) | matmuls())
@@ -131,6 +134,28 @@ def test_products_with_few_rows_or_columns_are_inner_products_of_several(text: s
     np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-4, atol=1e-4)
     chosen, _ = morello.implement(text, target="avx512", table="off")
     assert any(FEW[text] in str(rewrite) for rewrite in chosen.decisions())
+
+
+@pytest.mark.parametrize(
+    "text", ["bf16[70,67] @ bf16[67,3]", "bf16[3,67] @ transpose(bf16[70,67])"]
+)
+def test_few_rows_or_columns_of_bf16_are_products_of_packed_ones(text: str) -> None:
+    target = avx512(ZEN4, PRODUCTS)
+    chosen, _ = morello.implement(text, target=target, table="off")
+    names = [str(rewrite) for rewrite in chosen.decisions()]
+    assert any("few_" in name and "bf16x32" in name for name in names)
+    try:
+        kernel = morello.compile(chosen)
+    except TargetError:
+        return
+    random = np.random.default_rng(0)
+    a, b = (
+        random.standard_normal(x.shape).astype(ml_dtypes.bfloat16)
+        for x in call_sequence(text).inputs
+    )
+    turned = b.T if "transpose" in text else b
+    expected = a.astype(np.float64) @ turned.astype(np.float64)
+    np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_rows_of_integers_are_reduced_by_registers() -> None:

@@ -420,7 +420,7 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         return {dim: range(size, size + 1) for dim, size in whole.items()}
     if kernel.name.startswith(("few_columns", "few_rows")):
         width = int(kernel.name.rpartition("x")[2])
-        lengths = range(width, 70) if width == 16 else range(width, 70, width)
+        lengths = range(width, 70) if width >= 16 else range(width, 70, width)
         least = COLUMNS // rows_at_once(width)
         along, few = ("m", "n") if kernel.name.startswith("few_columns") else ("n", "m")
         return {along: range(4, 12), "k": lengths, few: range(least, MOST_COLUMNS + 1)}

@@ -60,7 +60,7 @@ def helpers_for(
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
-    helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa)
+    helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa, features)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     if "avx512_bf16" in features:
         helpers |= ROUNDED_BY_INSTRUCTION

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from morello.targets.helpers.vectors import full_width, shuffled, vector_helpers, vector_types
+from dataclasses import dataclass
+
+from morello.targets.helpers.vectors import (
+    full_width,
+    scalar,
+    shuffled,
+    size,
+    vector_helpers,
+    vector_types,
+)
 
 COLUMNS = 4
 """The columns of a block, whose sums end in one register of four lanes."""
 MOST_COLUMNS = 16
-BUFFER = 4096
-"""The most elements of b, of which columns are made beside each other in the nearest cache."""
+BUFFER_BYTES = 16384
+"""The most bytes of b, of which columns are made beside each other in the nearest cache."""
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """How registers of `width` elements are multiplied, and their products added to sums.
+
+    `add` is the statement that adds the product of {x} and {y} to {s}. `name` ends the names of
+    helpers.
+    """
+
+    dtype: str
+    width: int
+    add: str = "{s} += {x} * {y};"
+    name: str = ""
+
+    @property
+    def kind(self) -> str:
+        return f"{self.dtype}x{self.width}"
 
 
 def rows_at_once(width: int) -> int:
@@ -19,38 +46,52 @@ def rows_at_once(width: int) -> int:
     return 2 if width == 8 else 4
 
 
-def column_helpers(isa: str) -> dict[str, str]:
-    """`few_columns`: c += a @ b for rows of a without gaps and up to `MOST_COLUMNS` columns."""
+def column_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
+    """`few_columns` and the like: c += a @ b for rows of a without gaps and up to `MOST_COLUMNS`
+    columns.
+    """
     w = full_width(isa, "f32")
-    rows = rows_at_once(w)
-    kind = f"f32x{w}"
-    helpers = vector_helpers(isa, "f32", w) | vector_types("f32", 4) | _totals(w)
-    arguments = "const float *a, long a_m, const float *b, long b_n, float *c, long c_m, long c_n"
-    helpers["columns_block"] = f"""
+    helpers = vector_types("f32", 4) | _totals(w) | _few_columns(isa, _Factors("f32", w))
+    if "avx512_bf16" in features:
+        add = f"{{s}} = dpbf16_f32x{w}({{s}}, (bf16x2x{w}){{x}}, (bf16x2x{w}){{y}});"
+        helpers |= _few_columns(isa, _Factors("bf16", 2 * w, add, "_bf16_dp"))
+    return helpers
+
+
+def _few_columns(isa: str, factors: _Factors) -> dict[str, str]:
+    """The helpers of one kind of factors."""
+    name, element, w = factors.name, scalar(factors.dtype), factors.width
+    sums = f"f32x{full_width(isa, 'f32')}"
+    rows, buffer = rows_at_once(full_width(isa, "f32")), BUFFER_BYTES // size(factors.dtype)
+    helpers = vector_helpers(isa, factors.dtype, w)
+    block, outer = f"columns_block{name}", f"few_columns{name}"
+    helpers[block] = f"""
 // rows of a times columns of b, where elements of both lie next to each other
-static inline __attribute__((always_inline)) void columns_block({arguments}, long k,
-    const int rows, const int columns) {{
-  {kind} s[{rows}][{COLUMNS}], y[{COLUMNS}];
+static inline __attribute__((always_inline)) void {block}(const {element} *a, long a_m,
+    const {element} *b, long b_n, float *c, long c_m, long c_n, long k, const int rows,
+    const int columns) {{
+  {sums} s[{rows}][{COLUMNS}];
+  {factors.kind} y[{COLUMNS}];
   for (int r = 0; r < {rows}; ++r)
-    for (int j = 0; j < {COLUMNS}; ++j) s[r][j] = ({kind}){{0}};
+    for (int j = 0; j < {COLUMNS}; ++j) s[r][j] = ({sums}){{0}};
   long i = 0;
 #pragma GCC unroll 1
   for (; i + {w} <= k; i += {w}) {{
-{_step(kind, "load", "")}
+{_step(factors, "load", "")}
   }}
-{_rest(kind, w)}
+{_rest(factors)}
   for (int r = 0; r < rows; ++r) {{
-    f32x4 t = totals_{kind}(s[r][0], s[r][1], s[r][2], s[r][3]);
+    f32x4 t = totals_{sums}(s[r][0], s[r][1], s[r][2], s[r][3]);
     for (int j = 0; j < columns; ++j) c[r * c_m + j * c_n] += t[j];
   }}
 }}"""
-    helpers["few_columns"] = f"""
+    helpers[outer] = f"""
 // c += a @ b: first, columns of b are made of it; then, rows of a stay in L1 for all columns
-static inline __attribute__((always_inline)) void few_columns(const float *a, long a_m,
-    const float *b, long b_k, long b_n, float *c, long c_m, long c_n, long m, const int n,
+static inline __attribute__((always_inline)) void {outer}(const {element} *a, long a_m,
+    const {element} *b, long b_k, long b_n, float *c, long c_m, long c_n, long m, const int n,
     const long k) {{
   const int blocks = (n + {COLUMNS - 1}) / {COLUMNS}, wide = (n + blocks - 1) / blocks;
-  float columns[{BUFFER}] __attribute__((aligned(64)));
+  {element} columns[{buffer}] __attribute__((aligned(64)));
   for (long i = 0; i < k; ++i)
     for (int j = 0; j < n; ++j) columns[j * k + i] = b[i * b_k + j * b_n];
   long i = 0;
@@ -58,32 +99,33 @@ static inline __attribute__((always_inline)) void few_columns(const float *a, lo
   for (; i + {rows} <= m; i += {rows})
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
-      columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+      {block}(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
           {rows}, n - j < wide ? n - j : wide);
 #pragma GCC unroll 1
   for (; i < m; ++i)
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
-      columns_block(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+      {block}(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
           1, n - j < wide ? n - j : wide);
 }}"""
     return {name: text.strip() for name, text in helpers.items()}
 
 
-def _step(kind: str, load: str, part: str) -> str:
+def _step(factors: _Factors, load: str, part: str) -> str:
     """Products of one register of each row and each column."""
+    kind = factors.kind
     return f"""\
     for (int j = 0; j < columns; ++j) y[j] = {load}_{kind}(b + j * b_n + i{part});
     for (int r = 0; r < rows; ++r) {{
       {kind} x = {load}_{kind}(a + r * a_m + i{part});
-      for (int j = 0; j < columns; ++j) s[r][j] += x * y[j];
+      for (int j = 0; j < columns; ++j) {factors.add.format(s="s[r][j]", x="x", y="y[j]")}
     }}"""
 
 
-def _rest(kind: str, w: int) -> str:
+def _rest(factors: _Factors) -> str:
     """C for the remainder of k: a masked load, or scalar multiply-adds in the first lane."""
-    if w == 16:
-        return f"  if (i < k) {{\n{_step(kind, 'load_part', ', k - i')}\n  }}"
+    if factors.width * size(factors.dtype) == 64:
+        return f"  if (i < k) {{\n{_step(factors, 'load_part', ', k - i')}\n  }}"
     return """\
   for (; i < k; ++i)
     for (int r = 0; r < rows; ++r)

@@ -154,10 +154,7 @@ def standard_kernels(
             ]
     if "byte_products" in features:
         kernels += [byte_rows(U8, 8.5, rates.l2_bytes), byte_rows(I8, 10.0, rates.l2_bytes)]
-    kernels += [
-        few_columns(width, rows_at_once(width), masks, rates.l2_bytes, of_b=of_b)
-        for of_b in (True, False)
-    ]
+    kernels += _few_columns(widest, features, masks, rates)
     kernels += _streamed_dots(widest // 2, features, rates.bf16_product)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
@@ -239,6 +236,23 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int, features: frozenset[st
     helper = f"dot_{a}_{b}" + ("" if a.is_float or (a is I32 and b is I32) else f"_{c}")
     kind = "" if a is b is c else f"_{a}_{b}"
     return inner_product((a, b, c), helper, f"dot_{c}x{step}{kind}", step, each)
+
+
+def _few_columns(
+    vector_bytes: int, features: frozenset[str], masks: bool, rates: Rates
+) -> list[LeafKernel]:
+    """Inner products of several rows and columns at once."""
+    rows = rows_at_once(vector_bytes // F32.bytes)
+    kinds = [(F32, 1.0)]
+    if "bf16_products" in features:
+        kinds.append((BF16, rates.bf16_product))
+    return [
+        few_columns(
+            dtype, vector_bytes // dtype.bytes, rows, masks, rates.l2_bytes, slower, of_b=of_b
+        )
+        for dtype, slower in kinds
+        for of_b in (True, False)
+    ]
 
 
 def _streamed_dots(width: int, features: frozenset[str], bf16_product: float) -> list[LeafKernel]:

@@ -13,7 +13,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, F32, I8X4, I32, DType
 from morello.ir.placements import Bools
 from morello.ir.primitives.convolutions import channels_of
-from morello.targets.helpers.columns import BUFFER, COLUMNS, MOST_COLUMNS
+from morello.ir.tensor import LINE_BYTES
+from morello.targets.helpers.columns import BUFFER_BYTES, COLUMNS, MOST_COLUMNS
 from morello.targets.helpers.products import RowReading
 from morello.targets.kernels.conditions import (
     every_second,
@@ -43,7 +44,7 @@ EVERY_SECOND = 1.5
 DOT_START = 3.0
 """Cycles to begin and end an inner product: most of its latency overlaps with the next one."""
 DOT_ACROSS = 0.3
-"""Cycles more of each step, as half of all arrays begin inside of lines."""
+"""Cycles more of each line, as half of all arrays begin inside of lines."""
 
 MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
@@ -373,6 +374,7 @@ def inner_product(
     """
     c = dtypes[2]
     line = added("{c}", f"{helper}(&{{a}}, &{{b}}, {{k}})", c, 1)
+    every = each + DOT_ACROSS * step * dtypes[1].bytes / LINE_BYTES
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k",))
@@ -385,7 +387,7 @@ def inner_product(
 
     def cost(s: Batch) -> Column:
         k = s.size("k")
-        cycles: Column = DOT_START + (each + DOT_ACROSS) * (k // step) + 1.0 * (k % step)
+        cycles: Column = DOT_START + every * (k // step) + 1.0 * (k % step)
         return cycles
 
     return LeafKernel(
@@ -519,17 +521,29 @@ def block_sums(
     )
 
 
-def few_columns(width: int, rows: int, masks: bool, l2_bytes: float, *, of_b: bool) -> LeafKernel:
+def few_columns(
+    factors: DType,
+    width: int,
+    rows: int,
+    masks: bool,
+    l2_bytes: float,
+    slower: float = 1.0,
+    *,
+    of_b: bool,
+) -> LeafKernel:
     """A streamed matrix times few columns, added to c in the nearest cache.
 
     The columns are those of b, and a is streamed by rows; or they are the rows of a, and b is
     streamed by columns. They are first copied next to each other, whatever their layout. Blocks of
     a few rows and up to four columns are inner products, whose sums share their last steps. What
     `rows` do not divide, are single rows, whose few sums wait for each other, as those of blocks
-    of fewer than four would.
+    of fewer than four would. Two products of bf16 take one instruction, `slower` than a
+    multiply-add.
     """
-    least = COLUMNS // rows
+    least, most = COLUMNS // rows, BUFFER_BYTES // factors.bytes
     name, along, few, streamed = ("columns", "m", "n", 0) if of_b else ("rows", "n", "m", 1)
+    x, y = "ab"[streamed], "ba"[streamed]
+    suffix = "" if factors is F32 else f"_{factors}_dp"
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
@@ -539,30 +553,28 @@ def few_columns(width: int, rows: int, masks: bool, l2_bytes: float, *, of_b: bo
         yield Condition(s.size(along) >= rows, f"{along} must be at least {rows}")
         long = (k >= width) if masks else (k % width == 0)
         yield Condition(long, f"k must be {'at least' if masks else 'a multiple of'} {width}")
-        small = k * columns <= BUFFER
-        yield Condition(small, f"{'ba'[streamed]} must have at most {BUFFER} elements")
+        yield Condition(k * columns <= most, f"{y} must have at most {most} elements")
         yield rows_without_gaps(s, streamed, "k")
         yield no_panels(s, 1 - streamed)
         yield no_panels(s, 2)
 
     def cost(s: Batch) -> Column:
         m, k, n = (s.size(dim) for dim in (along, "k", few))
-        steps, blocks = -(-k // width), -(-n // COLUMNS)
-        line = STREAMED_ROW * width * F32.bytes / l2_bytes + crossing(s, streamed, width)
-        register = np.maximum(n * COLUMN, line)
-        block = rows * (steps * register + TOTAL * blocks)
-        single = blocks * (SINGLE_ROW * steps + TOTAL)
+        steps, total = -(-k // width), TOTAL * n / COLUMNS
+        streams = STREAMED_ROW * width * factors.bytes / l2_bytes
+        register = np.maximum(n * COLUMN * slower, streams)
+        block = rows * (steps * register + total)
+        single = -(-n // COLUMNS) * SINGLE_ROW * slower * steps + total
         cycles: Column = 20.0 + TRANSPOSED * k * n + m // rows * block + m % rows * single
         return cycles
 
-    x, y = ("a", "b") if of_b else ("b", "a")
     places = (
         f"&{{{x}}}, {{{x}_{along}}}, &{{{y}}}, {{{y}_k}}, {{{y}_{few}}}, "
         f"&{{c}}, {{c_{along}}}, {{c_{few}}}, {{{along}}}, {{{few}}}, {{k}}"
     )
     return LeafKernel(
-        f"few_{name}_{kind_of(F32, width)}", "MatmulAccum", (F32,) * 3, (None,) * 3,
-        f"few_columns({places});", lambda a, b, c: c + a @ b, applies, cost,
+        f"few_{name}_{kind_of(factors, width)}", "MatmulAccum", (factors, factors, F32),
+        (None,) * 3, f"few_columns{suffix}({places});", sum_of_products(F32), applies, cost,
         registers=4 * rows + 5, streams=(streamed,), group="products",
     )  # fmt: skip
 
