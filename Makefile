@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE  # each of a thousand processes would compile a
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-slow test-all test-models test-browser check pythons lint typecheck unit format lock package clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions bench-certificates fuzz learn docs pictures test test-slow test-all test-release test-models test-browser check pythons lint typecheck unit format lock package clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,11 +82,13 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 
 test: lint typecheck unit ## lint, typecheck, and tests of every kind, in four minutes
 
-test-slow: setup-learn ## the tests that take more than 0.2 s each, which CI runs as well
+test-slow: setup-learn ## the tests that take more than 0.2 s each
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow
 
-test-all: export EVERY_CASE = 1
-test-all: test test-slow ## test and test-slow, with all parameters of tests that otherwise run a few of theirs
+test-all: test test-slow ## both, as CI does
+
+test-release: export EVERY_CASE = 1
+test-release: test-all ## test-all, with all parameters of tests that otherwise run a few of theirs
 
 test-models: setup-models ## compile models of other frameworks, and compare them with these
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers
