@@ -17,7 +17,7 @@ from morello.cli.parser import main
 from morello.learn import shipping
 from morello.learn.affine import Affine
 from morello.learn.archive import read_arrays
-from morello.learn.corpus import files, read
+from morello.learn.corpus import files, read, write
 from morello.learn.dataset import read_group, write_group
 from morello.learn.evaluate import judge, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
@@ -276,19 +276,22 @@ def test_programs_are_compiled_and_their_instructions_counted_once(
     names = "affine", "counts of instructions, least squares", "ports, latency and lines"
     models = {name: compiled.MODELS[name] for name in names}
     monkeypatch.setattr(compiled, "results_of", partial(compiled.results_of, models=models))
-    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
-    counts = tmp_path / "counts"
-    assert compiled.main([str(corpus), str(counts)]) == 0
+    few, counts = tmp_path / "few", tmp_path / "counts"
+    few.mkdir()
+    for path in files(corpus)[::2]:
+        measured = read(path)
+        write(few / path.name, measured.only(range(0, len(measured.schedules), 3)))
+    assert compiled.main([str(few), str(counts)]) == 0
     table = capsys.readouterr().out
     for protocol in ("random", PROTOCOL):
         assert all(f"| {protocol} | {name} |" in table for name in names)
     kept = sorted(counts.iterdir())
-    assert [path.name for path in kept] == [path.name for path in files(corpus)]
+    assert [path.name for path in kept] == [path.name for path in files(few)]
     product, *_ = (read_arrays(path, "is damaged.")["totals"] for path in kept)
-    assert len(product) == len(read(files(corpus)[0]).schedules)
+    assert len(product) == len(read(files(few)[0]).schedules)
     assert (product[:, FEATURES.index("multiply_adds")] >= 4 * 4 * 8 / 16).all()
     written = [path.stat().st_mtime_ns for path in kept]
-    assert compiled.main([str(corpus), str(counts)]) == 0
+    assert compiled.main([str(few), str(counts)]) == 0
     assert [path.stat().st_mtime_ns for path in kept] == written
     assert capsys.readouterr().out == table
     assert compiled.main([str(tmp_path / "nowhere"), str(counts)]) == 2
