@@ -422,8 +422,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         width = int(kernel.name.rpartition("x")[2])
         lengths = range(width, 70) if width >= 16 else range(width, 70, width)
         least = COLUMNS // rows_at_once(width)
-        along, few = ("m", "n") if kernel.name.startswith("few_columns") else ("n", "m")
-        return {along: range(4, 12), "k": lengths, few: range(least, MOST_COLUMNS + 1)}
+        along, columns = ("m", "n") if kernel.name.startswith("few_columns") else ("n", "m")
+        return {along: range(4, 12), "k": lengths, columns: range(least, MOST_COLUMNS + 1)}
     if kernel.name.startswith("byte_rows"):
         return {"k": range(2, MOST_BYTE_ROWS + 1)}
     if not kernel.streams:
