@@ -58,6 +58,7 @@ def test_results_are_right_wherever_they_begin(
         ("exp(f32[50,64])", "bypass_f32x16"),
         ("transpose(f32[4,8,512], order=[1,0,2])", "bypass_f32x16"),
         ("silu(bf16[64,64])", "bypass_bf16_f32x16"),
+        ("gelu(bf16[64,64])", "bypass_bf16_f32x16"),
         ("cast(f16[50,64], f32)", "bypass_f32x16"),
         ("u8[50,128] + u8[50,128]", "bypass_u8x64"),
         ("move(f32[60,64])", "bypass_f32x16"),

@@ -108,7 +108,8 @@ def _past_caches(statements: Sequence[Statement], pointer: str, target: Target) 
     together: dict[object, list[_Store]] = {}
     others = 0
     for store in _stores(statements, pointer):
-        if not store.call.spec.operation.copies or store.call.views[-1] is not store.view:
+        operation, views = store.call.spec.operation, store.call.views
+        if views[-1] is not store.view or operation.reads(len(views) - 1):
             return {}
         if not (_can_bypass(store.call, target) and store.is_aligned):
             others += store.count

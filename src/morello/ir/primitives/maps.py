@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from morello.ir.dtype import DType
+from morello.ir.dtype import BF16, DType
 from morello.ir.functions import (
     BINARY,
     COMPARISONS,
@@ -17,6 +17,7 @@ from morello.ir.functions import (
     OPERATORS,
     TERNARY,
     ULP,
+    ULP_BF16,
     UNARY,
     Function,
 )
@@ -162,7 +163,8 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     for constant in _constants(function, dtypes[0]):
         other = replace(operation, function=replace(function, constant=constant))
         error = plus(error, np.abs(reference(other)(*values) - value))
-    ulps = _ULPS[name] if name in _ULPS else _LIBRARY * ULP[name]
+    own = ULP | ULP_BF16 if dtypes[-1] is BF16 else ULP
+    ulps = _ULPS[name] if name in _ULPS else _LIBRARY * own[name]
     rounding = ulps * EPSILON * np.abs(value)
     if name not in _ULPS:
         rounding = rounding + FLUSHED

@@ -9,7 +9,8 @@ contract a b + c.
 NaN gives NaN, with any payload, and overflow gives an infinity. At an infinity each function takes
 its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. Results below 2**-126 may be
 anything from zero to that; for `gelu_tanh` and `silu`, results below 2**-119. `exp_low` is a
-faster `exp` for numbers up to 88.
+faster `exp` for numbers up to 88, and `gelu_bf16` a faster `gelu` for results that are rounded to
+bf16.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from morello.targets.helpers.whole import FAR_SCALAR, FAR_VECTOR, WHOLE
 WIDTHS = (16, 8, 4, 1)
 
 ULP = functions.ULP | {"exp_low": 1.2, "max": 0.0, "min": 0.0, "remainder": 0.0}
+ULP |= {f"{name}_bf16": error for name, error in functions.ULP_BF16.items()}
 """The largest error of each function, in units of the last place of the true result."""
 
 
@@ -36,9 +38,11 @@ def math_helpers(width: int) -> dict[str, str]:
     texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS | WHOLE | LOGARITHMS | TRIGONOMETRY
     texts |= LARGE_SCALAR | FAR_SCALAR if width == 1 else LARGE_VECTOR | FAR_VECTOR
     texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
-    texts["gauss"] = _gauss(width)
+    for name, avx512 in (("gauss", _GAUSS_AVX512), ("gauss_bf16", _GAUSS_BF16)):
+        texts[name] = _gauss(name, width, avx512)
     if width == 16:
         texts["exp"] = _EXP_AVX512
+        texts["near_reciprocal"] = _NEAR_RECIPROCAL_AVX512
     return _type_helpers(width) | expand(texts, width)
 
 
@@ -386,6 +390,20 @@ static inline $F gelu_$K($F x) {
   return fma_$K(-(t * v * p), gauss_$K(t), relu_$K(x));
 }
 """,
+    "near_reciprocal": """
+static inline $F near_reciprocal_$K($F x) { return 1.0f / x; }
+""",
+    "gelu_bf16": """
+static inline $F gelu_bf16_$K($F x) {
+  $F t = at_most_$K(13.2687f, abs_$K(x));
+  $F v = near_reciprocal_$K(affine_$K(t, 0.25f, 1.0f));
+  $F p = affine_$K(v, 0.241632715f, -0.103966266f);
+  p = horner_$K(p, v, 0.180472001f);
+  p = horner_$K(p, v, 0.0804893300f);
+  p = horner_$K(p, v, 0.101352438f);
+  return fma_$K(-(t * v * p), gauss_bf16_$K(t), relu_$K(x));
+}
+""",
     "gelu_tanh": """
 // (1 + tanh(u)) / 2 is the sigmoid of 2 u
 static inline $F gelu_tanh_$K($F x) {
@@ -411,6 +429,17 @@ static inline f32x16 exp_f32x16(f32x16 x) {
   y = float_f32x16(bits_f32x16(y) + (bits_f32x16(z) << 23));
   y = pick_f32x16(x < -87.3365447f, fill_f32x16(0.0f), y);
   return pick_f32x16(x <= 88.7228317f, y, x + __builtin_inff());
+#endif
+}
+"""
+
+_NEAR_RECIPROCAL_AVX512 = """
+// within 2**-14 of 1 / x
+static inline f32x16 near_reciprocal_f32x16(f32x16 x) {
+#ifdef __AVX512F__
+  return (f32x16)_mm512_rcp14_ps((__m512)x);
+#else
+  return 1.0f / x;
 #endif
 }
 """
@@ -503,6 +532,16 @@ _GAUSS_AVX512 = (
     ("t", "fma_$K(s, r * q, s)"),
 )
 
+_GAUSS_BF16 = (
+    ("$F s", "t * t"),
+    ("$F z", "affine_$K(s, -0.721347520f, 786432.0f)"),
+    ("$F r", "fma_$K(s, fill_$K(-0.721347520f), 786432.0f - z)"),
+    ("$F q", "affine_$K(r, 0.693120062f, 1.00011730f)"),  # 2**r
+    ("s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+    ("t", "s * q"),
+)
+
 _FEATURES = {8: "__AVX2__", 16: "__AVX512F__"}
 """The macro of the instruction set that can look up a table in a register of so many floats."""
 
@@ -518,10 +557,10 @@ def _exp_low(width: int, count: int) -> str:
     return f"static inline void exp_low_{count}_$K($F *x) {{\n{body}\n}}"
 
 
-def _gauss(width: int) -> str:
-    """exp(-t**2 / 2) for t from 0 to 13.2687."""
-    body = _body(width, 1, _GAUSS, {8: _GAUSS_AVX2, 16: _GAUSS_AVX512})
-    return f"static inline $F gauss_$K($F t) {{\n{body}\n  return t;\n}}"
+def _gauss(name: str, width: int, avx512: Steps) -> str:
+    """exp(-t**2 / 2) for t from 0 to 13.2687, on AVX-512 by these steps."""
+    body = _body(width, 1, _GAUSS, {8: _GAUSS_AVX2, 16: avx512})
+    return f"static inline $F {name}_$K($F t) {{\n{body}\n  return t;\n}}"
 
 
 def _body(width: int, count: int, plain: Steps, looked_up: Mapping[int, Steps]) -> str:

@@ -58,6 +58,7 @@ from morello.targets.kernels.reductions import (
     pools_by_two,
     runs,
 )
+from morello.targets.kernels.rounded import rounded
 from morello.targets.kernels.scans import scans
 from morello.targets.kernels.scattering import scatters
 from morello.targets.kernels.shuffles import (
@@ -220,6 +221,8 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
         kernels.append(conv_by_two(width(F32), in_order=in_order))
         kernels.append(depthwise_by_two(F32, width(F32)))
         kernels += pools_by_two(width(F32))
+        for part in parts:
+            kernels += rounded(width(F32), part)
         kernels += [shared_groups(width(F32), n) for n in SHARING if n < width(F32)]
     kernels += divide_by_scalar(F32, width(F32))
     kernels += runs(width(F32))
