@@ -49,17 +49,17 @@ def with_bypasses(program: Program, goal: Spec, target: Target) -> list[Statemen
     """The statements of a goal's program, with stores past the caches where that is faster."""
     past: dict[int, Call] = {}
     for operand, (view, _) in enumerate(program.parameters):
-        if _is_large(goal, operand, target):
+        if bypasses_caches(goal, operand, target):
             past |= _past_caches(program.body, view.pointer, target)
     return [*_replaced(program.body, past), Fence()] if past else [*program.body]
 
 
-def _is_large(goal: Spec, operand: int, target: Target) -> bool:
-    """Whether an operand is only written, and exceeds the share of the last cache."""
+def bypasses_caches(goal: Spec, operand: int, target: Target) -> bool:
+    """Whether an operand is only written, and has at least the target's share of the last cache."""
     written = goal.operation.operands[operand].written and not goal.operation.reads(operand)
     count = math.prod(goal.shape(operand)) * goal.dtypes[operand].bytes
     least = target.bypassed * target.last_cache * LINE_BYTES
-    return written and 0 < least < count
+    return written and 0 < least <= count
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.bypass import with_bypasses
+from morello.codegen.copy_order import with_blocks_of_rows
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, check_function_name, in_c
@@ -119,7 +120,7 @@ def unit(
     names = Names({*exported(name), _guard(name), *impl.target.helpers, *taken})
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
-    program = lower(impl, arrays)
+    program = with_blocks_of_rows(lower(impl, arrays), spec, impl.target)
     body = with_bypasses(program, spec, impl.target)
     printing = printer(in_c(body, names), parameters)
     lines, regions, items = printing.lines(body), printing.regions, _items(impl)

@@ -192,7 +192,7 @@ class Target:
     from_memory: bool = False
     """Whether the goal's operands exceed the last cache, or are evicted from it between calls."""
     bypassed: float = 0.0
-    """The share of the last cache beyond which results are stored past all caches; 0 if never."""
+    """The share of the last cache from which on results bypass all caches; 0 if never."""
     machine: str = ""
     """The microarchitecture whose costs the kernels have, if any."""
     tunings: tuple[Target, ...] = ()

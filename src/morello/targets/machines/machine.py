@@ -35,7 +35,7 @@ class Machine:
     Costs are derived from these (see `targets.roofline`). If `source` is "measured", the programs
     chosen with them were timed on such a machine, and `measured` has the costs that turned out to
     differ, by name (see `targets.costs`); `streaming` are factors on costs for goals too large for
-    the last cache. Results that exceed the share `bypassed` of it are stored past all caches; 0 if
+    the last cache. Results of at least the share `bypassed` of it are stored past all caches; 0 if
     that is not known to be faster. A line from L2 costs at least `l2_line` cycles in goals without
     products; 0 if that was not measured.
     """
