@@ -100,7 +100,11 @@ def batches_and_rows(expression: str) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize(
     "expression",
-    ["f32[6,32,64] @ f32[6,64,48]", "relu(f32[6,32,64] @ f32[6,64,48])"],
+    [
+        "f32[6,32,64] @ f32[6,64,48]",
+        "f32[6,32,20] @ f32[6,20,32]",
+        "relu(f32[6,32,64] @ f32[6,64,48])",
+    ],
 )
 def test_large_products_of_a_batch_are_looped_over_first(expression: str) -> None:
     found = batches_and_rows(expression)

@@ -37,7 +37,7 @@ from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
 from morello.targets.target import Target
 
-LARGE_MATRIX = 1024
+LARGE_MATRIX = 512
 """The least elements of each matrix in a batch of products that are looped over one by one, before
 any other loop: of smaller ones, several may share cache lines."""
 
