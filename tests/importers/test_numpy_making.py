@@ -47,6 +47,27 @@ def rotated(x: Array) -> Any:
     return np.asarray(turn) @ np.ascontiguousarray(x[:, :2].T)
 
 
+def converted(x: Array) -> Any:
+    result = np.zeros(x.shape, np.float32)
+    result[:] = x
+    same, copy = np.asarray(result, dtype=np.float32), np.array(result, dtype=np.float32)
+    same += 1
+    copy += 2
+    total = x.sum()
+    return result, copy, np.array(total, ndmin=2), np.ascontiguousarray(total)
+
+
+TABLES: dict[int, Array] = {}
+
+
+def by_a_cached_matrix(x: Array) -> Array:
+    if 6 not in TABLES:
+        TABLES[6] = np.eye(6, dtype=np.float32)
+    result = np.zeros(x.shape, np.float32)
+    result[:] = x
+    return result @ TABLES[6]
+
+
 def sums(x: Array, places: Array) -> Array:
     result = np.zeros((4, 6), np.float32)
     np.add.at(result, places, x)
@@ -71,7 +92,7 @@ def picked(x: Array, places: Array) -> Any:
     return x[np.arange(5), places], x[2, places], x[places[:, None], places]
 
 
-@pytest.mark.parametrize("function", [framed, by_rows, identity, rotated])
+@pytest.mark.parametrize("function", [framed, by_rows, identity, rotated, converted])
 def test_arrays_of_the_function_itself_are_traced(function: Callable[..., Any]) -> None:
     x = random(5, 6)
     assert_same(*values(function, x))
@@ -108,3 +129,11 @@ def test_the_names_of_the_module_stay_what_they_are() -> None:
     trace(framed, (random(5, 6),), {})
     assert (np, zeros) == (numpy, function)
     assert type(framed(random(5, 6))) is np.ndarray
+
+
+def test_a_cache_of_the_module_keeps_no_traced_arrays() -> None:
+    x = random(5, 6)
+    TABLES.clear()
+    program = trace(by_a_cached_matrix, (x,), {})
+    assert not any(isinstance(n.operator, Foreign) for n in program.graph.nodes)
+    assert all(type(table) is np.ndarray for table in TABLES.values())

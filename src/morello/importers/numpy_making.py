@@ -41,6 +41,8 @@ def with_own_arrays(function: FunctionType, make: Making, kind: type) -> Callabl
             value = module
         elif type(value) in (type(np.empty), FunctionType):
             value = known.get(value, value)
+        elif type(value) in (dict, list, set):
+            value = value.copy()  # a cache keeps no traced arrays
         names[name] = value
     return copied(function)
 
@@ -75,7 +77,11 @@ def _converted(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
         if not has_traced(value):
             return function(value, dtype, **keywords)
         array = joined(value)
-        array = array.copy() if function is np.array and array is value else array
-        return array if dtype is None else array.astype(dtype)
+        if dtype is not None and array.dtype != dtype:
+            array = array.astype(dtype)
+        elif array is value and keywords.get("copy", function is np.array):
+            array = array.copy()
+        added = keywords.get("ndmin", int(function is np.ascontiguousarray)) - array.ndim
+        return array[(None,) * added] if added > 0 else array
 
     return convert
