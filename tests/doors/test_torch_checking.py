@@ -74,6 +74,21 @@ def test_what_a_call_changed_by_mistake_is_restored(monkeypatch: pytest.MonkeyPa
     torch.testing.assert_close(fast(x, cache), step(x, copy))
 
 
+def test_random_numbers_after_a_mistake_are_those_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def noisy(x: Any) -> Any:
+        return torch.tanh(x @ x.T) + torch.rand(8, 8)
+
+    x, fast = torch.randn(8, 16), compiled(noisy)
+    _mistaken(monkeypatch, _raised)
+    torch.manual_seed(0)
+    with pytest.warns(FallbackWarning, match="ValueError"):
+        ours = fast(x), torch.rand(1)
+    torch.manual_seed(0)
+    torch.testing.assert_close(ours, (noisy(x), torch.rand(1)))
+
+
 def test_a_call_changes_its_arguments_and_draws_numbers_once() -> None:
     def step(x: Any, cache: Any) -> Any:
         cache += torch.tanh(x @ x.T)

@@ -1,4 +1,4 @@
-"""Whether what a program computes agrees with what PyTorch does, at its first call."""
+"""Comparisons of what a program computes at its first call with what PyTorch does."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def tolerance_of(graph: Graph) -> float:
 class Expected:
     """What PyTorch computes for the arguments of a call, some of which it changes.
 
-    The numbers of those are `changed`: it is given copies of them. Random numbers are drawn again
-    by whatever runs next.
+    The numbers of those are `changed`: it is given copies of them. The state of random numbers is
+    as it was before.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Expected:
         given = [_copied(a) if n in changed else a for n, a in enumerate(arguments)]
         with torch.random.fork_rng(devices=()):
             self.results = run(*given)
+            self._random = torch.get_rng_state()
         self._changed = {n: given[n] for n in changed}
 
     def error_of(self, results: Sequence[Any], arguments: Sequence[Any], exact: bool) -> float:
@@ -56,9 +57,10 @@ class Expected:
         return max((_error(a, b, exact) for a, b in pairs if _is_tensor(a)), default=0.0)
 
     def restore(self, arguments: Sequence[Any]) -> None:
-        """Change the arguments as PyTorch does."""
+        """Change the arguments, and the state of random numbers, as PyTorch does."""
         for number, copy in self._changed.items():
             arguments[number].copy_(copy)
+        torch.set_rng_state(self._random)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -68,12 +70,12 @@ def _is_tensor(value: Any) -> bool:
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor that lies in a copy of the same storage, as others may be views of it."""
     storage = tensor.untyped_storage().clone()
-    empty = torch.empty(0, dtype=tensor.dtype)
-    return empty.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())
+    place = tensor.storage_offset(), tensor.size(), tensor.stride()
+    return tensor.new_empty(0).set_(storage, *place)
 
 
 def _error(expected: torch.Tensor, given: Any, exact: bool) -> float:
-    """The norm of the difference, of the norm of what is expected; infinite for another type.
+    """The norm of the difference over that of what is expected; infinite for another type.
 
     Where infinity or no number is expected, nothing is compared: narrow numbers overflow.
     """

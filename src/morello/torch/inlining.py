@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import torch
-from torch._higher_order_ops.wrap import TagActivationCheckpoint, tag_activation_checkpoint
+from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
-
-_FLEX = import_module("torch._higher_order_ops.flex_attention")
-"""The module; the package has the function of this name as well."""
+from torch.utils.checkpoint import checkpoint
 
 
 class Inlining(TorchFunctionMode):  # type: ignore[misc]  # torch has no types
@@ -20,13 +18,17 @@ class Inlining(TorchFunctionMode):  # type: ignore[misc]  # torch has no types
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        return _INLINED.get(function, function)(*args, **(kwargs or {}))
+        if isinstance(function, HigherOrderOperator):
+            function = _INLINED.get(function.name(), function)
+        return function(*args, **(kwargs or {}))
 
 
 def _checkpoint(body: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """The body of torch.utils.checkpoint, which keeps nothing without gradients."""
-    _, given = TagActivationCheckpoint.divide_kwargs(keywords)
-    return body(*args, **given)
+    parameters = signature(checkpoint).parameters.values()
+    own = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+    own.add("preserve_rng_state")  # which checkpoint takes as any other keyword
+    return body(*args, **{name: value for name, value in keywords.items() if name not in own})
 
 
 def _flex_attention(
@@ -42,7 +44,8 @@ def _flex_attention(
 ) -> tuple[Any, ...]:
     """Attention whose functions of a score and its place are called once, for all by broadcasting.
 
-    Also the logarithms of the sums, and the largest scores, both by 2 as a base.
+    The second and third result are the logarithm of the sum of each row's exponentials, and its
+    largest score, both divided by log(2), as PyTorch returns them.
     """
     group = query.shape[1] // key.shape[1]
     if group > 1:
@@ -60,10 +63,18 @@ def _flex_attention(
     largest = scores.amax(-1)
     sums = scores.logsumexp(-1)
     base = torch.tensor(2.0).log()
-    return _FLEX._permute_strides(mixed, query.stride()), sums / base, largest / base
+    return _in_order_of(query, mixed), sums / base, largest / base
 
 
-_INLINED: dict[Any, Callable[..., Any]] = {
-    tag_activation_checkpoint: _checkpoint,
-    _FLEX.flex_attention: _flex_attention,
+def _in_order_of(other: Any, tensor: Any) -> Any:
+    """A tensor with its dimensions in memory in the order of another's, but the last innermost."""
+    last = tensor.ndim - 1
+    order = [*sorted(range(last), key=other.stride, reverse=True), last]
+    return tensor.permute(order).contiguous().permute([order.index(d) for d in range(last + 1)])
+
+
+_INLINED: dict[str, Callable[..., Any]] = {
+    "tag_activation_checkpoint": _checkpoint,
+    "flex_attention": _flex_attention,
 }
+"""By the names of these functions."""
