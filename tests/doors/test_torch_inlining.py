@@ -35,16 +35,16 @@ def test_flex_attention() -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     slopes = torch.tensor([0.5, 0.25])
-    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 128, 128, device="cpu")
+    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 32, 32, device="cpu", BLOCK_SIZE=32)
 
     def model(q: Any, k: Any, v: Any) -> Any:
         def biased(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
             return score + (j - i) * slopes[h]
 
         mixed = flex_attention(q, k, v, score_mod=biased, block_mask=mask)
-        return mixed.transpose(1, 2).reshape(1, 128, 16)
+        return mixed.transpose(1, 2).reshape(1, 32, 16)
 
-    q, k, v = (torch.randn(1, 2, 128, 8) for _ in range(3))
+    q, k, v = (torch.randn(1, 2, 32, 8) for _ in range(3))
     expected = attended(q, k, v, slopes)
     assert error(compiled(model)(q, k, v), expected) < F32_TOLERANCE
     assert not last().by_torch and last().programs[()].kernel_count
@@ -53,8 +53,8 @@ def test_flex_attention() -> None:
 def attended(q: Any, k: Any, v: Any, slopes: Any) -> Any:
     """Causal attention with a bias that falls with the distance, in f64; heads side by side."""
     q, k, v = (each.double() for each in (q, k, v))
-    places = torch.arange(128)
+    places = torch.arange(32)
     distance = places[None, :] - places[:, None]
     scores = q @ k.mT * 8**-0.5 + distance * slopes[:, None, None].double()
     scores = scores.masked_fill(distance > 0, -torch.inf)
-    return (scores.softmax(-1) @ v).transpose(1, 2).reshape(1, 128, 16)
+    return (scores.softmax(-1) @ v).transpose(1, 2).reshape(1, 32, 16)
