@@ -28,7 +28,7 @@ from morello.ir.tensor import LINE_BYTES
 from morello.targets.target import Target
 
 ROWS = 8
-"""The fewest rows of a block, which are read from so many places."""
+"""The least number of rows in a block. Each is read from another place."""
 
 
 def with_blocks_of_rows(program: Program, goal: Spec, target: Target) -> Program:
@@ -51,7 +51,7 @@ def _ordered(statements: Sequence[Statement]) -> list[Statement]:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A loop of so many iterations, which go so many elements further in the operands."""
+    """A loop, its number of iterations, and the strides between these in both operands."""
 
     loop: For
     times: int
@@ -108,7 +108,7 @@ def _nest(statement: For) -> tuple[list[For], Sequence[Statement]]:
 
 
 def _copies_runs(statement: Statement) -> bool:
-    """Whether a statement copies a register or a part of it, or is a loop on its own."""
+    """Whether a statement copies a register or a part of it, or is a loop that starts at 0."""
     if isinstance(statement, For):
         return not statement.start
     return isinstance(statement, Call) and statement.kernel.group == "copies"
@@ -120,7 +120,7 @@ def _axis(loop: For, call: Call) -> _Axis:
 
 
 def _step(view: View, loop: For) -> int:
-    """How many elements further a view is in each iteration of a loop."""
+    """The distance in elements between the places of a view in two iterations of a loop."""
     assert isinstance(view, MemoryView)
     return view.address.terms.get(loop.variable, 0) * loop.step
 

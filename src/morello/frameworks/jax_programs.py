@@ -30,8 +30,8 @@ Function = Callable[..., list[Any]]
 class JaxProgram:
     """A traced function, the options that its kernels are compiled with, and where it reports.
 
-    Kernels are made of `alike`, which is the same for arrays that do not vary along axes of a
-    mesh. JAX may write to the arguments whose numbers are `donated`.
+    Kernels are made of `alike`: the same function, traced for arrays that do not vary along axes of
+    a mesh. JAX may write to the arguments whose numbers are `donated`.
     """
 
     traced: Any
@@ -114,13 +114,13 @@ def program_of(
 
 
 def _varies(kind: Any) -> bool:
-    """Whether arrays of a type vary along axes of a mesh, as within functions that are sharded."""
+    """Whether arrays of a type vary along axes of a mesh, as within `jax.shard_map`."""
     kind = getattr(kind, "manual_axis_type", kind)  # since JAX 0.10
     return bool(getattr(kind, "varying", getattr(kind, "vma", ())))
 
 
 def alike_kind(kind: Any) -> Any:
-    """The type of an array, or that type, of arrays that do not vary; anything else as it is."""
+    """The type, without axes of a mesh, of an array or a type; anything else as it is."""
     if isinstance(kind, jax.Array | jax.core.ShapedArray):
         return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
     return kind
