@@ -59,6 +59,18 @@ def test_integers_are_compared_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(fast(x), bits(x))
 
 
+def test_a_call_that_torch_refuses_is_not_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def divided(x: Any, y: Any) -> Any:
+        return x // y * 3
+
+    x, fast = torch.arange(16, dtype=torch.int32), compiled(divided)
+    _mistaken(monkeypatch, lambda results: (results[0] + 1,))
+    with pytest.raises(RuntimeError, match="ZeroDivision"):
+        fast(x, 0 * x)
+    with pytest.warns(FallbackWarning, match="error of inf"):
+        assert torch.equal(fast(x, x + 2), divided(x, x + 2))
+
+
 def test_what_a_call_changed_by_mistake_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     def step(x: Any, cache: Any) -> Any:
         cache[:, 2:4] = torch.tanh(x @ x.T)[:, :2]

@@ -185,6 +185,8 @@ class _Graph:
         self._keyed: tuple[int, ...] | None = None
         """The others, once it was called."""
         self._programs: dict[Key, _Compiled] = {}
+        self._uncompared: set[Key] = set()
+        """The keys of programs that were not compared with torch yet."""
         self._changes = 0
         self._rest: Callable[..., Any] = module
         """Runs calls for which there is no program: torch's module, or one with compiled parts."""
@@ -196,13 +198,11 @@ class _Graph:
         if compiled is None and (key in self._programs or not self.report.by_torch):
             with self._lock:
                 key = self._key(arguments)
-                compiled = self._current(key, arguments)
-                if compiled is None:
-                    compiled = self._compile(arguments)
-                    if compiled is not None and compiled.takes(arguments):
-                        return self._first(key, compiled, arguments)
+                compiled = self._current(key, arguments) or self._compile(arguments)
         if compiled is None or not compiled.takes(arguments):
             return self._rest(*arguments)
+        if key in self._uncompared:
+            return self._first(key, compiled, arguments)
         return self._results(compiled, arguments)
 
     def _results(self, compiled: _Compiled, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -219,10 +219,11 @@ class _Graph:
             why = f"an error of {error:.1e}" if error > compiled.tolerance else ""
         except Exception as problem:  # a mistake of this package is no reason for a model to fail
             why = repr(problem)
+        self._uncompared.discard(key)
         if not why:
             return results
         expected.restore(arguments)
-        del self._programs[key]
+        self._programs.pop(key, None)
         self.report.by_torch = f"its program does not do what PyTorch does: {why}"
         _warn(f"as {self.report.by_torch}")
         return expected.results
@@ -272,6 +273,7 @@ class _Graph:
         except Exception as error:  # a mistake of this package is no reason for a model to fail
             self.report.by_torch = f"the compiler failed with {error!r}"
             return None
+        self._uncompared.add(key)
         self._programs[key] = compiled
         self.report.add(key, compiled.program.report_later())
         return compiled
