@@ -35,7 +35,9 @@ def test_flex_attention() -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     slopes = torch.tensor([0.5, 0.25])
-    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 32, 32, device="cpu", BLOCK_SIZE=32)
+    mask = create_block_mask(
+        lambda b, h, i, j: i >= j, None, None, 32, 32, device="cpu", BLOCK_SIZE=32
+    )
 
     def model(q: Any, k: Any, v: Any) -> Any:
         def biased(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
