@@ -114,7 +114,7 @@ def program_of(
 
 
 def _varies(kind: Any) -> bool:
-    """Whether arrays of a type vary along axes of a mesh, as within `jax.shard_map`."""
+    """Whether arrays of a type vary along axes of a mesh, as in programs for several devices."""
     kind = getattr(kind, "manual_axis_type", kind)  # since JAX 0.10
     return bool(getattr(kind, "varying", getattr(kind, "vma", ())))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from morello.graph.graph import Node, apply
@@ -21,11 +23,8 @@ def shared_factor(node: Node) -> Node | None:
     """dot[batch](broadcast(a), b) -> dot(a, b), if all matrices of a batch have the same a."""
     dot = node.operator
     assert isinstance(dot, Dot)
-    for side, whole in enumerate(node.inputs):
-        if not isinstance(whole.operator, Broadcast):
-            continue
-        (source,) = whole.inputs
-        shape = (1,) * (whole.type.rank - source.type.rank) + source.shape
+    for side, source, shape in _broadcast_factors(node):
+        whole = node.inputs[side]
         gone = {pair for pair in dot.batch if shape[pair[side]] < whole.shape[pair[side]]}
         if gone:
             kept = [d for d in range(whole.type.rank) if d not in {pair[side] for pair in gone}]
@@ -33,6 +32,14 @@ def shared_factor(node: Node) -> Node | None:
             once = in_shape(once, tuple(whole.shape[d] for d in kept))
             return _without_batch(node, side, once, kept)
     return None
+
+
+def _broadcast_factors(node: Node) -> Iterator[tuple[int, Node, tuple[int, ...]]]:
+    """The side of each factor that is broadcast, its source, and the source's shape in its rank."""
+    for side, whole in enumerate(node.inputs):
+        if isinstance(whole.operator, Broadcast):
+            (source,) = whole.inputs
+            yield side, source, (1,) * (whole.type.rank - source.type.rank) + source.shape
 
 
 def _without_batch(node: Node, side: int, once: Node, kept: list[int]) -> Node:
@@ -60,11 +67,8 @@ def repeated_rows(node: Node) -> Node | None:
     """dot(broadcast(a), b) -> broadcast(dot(a, b)), if rows of a are all the same."""
     dot = node.operator
     assert isinstance(dot, Dot)
-    for side, whole in enumerate(node.inputs):
-        if not isinstance(whole.operator, Broadcast):
-            continue
-        (source,) = whole.inputs
-        shape = (1,) * (whole.type.rank - source.type.rank) + source.shape
+    for side, source, shape in _broadcast_factors(node):
+        whole = node.inputs[side]
         free = dot.free(side, whole.type.rank)
         cut = tuple(shape[d] if d in free else size for d, size in enumerate(whole.shape))
         if cut != whole.shape:
