@@ -13,7 +13,7 @@ from tests.support import optimum
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
-from morello.rewrites import Tile
+from morello.rewrites import Move, Tile
 from morello.search import budget as module
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget
@@ -113,6 +113,30 @@ def test_a_batch_is_a_loop_over_the_best_of_its_part(batch: str, part: str) -> N
     best = parts.best(UNTIMED.start())
     agreed(best, goal)
     assert best.cost <= 6 * one.best(UNTIMED.start()).cost * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["f32[6,4,8]{0,2,1} @ f32[6,8,4]", "relu(f32[6,4,8] @ f32[6,8,4]{0,2,1})"],
+)
+def test_an_operand_with_a_batch_inside_is_copied_before_the_loop(expression: str) -> None:
+    goal = parse(expression)
+    plain = Parts((goal,), AVX2).plain(SHORT.start())
+    agreed(plain, goal)
+    assert isinstance(plain.decisions[0], Move)
+    assert Tile(goal.operation.dims[0], 1) in plain.decisions
+    assert optimum(goal, AVX2).cost <= plain.cost * (1 + 1e-9)
+
+
+def test_plain_programs_of_all_sizes_are_those_of_the_best_parts() -> None:
+    goal, part = parse("f32[6,4,8] @ f32[6,8,4]"), parse("f32[1,4,8] @ f32[1,8,4]")
+    plain = Parts((goal,), AVX2).plain_of_all_sizes(UNTIMED.start())
+    agreed(plain, goal)
+    assert plain.cost <= 6 * search(part, AVX2).cost * (1 + 1e-9)
+
+
+def test_what_is_in_one_piece_has_no_plain_program_of_all_sizes() -> None:
+    assert not Parts((parse(SMALL[0]),), AVX2).plain_of_all_sizes(UNTIMED.start()).found
 
 
 @pytest.mark.parametrize(

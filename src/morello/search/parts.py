@@ -1,8 +1,9 @@
 """Programs that are found soon, whatever the goal: of few sizes, and part by part.
 
-A batch of products becomes a loop over one of them. A composition is cut into pieces, with a
-buffer in main memory between one and the next. Each distinct piece is searched alone, and dynamic
-programming over the cuts chooses among the splits.
+A batch of products becomes a loop over one of them; an operand whose neighbours in memory lie
+along the batch is copied before. A composition is cut into pieces, with a buffer in main memory
+between one and the next. Each distinct piece is searched alone, and dynamic programming over the
+cuts chooses among the splits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from morello.ir.compose import batches_of, inputs_of, tensor_dims, touches_produ
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.rewrites import Bufferize, Rewrite, Tile
+from morello.rewrites import Bufferize, Move, Rewrite, Tile
 from morello.rewrites.rewrite import Step, apply
 from morello.search.best_first import BestFirst
 from morello.search.budget import BudgetError, Watch
@@ -93,6 +94,19 @@ class Parts:
         for spec in dict.fromkeys(self._plain(self.spec)):
             if spec not in self.found:
                 self._find(spec, watch)
+        return self._best()
+
+    def plain_of_all_sizes(self, watch: Watch) -> Incumbent:
+        """The program of `plain`, or a better one of the same pieces, as time allows.
+
+        There is none if the goal is the only piece.
+        """
+        pieces = [*dict.fromkeys(self._plain(self.spec))]
+        if pieces != [self.spec]:
+            self.plain(watch)
+            dearest_last = sorted(pieces, key=lambda spec: self.found[spec][0])  # it takes longest
+            self._improve(dearest_last, COARSE, watch.part(WHOLE))
+            self._improve(dearest_last, None, watch)
         return self._best()
 
     def soon(self, watch: Watch) -> Incumbent:
@@ -241,7 +255,7 @@ def in_parts(operation: Operation, seconds: float = 0.0) -> bool:
 
 
 def _cuts(spec: Spec, target: Target) -> list[_Cut]:
-    """The ways to cut a Spec: a loop over a batch, otherwise with a buffer in main memory.
+    """The ways to cut a Spec: a loop over a batch, otherwise with a copy or buffer in main memory.
 
     Of what is no piece, only pieces are cut off, in the order of the components if possible.
     """
@@ -253,7 +267,7 @@ def _cuts(spec: Spec, target: Target) -> list[_Cut]:
         small = [n for n, cut in cuts.items() if _is_piece(cut.step.holes[0].spec)] or [*cuts]
         first = [n for n in small if _begins(spec.operation, n)]
         cuts = {n: cuts[n] for n in first or small}
-    return [*cuts.values()]
+    return [*_copies(spec, target), *cuts.values()]
 
 
 def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
@@ -269,13 +283,30 @@ def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
                 yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
 
 
+def _copies(spec: Spec, target: Target) -> Iterator[_Cut]:
+    """The row-major copy of the first input whose neighbours in memory lie along a batch.
+
+    Its products can be computed one by one then, from neighbours along their own dimensions.
+    """
+    operation, memory = spec.operation, target.levels[0].name
+    batches = {dim for dim in batches_of(operation) if spec.size(dim) > 1}
+    for index, operand in enumerate(operation.operands):
+        if not operand.written and batches & _fastest(spec, index):
+            rewrite = Move(operand.name, memory, row_major(len(operand.dims)))
+            with suppress(RewriteError):  # if it is nearer than main memory
+                yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
+                return
+
+
 def _fastest_dims(spec: Spec) -> set[str]:
     """The dimensions along which neighbours in memory lie, of any operand."""
-    orders = [placement.layout.order for placement in spec.placements]
-    last = (
-        axes[order[-1]] for axes, order in zip(spec.operation.axes, orders, strict=True) if order
-    )
-    return {name for fastest in last for name in fastest.names}
+    return {name for index in range(len(spec.placements)) for name in _fastest(spec, index)}
+
+
+def _fastest(spec: Spec, index: int) -> set[str]:
+    """The dimensions along which neighbours of an operand lie in memory."""
+    order = spec.placements[index].layout.order
+    return set(spec.operation.axes[index][order[-1]].names) if order else set()
 
 
 def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
