@@ -253,6 +253,24 @@ def test_a_plain_program_is_there_after_a_tenth_of_the_time(
     assert len(began) == 1  # a search that has a program by then needs no other
 
 
+def test_a_poor_program_costs_no_more_than_the_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal = parse("f32[6,4,8] @ f32[6,8,4]{0,2,1}")
+    plain = Parts((goal,), AVX2).plain_of_all_sizes(UNTIMED.start())
+    asked = []
+
+    def only(self: Parts, watch: Watch) -> Incumbent:
+        asked.append(watch)
+        return plain
+
+    monkeypatch.setattr(Parts, "plain_of_all_sizes", only)
+    monkeypatch.setattr("morello.search.session.POOR", -1.0)
+    monkeypatch.setattr("morello.search.session.SOON_S", 0.0)
+    monkeypatch.setattr("morello.search.session.SOON", 1e-6)
+    result = Session(goal, AVX2).solve(Budget(60.0, gap=0.0))
+    assert len(asked) == 1 and result.cost <= plain.cost * (1 + 1e-9)
+    assert result.cost == pytest.approx(search(goal, AVX2).cost)
+
+
 def test_a_parallel_target_has_its_choices() -> None:
     goal = replace(parse("f32[32,16] @ f32[16,32]"), parallel=True)
     session = Session(goal, replace(AVX2, cores=2))

@@ -169,6 +169,11 @@ class BestFirst:
             if all(each.upper < inf for each in self._goals):
                 self.graph.progress = self.watch
 
+    @property
+    def gap(self) -> float:
+        """The largest of the goals' gaps so far."""
+        return max(gap_to(goal.lower, goal.upper) for goal in self._goals)
+
     def programs(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs of the first goal which cost at most `upper`."""
         graph, (goal, *_) = self.graph, self._goals

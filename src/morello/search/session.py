@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
+from weakref import proxy
 
 import numpy as np
 
@@ -44,6 +45,10 @@ from morello.targets.target import Target
 SOON, SOON_S = 0.1, 0.4
 """The share of the time after which a plain program is sought if there is none so far, and the
 least seconds: it takes some tenths of a second, in which most searches find a better one."""
+
+POOR, PLAIN = 0.1, 0.3
+"""By then, a program of a larger gap than the first of these is poor: it may cost more than a plain
+one, which is sought in this share of the time left."""
 
 EARLY = 0.4
 """The share of the time after the bound for a program of few sizes, if there is none so far."""
@@ -240,7 +245,7 @@ class Session:
         """The cheapest program that is found.
 
         Once a tenth of the time, or 0.4 s, is used up without a program, those of the goal's parts
-        are found first.
+        are found first. If there is a poor one by then, it costs no more than those afterwards.
         """
         if everything:
             return exhaust(self._space.space, self._memo, watch)
@@ -260,7 +265,9 @@ class Session:
                 incumbent = replace(cheapest, lower=min(incumbent.lower, cheapest.cost))
             incumbent = replace(incumbent, bounded=bound.specs)
         else:
-            search = BestFirst(self._space.space, bound, watch, soon)
+            session = proxy(self)  # a cycle of references would keep the graph in memory
+            improved = watch.after(soon, lambda: session._improve_poor(parts, watch))
+            search = BestFirst(self._space.space, bound, improved, soon)
             self._best_first = search
             if not parts.found:
                 (incumbent,) = search.run(tell_best)
@@ -275,6 +282,13 @@ class Session:
                 self._of_first(narrowed), lower=narrowed.lower, bounded=space.relaxed_specs
             )
         return incumbent
+
+    def _improve_poor(self, parts: Parts, watch: Watch) -> None:
+        """If the program so far is poor, give the search the plain one, if that costs less."""
+        search = self._best_first
+        if search is not None and search.gap > POOR:
+            plain = parts.plain_of_all_sizes(watch.part(PLAIN))
+            search.improve(plain.cost, plain.decisions)
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
         """A program of the goal's first Spec, as a program of the goal.
