@@ -121,6 +121,7 @@ FEW = {
     "f32[37,65] @ f32[65]": "few_columns",
     "f32[3,65] @ transpose(f32[37,65])": "few_rows",
     "f32[100] @ transpose(f32[50,100])": "few_rows",
+    "f32[5,1000] @ transpose(f32[7,1000])": "few_",
 }
 
 

@@ -86,26 +86,29 @@ static inline __attribute__((always_inline)) void {block}(const {element} *a, lo
   }}
 }}"""
     helpers[outer] = f"""
-// c += a @ b: first, columns of b are made of it; then, rows of a stay in L1 for all columns
+// c += a @ b: columns of b with gaps are copied first; rows of a stay in L1 for all columns
 static inline __attribute__((always_inline)) void {outer}(const {element} *a, long a_m,
     const {element} *b, long b_k, long b_n, float *c, long c_m, long c_n, long m, const int n,
     const long k) {{
   const int blocks = (n + {COLUMNS - 1}) / {COLUMNS}, wide = (n + blocks - 1) / blocks;
   {element} columns[{buffer}] __attribute__((aligned(64)));
-  for (long i = 0; i < k; ++i)
-    for (int j = 0; j < n; ++j) columns[j * k + i] = b[i * b_k + j * b_n];
+  if (b_k != 1) {{
+    for (long i = 0; i < k; ++i)
+      for (int j = 0; j < n; ++j) columns[j * k + i] = b[i * b_k + j * b_n];
+    b = columns, b_n = k;
+  }}
   long i = 0;
 #pragma GCC unroll 1
   for (; i + {rows} <= m; i += {rows})
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
-      {block}(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+      {block}(a + i * a_m, a_m, b + j * b_n, b_n, c + i * c_m + j * c_n, c_m, c_n, k,
           {rows}, n - j < wide ? n - j : wide);
 #pragma GCC unroll 1
   for (; i < m; ++i)
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
-      {block}(a + i * a_m, a_m, columns + j * k, k, c + i * c_m + j * c_n, c_m, c_n, k,
+      {block}(a + i * a_m, a_m, b + j * b_n, b_n, c + i * c_m + j * c_n, c_m, c_n, k,
           1, n - j < wide ? n - j : wide);
 }}"""
     return {name: text.strip() for name, text in helpers.items()}

@@ -534,11 +534,10 @@ def few_columns(
     """A streamed matrix times few columns, added to c in the nearest cache.
 
     The columns are those of b, and a is streamed by rows; or they are the rows of a, and b is
-    streamed by columns. They are first copied next to each other, whatever their layout. Blocks of
-    a few rows and up to four columns are inner products, whose sums share their last steps. What
-    `rows` do not divide, are single rows, whose few sums wait for each other, as those of blocks
-    of fewer than four would. Two products of bf16 take one instruction, `slower` than a
-    multiply-add.
+    streamed by columns. Few columns with gaps are first copied. Blocks of a few rows and up to four
+    columns are inner products, whose sums share their last steps. What `rows` do not divide, are
+    single rows, whose few sums wait for each other, as those of blocks of fewer than four would.
+    Two products of bf16 take one instruction, `slower` than a multiply-add.
     """
     least, most = COLUMNS // rows, BUFFER_BYTES // factors.bytes
     name, along, few, streamed = ("columns", "m", "n", 0) if of_b else ("rows", "n", "m", 1)
@@ -565,7 +564,8 @@ def few_columns(
         register = np.maximum(n * COLUMN * slower, streams)
         block = rows * (steps * register + total)
         single = -(-n // COLUMNS) * SINGLE_ROW * slower * steps + total
-        cycles: Column = 20.0 + TRANSPOSED * k * n + m // rows * block + m % rows * single
+        copy = np.where(rows_without_gaps(s, 1 - streamed, "k").holds, 0.0, TRANSPOSED * k * n)
+        cycles: Column = 20.0 + copy + m // rows * block + m % rows * single
         return cycles
 
     places = (
