@@ -76,3 +76,36 @@ def test_views_of_other_results() -> None:
     assert torch.equal(results[0], before * 2) and torch.equal(results[3], 2 * before.diagonal())
     results[7].zero_()
     assert not x.any()
+
+
+def test_large_copies_in_another_order_are_kernels() -> None:
+    """Those of small arrays, and views, are left to torch."""
+
+    def program(x: Any) -> Any:
+        return x.permute(2, 1, 0).contiguous(), x.permute(1, 0, 2).contiguous()
+
+    x = torch.randn(60, 70, 80)
+    run = compiled(program, dynamic=False)
+    as_by_torch(run(x), program(x))
+    (report,) = last().programs.values()
+    assert len(report.kernels) == 2 and not report.left
+    changed = x.clone()
+    for result in run(x):
+        result.zero_()
+    assert torch.equal(x, changed)
+
+    small = torch.randn(4, 5, 6)
+    for result, wanted in zip(run(small), program(small), strict=True):
+        assert torch.equal(result, wanted) and result.stride() == wanted.stride()
+    assert last().by_torch and not last().programs
+    viewed = compiled(lambda x: x.permute(2, 1, 0))
+    assert viewed(x).data_ptr() == x.data_ptr() and viewed(x).stride() == (1, 80, 5600)
+
+
+def test_copies_that_lie_in_another_order_are_kernels() -> None:
+    def program(x: Any) -> Any:
+        return x.contiguous(memory_format=torch.channels_last)
+
+    x = torch.randn(2, 64, 56, 56)
+    as_by_torch([compiled(program)(x)], [program(x)])
+    assert last().programs

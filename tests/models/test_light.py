@@ -6,8 +6,9 @@ from tests.models.test_compiled_graphs import agrees, given
 
 from morello.graph.frameworks import JAX, NUMPY, Framework
 from morello.graph.graph import Graph, Node, apply, in_order
-from morello.graph.operators import Concat, Dot, Input, Map
+from morello.graph.operators import Concat, Dot, Input, Map, Transpose
 from morello.graph.partition import by_rule
+from morello.graph.views import copy_of
 from morello.models import Segment
 from morello.models.light import without_light
 from morello.models.schedule import Stage, schedule
@@ -58,6 +59,14 @@ def test_a_framework_that_fuses_needs_fewer_segments() -> None:
 def test_a_copy_of_a_few_numbers_is_left() -> None:
     x = power(given(8, 16))
     assert steps(graph_of(apply(Concat(1), x, x)), NUMPY) == [Node, Node]
+
+
+def test_a_copy_in_another_order_is_worth_it_if_it_is_large() -> None:
+    for x, kind in ((given(8, 16), Node), (given(512, 512), Stage)):
+        assert steps(graph_of(copy_of(apply(Transpose((1, 0)), x))), NUMPY)[-1] is kind
+    x = given(512, 512)
+    assert steps(graph_of(copy_of(apply(Transpose((1, 0)), x))), NUMPY, cycles=1e7)[-1] is Node
+    assert steps(graph_of(apply(Transpose((1, 0)), x)), NUMPY, cycles=1.0) == [Node]
 
 
 def test_a_program_of_one_segment_is_kept() -> None:

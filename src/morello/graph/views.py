@@ -71,6 +71,12 @@ def view_of(node: Node, stored: Collection[Node] = ()) -> View:
     return View(base, array.shape, array.strides, array.ctypes.data - first)
 
 
+def copy_of(node: Node) -> Node:
+    """A copy of a node, in row-major order."""
+    rank = node.type.rank
+    return apply(Slice((0,) * rank, node.shape, (1,) * rank, dense=True), node)
+
+
 def copied_from(node: Node, stored: Collection[Node] = ()) -> View:
     """Where the elements of a view are copied from, in order, if it is stored by itself."""
     (source,) = node.inputs

@@ -9,7 +9,7 @@ from morello.graph.graph import Node
 from morello.graph.partition import GraphPartition
 from morello.graph.views import VIEWS
 from morello.models.prices import CALL_S
-from morello.models.schedule import Stage
+from morello.models.schedule import Stage, calls_of
 from morello.targets.calibration import hertz_of
 from morello.targets.cpu import host_cpu
 
@@ -22,10 +22,10 @@ def without_light(
     """The partition without the groups and copies of stages that are not worth a call.
 
     Such a stage has no heavy node, and kernels that are predicted to take more time, with the
-    call, than the framework; if all is in one stage, it is worth it. The steps are given with the
-    costs of their kernels, in cycles.
+    call, than the framework; if all is in one stage, it is worth it, unless it only moves elements.
+    The steps are given with the costs of their kernels, in cycles.
     """
-    if all(isinstance(step, Stage) or isinstance(step.operator, VIEWS) for step, _ in steps):
+    if _are_one_stage([step for step, _ in steps]):
         return partition
     hertz = hertz_of(host_cpu())
     by_output = {group.output: group for group in partition.groups}
@@ -44,3 +44,14 @@ def without_light(
             left |= stored.union(computed)
     groups = tuple(group for group in partition.groups if group.output not in left)
     return GraphPartition(partition.graph, groups, partition.light | left)
+
+
+def _are_one_stage(steps: Sequence[Stage | Node]) -> bool:
+    """Whether kernels compute all that has to be computed, beside views and copies of these."""
+    stages = [step for step in steps if isinstance(step, Stage)]
+    views = [step for step in steps if isinstance(step, Node) and isinstance(step.operator, VIEWS)]
+    computed = any(
+        not call.copies or not isinstance(call.output.base.operator, VIEWS)
+        for call in calls_of(stages)
+    )
+    return computed and len(stages) + len(views) == len(steps)

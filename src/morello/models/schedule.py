@@ -159,11 +159,15 @@ class _Tasks:
         try:
             if isinstance(node.operator, Concat):
                 return self._concat(node)
-            if isinstance(node.operator, VIEWS) and self._is_ours(node):
+            if isinstance(node.operator, VIEWS) and (self._is_copy(node) or self._is_ours(node)):
                 return self._copy(node)
         except SpecError:  # no kernel copies it
             pass
         return _Task(node, (), node.inputs)
+
+    def _is_copy(self, node: Node) -> bool:
+        """Whether the elements of a view have to be copied, whoever computed them."""
+        return view_of(node, self._stored).base is node
 
     def _is_ours(self, node: Node) -> bool:
         """Whether the elements of a node are computed by kernels."""

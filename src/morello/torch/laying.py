@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from morello.graph.graph import Graph, Node, apply
-from morello.graph.operators import Transpose
+from morello.graph.operators import Foreign, Input, Transpose
+from morello.graph.views import copy_of, shown, view_of
 from morello.importers.aten import ImportedAten
 from morello.importers.aten_trace import Lying
 
@@ -44,7 +45,8 @@ Laid = Node | Permuted | Within | bool | int | float | None
 def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
     """The graph whose outputs are the memory of the results, and how the results lie in it.
 
-    Inputs and constants, and views of these, are results as they are.
+    Inputs and constants, and views of these, are results as they are; what torch copies in another
+    order is a copy.
     """
     results: list[Laid] = [*imported.results]
     before = {*imported.memory.values()}
@@ -61,8 +63,11 @@ def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
             results[number] = _permuted(result, lies)
         else:
             results[number] = Within(whole, lies.first - wholes[whole].first, lies)
-    nodes = [each.node if isinstance(each, Permuted) else each for each in results]
-    outputs = [each for each in nodes if isinstance(each, Node)]
+    outputs = [
+        _copied(node) if number in wholes and wholes[number].order is not None else node
+        for number, each in enumerate(results)
+        if isinstance(node := each.node if isinstance(each, Permuted) else each, Node)
+    ]
     count = sum(isinstance(each, Node) for each in imported.results)
     graph = imported.graph
     return Graph(graph.inputs, (*outputs, *graph.outputs[count:])), tuple(results)
@@ -71,6 +76,12 @@ def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
 def _rank(result: Node, lies: Lying) -> tuple[bool, int]:
     """The order in which results may have others in their memory: large ones without gaps first."""
     return lies.order is None, -result.type.size
+
+
+def _copied(node: Node) -> Node:
+    """The copy that torch makes of an input's elements, or of its own, in another order."""
+    moved = isinstance(shown(node).operator, Foreign | Input) and not view_of(node).contiguous
+    return copy_of(node) if moved else node
 
 
 def _permuted(result: Node, lies: Lying) -> Node | Permuted:

@@ -40,6 +40,7 @@ class TorchProgram:
         self._imported, self._compiled = imported, compiled
         self._numbers: dict[Node, int] = {}
         self._constants: dict[int, torch.Tensor] = {}
+        self._stored = {node for segment in compiled.segments for node in segment.outputs}
         self._steps: list[Callable[[Values], None]] = []
         for node in imported.graph.inputs:
             self._number(node)
@@ -91,7 +92,8 @@ class TorchProgram:
         """
         own = lies.memory if lies is not None else 0
         dense = isinstance(laid, Permuted) or (lies is not None and lies.in_rows)
-        number, base = self._numbers[output], shown(output)
+        number = self._numbers[output]
+        base = output if output in self._stored else shown(output)
         known = isinstance(base.operator, Constant) and base not in self._imported.tensors
         key = base.operator.key if isinstance(base.operator, Foreign) else None
         if isinstance(key, TorchChain) and key.changed is not None:

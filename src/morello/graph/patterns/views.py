@@ -35,7 +35,7 @@ from morello.graph.patterns.matching import (
     inserted_units,
     reshaped,
 )
-from morello.graph.views import shown, view_of
+from morello.graph.views import copy_of, shown, view_of
 
 WORTH_COPYING = 128
 """The fewest filters for which pixels that are apart are copied to be neighbours.
@@ -365,8 +365,7 @@ def _without_repeats(node: Node) -> Node:
         return node
     if isinstance(view.base.operator, Constant) and view.base.type.size == 1:
         return constant(np.full(node.shape, view.base.operator.array.item()), node.dtype)
-    rank = node.type.rank
-    return apply(Slice((0,) * rank, node.shape, (1,) * rank, dense=True), node)
+    return copy_of(node)
 
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
