@@ -16,6 +16,7 @@ from morello.graph.graph import Node
 from morello.graph.partition import GraphPartition, Group, group_of
 from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, shown
+from morello.ir.computation import MAX_COMPONENTS
 
 LEAST_SAVED = 0.02
 """The least fraction of the cost of the kernels in its place that a group has to save."""
@@ -162,6 +163,7 @@ class _Neighbourhood:
                     and positions[source] < positions[members[0]]
                     and self._reading.only_for(source, inside)
                     and len(self.touched((source, *members))) <= most
+                    and len(members) < MAX_COMPONENTS
                     and len(todo) < MOST_OF_AN_OUTPUT
                 ):
                     todo.append((source, *members))

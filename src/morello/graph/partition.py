@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from morello.graph.lowering import LoweredGroup, lowered
 from morello.graph.operators import Constant, Input, Transpose
 from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, view_of
+from morello.ir.computation import MAX_COMPONENTS
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,9 @@ class _Grouping:
             yield light
 
     def _light_before(self, node: Node, size: int | None = None) -> list[_Draft]:
-        """The elementwise drafts that a node, or others of these, read; of so many elements, if
-        given: numbers for each row or column may have been stored in another shape.
+        """The elementwise drafts that a node, or others of these, read, as many as one kernel may
+        evaluate; of so many elements, if given: numbers for each row or column may have been stored
+        in another shape.
         """
         inside, light = {node}, []
         while more := [
@@ -160,9 +163,19 @@ class _Grouping:
             for draft in self._before(inside)
             if not draft.heavy and size in (None, draft.nodes[-1].type.size)
         ]:
-            light += more
             inside = inside.union(*(draft.nodes for draft in more))
+            if self._evaluations(node, inside) > MAX_COMPONENTS:
+                break
+            light += more
         return light
+
+    def _evaluations(self, node: Node, inside: set[Node]) -> int:
+        """How many nodes a kernel of these evaluates: each for every evaluation that reads it."""
+        times = Counter((node,))
+        for reader in sorted(inside & self._computing, key=self._graph.positions.__getitem__)[::-1]:
+            for source in inside.intersection(self._reading.sources(reader)):
+                times[source] += times[reader]
+        return times.total()
 
     def _before(self, inside: set[Node]) -> list[_Draft]:
         """The drafts that these nodes read, and no others."""

@@ -1,0 +1,33 @@
+"""Chains of more maps than one kernel may hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Graph, TensorType, apply
+from morello.graph.neighbours import neighbours
+from morello.graph.operators import Input, Map
+from morello.graph.partition import by_rule
+from morello.ir.computation import MAX_COMPONENTS
+
+VECTOR = TensorType((4,), np.dtype(np.float32))
+
+
+def chain(length: int) -> Graph:
+    node = first = apply(Input(VECTOR))
+    for number in range(length):
+        node = apply(Map("exp" if number % 2 else "tanh"), node)
+    return Graph((first,), (node,))
+
+
+def test_the_rule_makes_groups_as_large_as_a_kernel_may_be() -> None:
+    partition = by_rule(chain(2 * MAX_COMPONENTS + 2))
+    sizes = [len(group.nodes) for group in partition.groups]
+    assert sizes == [MAX_COMPONENTS, MAX_COMPONENTS, 2]
+    assert not partition.left
+
+
+def test_no_larger_group_is_looked_at() -> None:
+    partition = by_rule(chain(2 * MAX_COMPONENTS + 2))
+    near = neighbours(partition, dict.fromkeys(partition.groups, 100.0), line=10.0)
+    assert max(len(each.members) for each in near) == MAX_COMPONENTS
