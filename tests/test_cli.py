@@ -374,7 +374,7 @@ def test_options_are_checked_before_the_search(
         raise AssertionError("it searches")
 
     monkeypatch.setattr("morello.search.session.Session.solve", fail)
-    monkeypatch.setattr("morello.learn.predictors.learned", lambda target: None)
+    monkeypatch.setattr("morello.learn.predictors.model_for", lambda target: None)
     assert main([command, "exp(f32[512,512])", *options]) == 2
     assert said in capsys.readouterr().err
 
