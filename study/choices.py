@@ -32,7 +32,7 @@ LEAST = 8
 
 @dataclass(frozen=True)
 class Proposed:
-    """What a search proposed for a Spec, in its order: costs, times, and predicted logarithms."""
+    """Programs proposed for a Spec, in order of search: costs, times, and predicted logarithms."""
 
     costs: Floats
     seconds: Floats

@@ -90,9 +90,9 @@ def ranking_of(**options: Any) -> str | None:
 
 
 def test_programs_that_are_not_ranked_come_last(backwards: list[list[Impl]]) -> None:
-    """Those that a ranking puts in order cost little more than the cheapest, which is timed first.
+    """A ranking orders programs that cost little more than the cheapest, which is timed first.
 
-    If there are too few of them, the next ones are timed by cost.
+    If there are too few of these, the next ones are timed by cost.
     """
     seen: list[Sequence[Impl]] = []
 

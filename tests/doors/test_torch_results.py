@@ -79,7 +79,7 @@ def test_views_of_other_results() -> None:
 
 
 def test_large_copies_in_another_order_are_kernels() -> None:
-    """Those of small arrays, and views, are left to torch."""
+    """Copies of small arrays, and views, are left to torch."""
 
     def program(x: Any) -> Any:
         return x.permute(2, 1, 0).contiguous(), x.permute(1, 0, 2).contiguous()

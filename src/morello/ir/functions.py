@@ -204,7 +204,7 @@ ULP = {
 """The largest error of each function as kernels compute it, in units of the last place."""
 
 ULP_BF16 = {"gelu": 4000.0}
-"""The same where results are rounded to bf16: functions of which kernels then compute fewer bits.
+"""The largest errors where results are rounded to bf16, if kernels compute fewer bits there.
 
 An error of 2**-12 of the result is a sixteenth of a unit in the last place of bf16.
 """

@@ -31,10 +31,10 @@ def tolerance_of(graph: Graph) -> float:
 
 
 class Expected:
-    """What PyTorch computes for the arguments of a call, some of which it changes.
+    """Results of PyTorch for the arguments of a call, some of which it changes.
 
-    The numbers of those are `changed`: it is given copies of them. The state of random numbers is
-    as it was before.
+    It is given copies of those; `changed` has their numbers. The state of random numbers is as it
+    was before.
     """
 
     def __init__(
