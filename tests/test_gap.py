@@ -331,8 +331,11 @@ def test_interrupts_outside_a_search_end_the_command(
 def test_an_interrupt_while_programs_to_measure_are_chosen_leaves_those_there_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    interrupts = [signal.SIGINT]
+
     def endless(graph: object, cost: float, watch: Watch, slacks: object) -> Iterator[Any]:
-        os.kill(os.getpid(), signal.SIGINT)
+        while interrupts:
+            os.kill(os.getpid(), interrupts.pop())
         with suppress(BudgetError):
             for _ in range(100):
                 watch(1, 1)
