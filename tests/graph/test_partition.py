@@ -1,4 +1,4 @@
-"""Chains of more maps than one kernel may hold."""
+"""Groups by rule of more maps than one kernel may hold."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ def test_the_rule_makes_groups_as_large_as_a_kernel_may_be() -> None:
     partition = by_rule(chain(2 * MAX_COMPONENTS + 2))
     sizes = [len(group.nodes) for group in partition.groups]
     assert sizes == [MAX_COMPONENTS, MAX_COMPONENTS, 2]
+    assert not partition.left
+
+
+def test_values_that_are_read_twice_count_twice() -> None:
+    """Each is computed for both that read it, and so is what it reads."""
+    node = first = apply(Input(VECTOR))
+    for _ in range(20):
+        node = apply(Map("add"), apply(Map("exp"), node), apply(Map("tanh"), node))
+    partition = by_rule(Graph((first,), (node,)))
+    # one to five steps, of three nodes each, evaluate 3, 9, 21, 45 and 93
+    assert max(len(group.nodes) for group in partition.groups) < 3 * 5
     assert not partition.left
 
 

@@ -172,7 +172,8 @@ class _Grouping:
     def _evaluations(self, node: Node, inside: set[Node]) -> int:
         """How many nodes a kernel of these evaluates: each for every evaluation that reads it."""
         times = Counter((node,))
-        for reader in sorted(inside & self._computing, key=self._graph.positions.__getitem__)[::-1]:
+        readers = sorted(inside & self._computing, key=self._graph.positions.__getitem__)
+        for reader in reversed(readers):
             for source in inside.intersection(self._reading.sources(reader)):
                 times[source] += times[reader]
         return times.total()
