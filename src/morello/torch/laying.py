@@ -63,10 +63,12 @@ def laid(imported: ImportedAten) -> tuple[Graph, tuple[Laid, ...]]:
             results[number] = _permuted(result, lies)
         else:
             results[number] = Within(whole, lies.first - wholes[whole].first, lies)
+    nodes = [each.node if isinstance(each, Permuted) else each for each in results]
+    copied = {number for number, lies in wholes.items() if lies.order is not None}
     outputs = [
-        _copied(node) if number in wholes and wholes[number].order is not None else node
-        for number, each in enumerate(results)
-        if isinstance(node := each.node if isinstance(each, Permuted) else each, Node)
+        _copied(node) if number in copied else node
+        for number, node in enumerate(nodes)
+        if isinstance(node, Node)
     ]
     count = sum(isinstance(each, Node) for each in imported.results)
     graph = imported.graph
