@@ -12,6 +12,7 @@ from tests.support import optimum
 
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
+from morello.ir.layout import row_major
 from morello.ir.spec import Spec
 from morello.rewrites import Move, Tile
 from morello.search import budget as module
@@ -126,6 +127,19 @@ def test_an_operand_with_a_batch_inside_is_copied_before_the_loop(expression: st
     assert isinstance(plain.decisions[0], Move)
     assert Tile(goal.operation.dims[0], 1) in plain.decisions
     assert optimum(goal, AVX2).cost <= plain.cost * (1 + 1e-9)
+
+
+def test_what_is_left_of_a_copy_is_a_piece_too() -> None:
+    """One of two products has the batch that lies inside; the rest is not cut at buffers."""
+    text = "max(f32[2,6,4]{} @ f32[2,4,8], axis=2) - f32[2,1] @ f32[1,6]"
+    goal, rest = parse(text.format("{0,2,1}")), parse(text.format(""))
+    parts = Parts((goal,), AVX2)
+    plain = parts.plain_of_all_sizes(UNTIMED.start())
+    agreed(plain, goal)
+    copy = plain.decisions[0]
+    assert copy == Move(goal.operation.operands[0].name, AVX2.levels[0].name, row_major(3))
+    assert {rest, goal} & {*parts.found} == {rest}
+    assert parts.found[rest][0] == pytest.approx(search(rest, AVX2).cost)
 
 
 def test_plain_programs_of_all_sizes_are_those_of_the_best_parts() -> None:

@@ -8,7 +8,7 @@ tensors have no memory until a rewrite buffers one, which splits the composition
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -91,21 +91,32 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     return producer(composition, tensor).result_dims
 
 
-def product_operands(operation: Operation) -> Iterator[frozenset[str]]:
-    """The dimensions of each operand of the sums of products in an operation."""
-    axes: list[tuple[Axis, ...]] = [*operation.axes] if operation.is_product else []
+def products_of(operation: Operation) -> Iterator[list[frozenset[str]]]:
+    """The sums of products in an operation, as the dimensions of their operands."""
+    if operation.is_product:
+        yield [*map(_names, operation.axes)]
     for component in operation.components:
         if component.operation.is_product:
-            for operand in range(len(component.operation.operands)):
-                axes.append(tuple(map(axis, component.operand_dims(operand))))
-    return (frozenset(name for each in several for name in each.names) for several in axes)
+            operands = range(len(component.operation.operands))
+            yield [_names(map(axis, component.operand_dims(operand))) for operand in operands]
+
+
+def _names(axes: Iterable[Axis]) -> frozenset[str]:
+    return frozenset(name for each in axes for name in each.names)
 
 
 @cache
 def batches_of(operation: Operation) -> tuple[str, ...]:
     """The dimensions of batches of products: all operands of all products have them."""
-    operands = [*product_operands(operation)]
-    return tuple(d for d in operation.dims if operands and all(d in names for names in operands))
+    products = [frozenset.intersection(*operands) for operands in products_of(operation)]
+    return tuple(d for d in operation.dims if products and all(d in names for names in products))
+
+
+@cache
+def batches_of_some(operation: Operation) -> tuple[str, ...]:
+    """The dimensions of batches of some products: all operands of one have them."""
+    products = [frozenset.intersection(*operands) for operands in products_of(operation)]
+    return tuple(d for d in operation.dims if any(d in names for names in products))
 
 
 @cache

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.base.errors import RewriteError
-from morello.ir.compose import batches_of, inputs_of, tensor_dims, touches_product
+from morello.ir.compose import batches_of, batches_of_some, inputs_of, tensor_dims, touches_product
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
@@ -62,12 +62,14 @@ _NONE: Program = inf, ()
 class _Cut:
     """A way to take a Spec apart: the rewrite, and what it leaves.
 
-    `plain` says whether it is one that takes a plain program apart (see `Parts.plain`).
+    `plain` says whether it is one that takes a plain program apart (see `Parts.plain`), and `whole`
+    whether it leaves the composition in one piece.
     """
 
     rewrite: Rewrite
     step: Step
-    plain: bool
+    plain: bool = True
+    whole: bool = True
 
 
 class Parts:
@@ -99,15 +101,19 @@ class Parts:
     def plain_of_all_sizes(self, watch: Watch) -> Incumbent:
         """The program of `plain`, or a better one of the same pieces, as time allows.
 
-        There is none if the goal is the only piece.
+        Or one of the goal's `_rests` instead. There is none if the goal is the only piece.
         """
-        pieces = [*dict.fromkeys(self._plain(self.spec))]
-        if pieces != [self.spec]:
+        pieces = [*dict.fromkeys([*self._plain(self.spec), *self._rests(self.spec)])]
+        pieces = [spec for spec in pieces if spec != self.spec]
+        if pieces:
             self.plain(watch)
-            dearest_last = sorted(pieces, key=lambda spec: self.found[spec][0])  # it takes longest
-            self._improve(dearest_last, COARSE, watch.part(WHOLE))
-            self._improve(dearest_last, None, watch)
+            self._improve(self._dearest_last(pieces), COARSE, watch.part(WHOLE))
+            self._improve(self._dearest_last(pieces), None, watch)
         return self._best()
+
+    def _dearest_last(self, pieces: Iterable[Spec]) -> list[Spec]:
+        """Pieces by the costs of their programs so far, as the dearest takes longest."""
+        return sorted(pieces, key=lambda spec: self.found.get(spec, _NONE)[0])
 
     def soon(self, watch: Watch) -> Incumbent:
         """The program of `plain`, or a better one of the whole Spec, of few sizes."""
@@ -148,6 +154,18 @@ class Parts:
             yield spec
         for hole in cuts[0].step.holes if cuts else ():
             yield from self._plain(hole.spec)
+
+    def _rests(self, spec: Spec) -> Iterator[Spec]:
+        """Copies of operands whose neighbours lie along a batch, and what is left, uncut.
+
+        Of a batch that is looped over, that is one.
+        """
+        cut = next((cut for cut in self._cuts(spec) if cut.whole), None)
+        if cut is not None:
+            for hole in cut.step.holes:
+                yield from self._rests(hole.spec)
+        else:
+            yield spec
 
     def _batched(self, spec: Spec) -> bool:
         """Whether a Spec is taken apart by a loop over a batch."""
@@ -280,21 +298,22 @@ def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
         if dim not in together and spec.size(dim) > 1:
             rewrite = Tile(dim, 1)
             with suppress(RewriteError):  # if it is reduced, or panels lie along it
-                yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
+                yield _Cut(rewrite, apply(rewrite, spec, target))
 
 
 def _copies(spec: Spec, target: Target) -> Iterator[_Cut]:
     """The row-major copy of the first input whose neighbours in memory lie along a batch.
 
-    Its products can be computed one by one then, from neighbours along their own dimensions.
+    Its products can be computed one by one then, from neighbours along their own dimensions. Not
+    all products need have the batch.
     """
     operation, memory = spec.operation, target.levels[0].name
-    batches = {dim for dim in batches_of(operation) if spec.size(dim) > 1}
+    batches = {dim for dim in batches_of_some(operation) if spec.size(dim) > 1}
     for index, operand in enumerate(operation.operands):
         if not operand.written and batches & _fastest(spec, index):
             rewrite = Move(operand.name, memory, row_major(len(operand.dims)))
             with suppress(RewriteError):  # if it is nearer than main memory
-                yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
+                yield _Cut(rewrite, apply(rewrite, spec, target))
                 return
 
 
@@ -316,7 +335,7 @@ def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
         rank, component = len(tensor_dims(operation, tensor)), tensor - inputs_of(operation)
         rewrite = Bufferize(component, memory, row_major(rank))
         plain = touches_product(operation, tensor)
-        yield component, _Cut(rewrite, apply(rewrite, spec, target), plain)
+        yield component, _Cut(rewrite, apply(rewrite, spec, target), plain, whole=False)
 
 
 def _begins(operation: Operation, component: int) -> bool:

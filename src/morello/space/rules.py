@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial, reduce
+from itertools import chain
 
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.compose import batches_of, inputs_of, product_operands
+from morello.ir.compose import batches_of, inputs_of, products_of
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, prod_columns
@@ -162,7 +163,7 @@ def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
     """Where there are several products, all matrices of which have `LARGE_MATRIX` elements."""
     large: Bools = prod_columns([batch.size(dim) for dim in batches]) > 1
     single: Ints = np.ones(len(batch), np.int64)
-    for dims in product_operands(batch.operation):
+    for dims in chain.from_iterable(products_of(batch.operation)):
         matrix = [single, *(batch.size(dim) for dim in sorted(dims.difference(batches)))]
         large = large & (prod_columns(matrix) >= LARGE_MATRIX)
     return large
