@@ -294,6 +294,21 @@ def test_a_number_is_not_rounded_to_bf16() -> None:
     np.testing.assert_allclose(value, x.double().numpy() * 0.3, 1e-7)
 
 
+SEVERAL_MAPS: tuple[Callable[[Any], Any], ...] = (
+    functional.elu, functional.hardsigmoid, functional.hardswish, functional.logsigmoid,
+    functional.mish, functional.softplus, lambda x: torch.lerp(x, x, 0.3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", SEVERAL_MAPS)
+def test_what_is_several_maps_is_rounded_once(function: Callable[[Any], Any]) -> None:
+    graph = imported(function, random(*BATCH).bfloat16()).graph
+    dtypes = [node.dtype.name for node in graph.nodes]
+    assert dtypes.count("bfloat16") == 2, graph  # what is given, and the result
+    assert dtypes[0] == dtypes[-1] == "bfloat16"
+    assert dtypes.count("float32") > 1
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_number_is_compared_as_the_dtype_rounds_it(dtype: Any) -> None:
     """0.1 and 0.3 are rounded to other numbers, to which they are then equal."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from morello.frontends.copies import widened
+from morello.frontends.copies import cast, widened
 from morello.frontends.values import (
     NEW_AXIS,
     MisuseError,
@@ -18,6 +18,7 @@ from morello.frontends.values import (
 from morello.ir.dtype import DType
 from morello.ir.functions import INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
 from morello.ir.primitives import divide_vec_scalar
+from morello.ir.rounding import narrow
 from morello.ir.text import listed
 
 MOST_FACTORS = 1000
@@ -113,18 +114,29 @@ def atan(x: Value) -> Value:
 
 def elu(x: Value, alpha: float) -> Value:
     """x where it is positive, else alpha * (exp(x) - 1)."""
-    return add(unary("relu", x), multiply(unary("expm1", minimum(x, 0.0)), alpha))
+    check_float("elu", x)
+
+    def compute(x: Value) -> Value:
+        return add(unary("relu", x), multiply(unary("expm1", minimum(x, 0.0)), alpha))
+
+    return _rounded_once(compute, x)
 
 
 def hardsigmoid(x: Value) -> Value:
     """x / 6 + 1/2, but at least 0 and at most 1."""
     check_float("hardsigmoid", x)
-    return multiply(clip(add(x, 3.0), 0.0, 6.0), 1 / 6)
+    return _rounded_once(lambda x: multiply(clip(add(x, 3.0), 0.0, 6.0), 1 / 6), x)
 
 
 def hardswish(x: Value) -> Value:
     """x * hardsigmoid(x)."""
-    return multiply(x, hardsigmoid(x))
+    check_float("hardswish", x)
+    return _rounded_once(lambda x: multiply(x, hardsigmoid(x)), x)
+
+
+def _rounded_once(compute: Callable[[Value], Value], x: Value) -> Value:
+    """A function in several steps, of floats: these are computed in f32, as its kernels would."""
+    return cast(compute(widened(x)), x.dtype)
 
 
 def clip(x: Value, low: Value | float, high: Value | float) -> Value:
@@ -145,11 +157,13 @@ def pow(x: Value, exponent: float) -> Value:
     whole, half = int(size), size % 1 == 0.5
     if size == whole and whole > MOST_FACTORS:
         raise MisuseError("this power is too large", f"use at most {MOST_FACTORS}", at=1)
+    if exponent == -0.5:
+        return unary("rsqrt", x)
+    if narrow(x.dtype) and exponent not in (0.5, 1, 2):
+        return _rounded_once(lambda x: pow(x, exponent), x)
     if size != whole and not (half and whole <= _MOST_HALVES):
         check_float("this power", x)
         return unary("exp2", multiply(unary("log2", x), exponent))
-    if exponent == -0.5:
-        return unary("rsqrt", x)
     if half or exponent < 0:
         check_float("this power", x)
     power = unary("sqrt", x) if half else None

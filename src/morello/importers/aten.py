@@ -31,7 +31,7 @@ from morello.importers.aten_calls import (
     type_of,
 )
 from morello.importers.aten_choosing import CHOOSING
-from morello.importers.aten_elementwise import ELEMENTWISE
+from morello.importers.aten_elementwise import ELEMENTWISE, IN_SEVERAL_MAPS
 from morello.importers.aten_fused import FUSED
 from morello.importers.aten_grouped import GROUPED
 from morello.importers.aten_layers import LAYERS
@@ -345,7 +345,8 @@ class _Importer:
         try:
             if handler is None:
                 raise GraphError("graphs have no such operation.")
-            result = _computed(handler, call, any(map(gives_number, node.all_input_nodes)))
+            of_numbers = any(map(gives_number, node.all_input_nodes))
+            result = _computed(handler, call, of_numbers or call.name in IN_SEVERAL_MAPS)
             nodes = (result,) if isinstance(result, Node) else result
             typed = [*map(self._typed, nodes, call.types)]
         except GraphError as error:
@@ -510,8 +511,10 @@ def _as_result(node: fx.Node, results: tuple[Node, ...]) -> Any:
     return results[0] if isinstance(node.meta["val"], torch.Tensor) else results
 
 
-def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
-    """The nodes of a call; one of numbers, which have 32 bits, is rounded once.
+def _computed(handler: Handler, call: AtenCall, once: bool) -> Result:
+    """The nodes of a call, in f32 and rounded once if that is asked for.
+
+    Numbers, which have 32 bits, are computed with so, and functions that are several maps.
 
     An element along a dimension is a vector of one, and so is what is taken or put there.
     """
@@ -525,11 +528,11 @@ def _computed(handler: Handler, call: AtenCall, of_numbers: bool) -> Result:
             if name in names and isinstance(each, Node) and not each.type.rank
         }
         vector = replace(call, arguments={**call.arguments, **vectors})
-        result = _computed(handler, vector, of_numbers)
+        result = _computed(handler, vector, once)
         nodes = (result,) if isinstance(result, Node) else result
         shaped = [*map(call.reshape, nodes, (kind.shape for kind in call.types))]
         return shaped[0] if isinstance(result, Node) else (*shaped,)
-    if not of_numbers or not is_float(call.type.dtype) or call.type.dtype.itemsize == 4:
+    if not once or not is_float(call.type.dtype) or call.type.dtype.itemsize == 4:
         return handler(call)
     f32 = np.dtype(np.float32)
     wide = {

@@ -408,6 +408,11 @@ def dropout(call: AtenCall) -> Node:
     return call.x
 
 
+IN_SEVERAL_MAPS = frozenset({
+    "elu", "hardsigmoid", "hardswish", "lerp", "log_sigmoid", "mish", "softplus",
+})  # fmt: skip
+"""Functions that torch rounds once, and that are several maps here."""
+
 ELEMENTWISE: dict[str, Handler] = {
     **dict.fromkeys(UNARY, unary),
     **dict.fromkeys(BINARY, binary),
