@@ -51,6 +51,24 @@ def test_results_are_right(shape: tuple[int, ...], order: tuple[int, ...]) -> No
     np.testing.assert_array_equal(api.compile(permuted(shape, order))(x), x.transpose(order))
 
 
+@pytest.mark.parametrize(("name", "length"), [("avx2", 144), ("avx512", 131)])
+def test_lines_that_two_rows_share_are_written_at_once(name: str, length: int) -> None:
+    target = replace(find_target(name), last_cache=128, bypassed=0.5)
+    impl = permuted((9, 3, length), (1, 0, 2), target)
+    assert "bypass_rows(&" in generate(impl).text
+    skip_unless_it_runs(target)
+    kernel = api.compile(impl)
+    x = np.random.default_rng(0).standard_normal((9, 3, length), np.float32)
+    memory = np.full(x.size + 64, np.nan, np.float32)
+    first = -memory.ctypes.data % 64 // 4
+    for start in range(first, first + 17, 3):
+        memory[:] = np.nan
+        out = memory[start : start + x.size].reshape(3, 9, length)
+        kernel(x, out=out)
+        np.testing.assert_array_equal(out, x.transpose(1, 0, 2))
+        assert np.isnan(memory).sum() == 64
+
+
 def test_rows_are_written_in_blocks_in_the_order_of_the_source() -> None:
     assert loops(permuted((4, 24, 6, 64), (0, 2, 1, 3))) == [
         ("i", 4, 1), ("k", 24, 8), ("j", 6, 1), ("k", 8, 1), ("l", 4, 1),
@@ -73,5 +91,5 @@ def test_what_keeps_no_rows_stays_as_it_was_found(order: tuple[int, ...]) -> Non
 
 
 def test_small_copies_stay_as_they_were_found() -> None:
-    small = permuted((2, 3, 2, 64), (0, 2, 1, 3))
+    small = permuted((2, 2, 2, 64), (0, 2, 1, 3))
     assert loops(small) == loops(replace(small, target=replace(SMALL, bypassed=0.0)))

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypeGuard
 
 from morello.codegen.statements import (
     Call,
@@ -23,6 +24,7 @@ from morello.codegen.statements import (
     Program,
     Statement,
     bodies,
+    walk,
     with_bodies,
 )
 from morello.codegen.views import MemoryView
@@ -41,13 +43,15 @@ MOST = 0.75
 """The share of all stores that has to be in such order."""
 OTHERS = 1024
 """The stores past the caches, at least, for each other one."""
+COPIED = 0.75
+"""The part of a target's share from which on copies bypass the caches: they read as much."""
 
 _STORE = re.compile(r"\bstore_(\w+)")
 
 
 def with_bypasses(program: Program, goal: Spec, target: Target) -> list[Statement]:
     """The statements of a goal's program, with stores past the caches where that is faster."""
-    past: dict[int, Call] = {}
+    past = {id(call): call for call in walk(program.body) if _is_past(call)}
     for operand, (view, _) in enumerate(program.parameters):
         if bypasses_caches(goal, operand, target):
             past |= _past_caches(program.body, view.pointer, target)
@@ -59,7 +63,7 @@ def bypasses_caches(goal: Spec, operand: int, target: Target) -> bool:
     written = goal.operation.operands[operand].written and not goal.operation.reads(operand)
     count = math.prod(goal.shape(operand)) * goal.dtypes[operand].bytes
     least = target.bypassed * target.last_cache * LINE_BYTES
-    return written and 0 < least <= count
+    return written and 0 < least * (COPIED if goal.operation.copies else 1.0) <= count
 
 
 @dataclass(frozen=True)
@@ -198,6 +202,10 @@ def _replaced(statements: Sequence[Statement], calls: Mapping[int, Call]) -> lis
             statement = with_bodies(statement, new)
         result.append(statement)
     return result
+
+
+def _is_past(statement: Statement) -> TypeGuard[Call]:
+    return isinstance(statement, Call) and statement.kernel.c.startswith(PAST)
 
 
 def _past(call: Call) -> Call:

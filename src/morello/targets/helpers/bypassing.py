@@ -33,6 +33,69 @@ def bypassing_helpers(helpers: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
+def bypassing_rows(isa: str) -> dict[str, str]:
+    """Rows that follow each other in memory, each from another place, past all caches."""
+    return {**(_LINES_AVX512 if isa == "avx512" else _LINES_AVX2), f"{PAST}rows": _ROWS}
+
+
+_LINES_AVX512 = {
+    "copy_bytes": """\
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, long n) { // n < 64
+  __mmask64 first = _bzhi_u64(~0ull, n);
+  _mm512_mask_storeu_epi8(to, first, _mm512_maskz_loadu_epi8(first, from));
+}""",
+    f"{PAST}line": f"""\
+static inline void {PAST}line(uint8_t *to, const uint8_t *from) {{
+  _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+}}""",
+    f"{PAST}joined": f"""\
+static inline void {PAST}joined(uint8_t *to, const uint8_t *from, long n, const uint8_t *next) {{
+  __mmask64 first = _bzhi_u64(~0ull, n);
+  __m512i line = _mm512_maskz_loadu_epi8(first, from);
+  _mm512_stream_si512((__m512i *)to, _mm512_mask_loadu_epi8(line, ~first, next - n));
+}}""",
+}
+"""Of aligned lines: one, and one whose first n bytes are from elsewhere than the rest."""
+
+_LINES_AVX2 = {
+    "copy_bytes": """\
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, long n) {
+  __builtin_memcpy(to, from, n);
+}""",
+    f"{PAST}line": f"""\
+static inline void {PAST}line(uint8_t *to, const uint8_t *from) {{
+  for (long i = 0; i < 64; i += 32)
+    _mm256_stream_si256((__m256i *)(to + i), _mm256_loadu_si256((const __m256i *)(from + i)));
+}}""",
+    f"{PAST}joined": f"""\
+static inline void {PAST}joined(uint8_t *to, const uint8_t *from, long n, const uint8_t *next) {{
+  uint8_t line[64];
+  copy_bytes(line, from, n);
+  copy_bytes(line + n, next, 64 - n);
+  {PAST}line(to, line);
+}}""",
+}
+
+_ROWS = f"""\
+static inline void {PAST}rows(void *dst, const void *src, long rows, long bytes, long stride) {{
+  uint8_t *to = dst;
+  const uint8_t *from = src;
+  long at = -(uintptr_t)to % 64; // the next line, counted from the start of a row
+  copy_bytes(to, from, at);
+  for (long row = 1;; ++row, to += bytes, from += stride) {{
+    for (; at + 64 <= bytes; at += 64) {PAST}line(to + at, from + at);
+    if (row == rows) break;
+    if (at < bytes) {{
+      {PAST}joined(to + at, from + at, bytes - at, from + stride);
+      at += 64;
+    }}
+    at -= bytes;
+  }}
+  copy_bytes(to + at, from + at, bytes - at);
+}}"""
+"""Each line is written at once, also one that has the end of a row and the start of the next."""
+
+
 def _of_bytes(size: int) -> str:
     """Stores past caches have to be aligned: in pieces of 16 bytes, as most arrays are."""
     pieces = [_QUARTER[size].format(i) for i in range(size // 16)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from morello.targets.helpers.bypassing import bypassing_helpers
+from morello.targets.helpers.bypassing import bypassing_helpers, bypassing_rows
 from morello.targets.helpers.columns import column_helpers
 from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
@@ -65,7 +65,7 @@ def helpers_for(
     if "avx512_bf16" in features:
         helpers |= ROUNDED_BY_INSTRUCTION
     if isa != "neon":
-        helpers |= bypassing_helpers(helpers)
+        helpers |= bypassing_helpers(helpers) | bypassing_rows(isa)
     return {name: _resolved(isa, text) for name, text in helpers.items()}
 
 
