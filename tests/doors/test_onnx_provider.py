@@ -194,6 +194,26 @@ def test_kernels_are_kept_in_a_model_with_a_library(
     runtime.unregister_execution_provider_library("Kept")
 
 
+def test_kept_kernels_may_have_outputs_in_another_order(tmp_path: Path) -> None:
+    model = parsed(
+        """agraph (float[4, 16] x) => (float[4, 8] y, float[4, 8] z) {
+            a = MatMul (x, w)
+            b = Relu (a)
+            c = Softmax (b)
+            p = Pow (a, a)
+            q = Pow (b, b)
+            y = Add (c, p)
+            z = Mul (c, q)
+        }"""
+    )
+    onnx.save(weights(model, ("w", (16, 8))), tmp_path / "model.onnx")
+    asked = options()
+    asked.add_session_config_entry("ep.context_enable", "1")
+    runtime.InferenceSession(str(tmp_path / "model.onnx"), asked)
+    *_, last = onnx.load(tmp_path / "model_ctx.onnx").graph.node
+    assert (last.op_type, {*last.output}) == ("EPContext", {"y", "z"})
+
+
 def test_a_session_is_made_in_one_call(tmp_path: Path) -> None:
     onnx.save(layer(), tmp_path / "model.onnx")
     free = session(tmp_path / "model.onnx")

@@ -81,6 +81,11 @@ class _Session:
         """Whether the session was created, and released since."""
         return self.created and not any(group.users for group, _ in self.groups.values())
 
+    def claimed(self, node: int) -> tuple[RuntimeGroup, Claim] | None:
+        """The group that a node runs, and its claim; ONNX Runtime orders the outputs of nodes."""
+        outputs = self.api.outputs(node)
+        return next((self.groups[name] for name in outputs if name in self.groups), None)
+
 
 _sessions: dict[int, _Session] = {}
 _numbers = count(1)
@@ -166,11 +171,8 @@ def _library_of(graph: RuntimeGraph) -> str | None:
 
 
 def _find(number: int, graph: int, node: int) -> int | None:
-    session = _sessions[number]
-    for name in session.api.outputs(node):
-        if name in session.groups:
-            return ctypes.addressof(session.groups[name][0])
-    return None
+    claimed = _sessions[number].claimed(node)
+    return ctypes.addressof(claimed[0]) if claimed is not None else None
 
 
 def _save(number: int, nodes: int, size: int, contexts: int) -> int | None:
@@ -183,8 +185,9 @@ def _save(number: int, nodes: int, size: int, contexts: int) -> int | None:
         claimed = {}
         for node in fused:
             assert node is not None
-            first, *_ = session.api.outputs(node)
-            claimed[session.api.name(node)] = session.groups[first][1]
+            found = session.claimed(node)
+            assert found is not None  # else ONNX Runtime would not have come so far
+            claimed[session.api.name(node)] = found[1]
         results = (c_void_p * size).from_address(contexts)
         for place, new in enumerate(_context_nodes(session, session.saving, claimed)):
             results[place] = new
