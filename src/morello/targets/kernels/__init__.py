@@ -154,7 +154,7 @@ def standard_kernels(
                 block_sums(dtypes, width, reading, rates.broadcast) for reading in BLOCK_READINGS
             ]
     if "byte_products" in features:
-        kernels += [byte_rows(U8, 8.5, rates.l2_bytes), byte_rows(I8, 10.0, rates.l2_bytes)]
+        kernels += [byte_rows(U8, 4.75), byte_rows(I8, 5.35)]
     kernels += _few_columns(widest, features, masks, rates)
     kernels += _streamed_dots(widest // 2, features, rates.bf16_product)
     for (size, n), cycles in transposes.items():

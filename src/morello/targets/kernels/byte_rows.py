@@ -8,21 +8,27 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import I8, I32, DType
 from morello.targets.helpers.byte_rows import BLOCK
 from morello.targets.kernels.conditions import flat, rows_without_gaps, unit_sizes
+from morello.targets.kernels.crossing import rows_collide
 from morello.targets.kernels.products import sum_of_products
 from morello.targets.target import Column, Condition, LeafKernel
 
 MOST_BYTE_ROWS = 32
 """The most rows that are read side by side: with more, each takes longer."""
-CALL, BLOCK_SUMS = 14.0, 16.0
+CALL, BLOCK_SUMS = 14.0, 5.0
 """Cycles to begin, and to bring the sums of a block to their columns and add them."""
+PAGES, APART = 16, 8
+"""The pages that rows may be on, and the rows that may share the same sets: prefetchers of a core
+follow no more.
+"""
+NOT_FOLLOWED = 6.0
+"""Cycles more of four rows where there are more."""
 
 
-def byte_rows(factors: DType, each: float, l2_bytes: float) -> LeafKernel:
+def byte_rows(factors: DType, each: float) -> LeafKernel:
     """Bytes times rows of signed bytes that are streamed, added to a row of sums.
 
-    Four rows of a block take `each` cycles, and those in which L2 delivers `l2_bytes` each.
+    Four rows of a block take `each` cycles, which is longer than L2 takes to deliver them.
     """
-    group = max(each, 4 * BLOCK / l2_bytes)
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("k", "n"))
@@ -33,8 +39,10 @@ def byte_rows(factors: DType, each: float, l2_bytes: float) -> LeafKernel:
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        blocks = -(-s.size("n") // BLOCK)
-        cycles: Column = CALL + blocks * (BLOCK_SUMS + group * -(-s.size("k") // 4))
+        k, blocks = s.size("k"), -(-s.size("n") // BLOCK)
+        beyond = ((k > APART) & rows_collide(s, 1, "n")) | (s.pages_of_terms(1) > PAGES)
+        groups = -(-k // 4) * (each + NOT_FOLLOWED * beyond)
+        cycles: Column = CALL + blocks * (BLOCK_SUMS + groups)
         return cycles
 
     return LeafKernel(
