@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-BLOCK = 32
-"""The rows that are run together: `tape.c` has a bit for each in a word of 32."""
+BLOCK = 64
+"""The rows that are run together: `tape.c` has a bit for each in a word of 64."""
 
 
 class Code(IntEnum):
-    """The operations, by their names in a trace."""
+    """The operations, by their names in a trace.
+
+    Those from `EQUAL` on are conditions, which have a bit for each row. Of the ones named `BITS`,
+    some operands are such, too: a trace has none of these.
+    """
 
     ADD = auto()
     SUBTRACT = auto()
@@ -20,16 +24,12 @@ class Code(IntEnum):
     MAXIMUM = auto()
     LEFT_SHIFT = auto()
     RIGHT_SHIFT = auto()
-    EQUAL = auto()
-    NOT_EQUAL = auto()
-    LESS = auto()
-    LESS_EQUAL = auto()
     BITWISE_AND = auto()
     BITWISE_OR = auto()
     BITWISE_XOR = auto()
-    IS_ZERO = auto()
     INVERT = auto()
     WHERE = auto()
+    WHERE_BITS = auto()
     LOOKUP_1 = auto()
     LOOKUP_2 = auto()
     LOOKUP_FLOAT = auto()
@@ -39,12 +39,23 @@ class Code(IntEnum):
     DIVIDE_FLOAT = auto()
     MINIMUM_FLOAT = auto()
     MAXIMUM_FLOAT = auto()
+    TO_INT = auto()
+    TO_FLOAT = auto()
+    WHERE_FLOAT = auto()
+    WHERE_FLOAT_BITS = auto()
+    CONSTANT = auto()
+    INPUT = auto()
+    EQUAL = auto()
+    NOT_EQUAL = auto()
+    LESS = auto()
+    LESS_EQUAL = auto()
+    IS_ZERO = auto()
+    LOOKUP_BOOL = auto()
     EQUAL_FLOAT = auto()
     NOT_EQUAL_FLOAT = auto()
     LESS_FLOAT = auto()
     LESS_EQUAL_FLOAT = auto()
-    TO_INT = auto()
-    TO_FLOAT = auto()
-    WHERE_FLOAT = auto()
-    CONSTANT = auto()
-    INPUT = auto()
+    BITWISE_AND_BITS = auto()
+    BITWISE_OR_BITS = auto()
+    BITWISE_XOR_BITS = auto()
+    IS_ZERO_BITS = auto()

@@ -24,14 +24,16 @@ typedef struct {
   int64_t input_count, rule_count;
 } Tape;
 
-// By operation of the tape that is run: its values, the block they were worked out for, and a bit
-// for each row of that for which they are unknown. Each block of any tape has a stamp of its own.
+// By operation of the tape that is run: its values, which of a condition are bits, the block they
+// were worked out for, and a bit for each row of that for which they are unknown. Each block of any
+// tape has a stamp of its own.
 typedef struct {
   int64_t *ints;
   double *floats;
+  uint64_t *bits;
   int64_t *done;
-  uint32_t *unknown;
-  int64_t *stamp;  // of the block
+  uint64_t *unknown;
+  int64_t *stamp;  // of the block, and of the last one of this run
 } Scratch;
 
 typedef struct {
@@ -45,6 +47,10 @@ typedef struct {
   int32_t *unsure_rule, *unsure_row;
   int64_t edges, children, unsure, width;  // width: of the rows of `words`, one for each child
 } Recorded;
+
+enum { WIDENED = 2 };  // the operand of a condition that says whether it is needed as integers
+
+static inline bool is_condition(int code) { return code >= EQUAL; }
 
 #define EACH(value) \
   for (int i = 0; i < BLOCK; i++) r[i] = (value); \
@@ -68,14 +74,9 @@ static void on_integers(int code, const int64_t *restrict x, const int64_t *rest
     case MAXIMUM: EACH(x[i] > y[i] ? x[i] : y[i]);
     case LEFT_SHIFT: EACH((int64_t)((uint64_t)x[i] << (y[i] & 63)));
     case RIGHT_SHIFT: EACH(x[i] >> (y[i] & 63));
-    case EQUAL: EACH(x[i] == y[i]);
-    case NOT_EQUAL: EACH(x[i] != y[i]);
-    case LESS: EACH(x[i] < y[i]);
-    case LESS_EQUAL: EACH(x[i] <= y[i]);
     case BITWISE_AND: EACH(x[i] & y[i]);
     case BITWISE_OR: EACH(x[i] | y[i]);
     case BITWISE_XOR: EACH(x[i] ^ y[i]);
-    case IS_ZERO: EACH(x[i] == 0);
     case INVERT: EACH(~x[i]);
     case WHERE: EACH(x[i] ? y[i] : z[i]);
   }
@@ -93,34 +94,64 @@ static void on_floats(int code, const double *restrict x, const double *restrict
   }
 }
 
-static void compare(int code, const double *restrict x, const double *restrict y,
-                    int64_t *restrict r) {
+#define BITS(value) \
+  for (int i = 0; i < BLOCK; i++) bits |= (uint64_t)(value) << i; \
+  break
+
+static uint64_t compare(int code, const int64_t *restrict x, const int64_t *restrict y) {
+  uint64_t bits = 0;
   switch (code) {
-    case EQUAL_FLOAT: EACH(x[i] == y[i]);
-    case NOT_EQUAL_FLOAT: EACH(x[i] != y[i]);
-    case LESS_FLOAT: EACH(x[i] < y[i]);
-    case LESS_EQUAL_FLOAT: EACH(x[i] <= y[i]);
+    case EQUAL: BITS(x[i] == y[i]);
+    case NOT_EQUAL: BITS(x[i] != y[i]);
+    case LESS: BITS(x[i] < y[i]);
+    case LESS_EQUAL: BITS(x[i] <= y[i]);
+    case IS_ZERO: BITS(x[i] == 0);
   }
+  return bits;
+}
+
+static uint64_t compare_floats(int code, const double *restrict x, const double *restrict y) {
+  uint64_t bits = 0;
+  switch (code) {
+    case EQUAL_FLOAT: BITS(x[i] == y[i]);
+    case NOT_EQUAL_FLOAT: BITS(x[i] != y[i]);
+    case LESS_FLOAT: BITS(x[i] < y[i]);
+    case LESS_EQUAL_FLOAT: BITS(x[i] <= y[i]);
+  }
+  return bits;
 }
 
 // Gives a bit for each row of which the entry is unknown.
-static uint32_t look_up(const Table *table, const int64_t *restrict x, const int64_t *restrict y,
+static uint64_t look_up(const Table *table, const int64_t *restrict x, const int64_t *restrict y,
                         int64_t *restrict r) {
   const int32_t *values = table->values;
-  uint32_t unknown = 0;
+  uint64_t unknown = 0;
   for (int i = 0; i < BLOCK; i++) {
     int64_t column = y ? y[i] : 0;
     int inside = x[i] >= 0 && x[i] < table->rows && column >= 0 && column < table->columns;
     r[i] = inside ? values[x[i] * table->columns + column] : UNKNOWN;
-    unknown |= (uint32_t)(r[i] == UNKNOWN) << i;
+    unknown |= (uint64_t)(r[i] == UNKNOWN) << i;
   }
   return unknown;
 }
 
-// Run one operation; gives the rows for which what it looks up itself is unknown.
-static uint32_t run(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t operation) {
+// As `look_up`, of a table of truth values, which are all known.
+static uint64_t look_up_bits(const Table *table, const int64_t *restrict x, uint64_t *bits) {
+  const int32_t *values = table->values;
+  uint64_t outside = 0, found = 0;
+  for (int i = 0; i < BLOCK; i++) {
+    int inside = x[i] >= 0 && x[i] < table->rows;
+    found |= (uint64_t)(inside && values[x[i]]) << i;
+    outside |= (uint64_t)!inside << i;
+  }
+  *bits = found;
+  return outside;
+}
+
+// Run an operation; gives the rows for which what it looks up itself is unknown.
+static uint64_t run(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t operation) {
   int code = tape->code[operation];
-  const int32_t *operands = tape->operands + 4 * operation;
+  const int32_t *operands = tape->operands + 4 * (int64_t)operation;
   const int64_t *x = scratch->ints + BLOCK * (int64_t)operands[0];
   const int64_t *y = scratch->ints + BLOCK * (int64_t)operands[1];
   const int64_t *z = scratch->ints + BLOCK * (int64_t)operands[2];
@@ -130,6 +161,7 @@ static uint32_t run(const Tape *tape, const Scratch *scratch, const Table *table
   const Table *table = tables + operands[3];
   int64_t *r = scratch->ints + BLOCK * (int64_t)operation;
   double *f = scratch->floats + BLOCK * (int64_t)operation;
+  uint64_t holds = scratch->bits[operands[0]];
   switch (code) {
     case LOOKUP_1: return look_up(table, x, 0, r);
     case LOOKUP_2: return look_up(table, x, y, r);
@@ -141,12 +173,13 @@ static uint32_t run(const Tape *tape, const Scratch *scratch, const Table *table
       break;
     case ADD_FLOAT: case SUBTRACT_FLOAT: case MULTIPLY_FLOAT: case DIVIDE_FLOAT:
     case MINIMUM_FLOAT: case MAXIMUM_FLOAT: on_floats(code, u, v, f); break;
-    case EQUAL_FLOAT: case NOT_EQUAL_FLOAT: case LESS_FLOAT: case LESS_EQUAL_FLOAT:
-      compare(code, u, v, r);
-      break;
     case TO_INT: for (int i = 0; i < BLOCK; i++) r[i] = (int64_t)u[i]; break;
     case TO_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = (double)x[i]; break;
+    case WHERE_BITS: for (int i = 0; i < BLOCK; i++) r[i] = holds >> i & 1 ? y[i] : z[i]; break;
     case WHERE_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = x[i] ? v[i] : w[i]; break;
+    case WHERE_FLOAT_BITS:
+      for (int i = 0; i < BLOCK; i++) f[i] = holds >> i & 1 ? v[i] : w[i];
+      break;
     case CONSTANT:
       for (int i = 0; i < BLOCK; i++) r[i] = tape->constant_ints[operands[0]];
       for (int i = 0; i < BLOCK; i++) f[i] = tape->constant_floats[operands[0]];
@@ -156,43 +189,82 @@ static uint32_t run(const Tape *tape, const Scratch *scratch, const Table *table
   return 0;
 }
 
-// Run an operation, and before all that it needs, unless that is done for this block. Gives the rows
-// for which something that it needs is unknown.
-static uint32_t work_out(const Tape *tape, const Scratch *scratch, const Table *tables,
-                         int32_t operation) {
+// As `run`, of a condition; `widened` ones are integers, too.
+static uint64_t run_condition(const Tape *tape, const Scratch *scratch, const Table *tables,
+                              int32_t operation) {
   int code = tape->code[operation];
-  if (code == INPUT) return 0;
-  if (scratch->done[operation] != *scratch->stamp) {
-    scratch->done[operation] = *scratch->stamp;
-    uint32_t unknown = 0;
-    for (int k = 0; k < tape->arity[code]; k++)
-      unknown |= work_out(tape, scratch, tables, tape->operands[4 * operation + k]);
-    scratch->unknown[operation] = unknown | run(tape, scratch, tables, operation);
+  const int32_t *operands = tape->operands + 4 * (int64_t)operation;
+  const int64_t *x = scratch->ints + BLOCK * (int64_t)operands[0];
+  const int64_t *y = scratch->ints + BLOCK * (int64_t)operands[1];
+  const double *u = scratch->floats + BLOCK * (int64_t)operands[0];
+  const double *v = scratch->floats + BLOCK * (int64_t)operands[1];
+  uint64_t first = scratch->bits[operands[0]], second = scratch->bits[operands[1]];
+  uint64_t unknown = 0, bits;
+  switch (code) {
+    case LOOKUP_BOOL: unknown = look_up_bits(tables + operands[3], x, &bits); break;
+    case BITWISE_AND_BITS: bits = first & second; break;
+    case BITWISE_OR_BITS: bits = first | second; break;
+    case BITWISE_XOR_BITS: bits = first ^ second; break;
+    case IS_ZERO_BITS: bits = ~first; break;
+    case EQUAL_FLOAT: case NOT_EQUAL_FLOAT: case LESS_FLOAT: case LESS_EQUAL_FLOAT:
+      bits = compare_floats(code, u, v);
+      break;
+    default: bits = compare(code, x, y);
   }
+  scratch->bits[operation] = bits;
+  if (operands[WIDENED]) {
+    int64_t *r = scratch->ints + BLOCK * (int64_t)operation;
+    for (int i = 0; i < BLOCK; i++) r[i] = bits >> i & 1;
+  }
+  return unknown;
+}
+
+static uint64_t work_out(const Tape *tape, const Scratch *scratch, const Table *tables,
+                         int32_t operation);
+
+// Work out an operation unless that is done for this block. Gives the rows for which something that
+// it needs is unknown.
+static inline uint64_t need(const Tape *tape, const Scratch *scratch, const Table *tables,
+                            int32_t operation) {
+  if (scratch->done[operation] < *scratch->stamp) return work_out(tape, scratch, tables, operation);
   return scratch->unknown[operation];
 }
 
+// Run an operation after all that it needs; constants are done for the rest of the run.
+static uint64_t work_out(const Tape *tape, const Scratch *scratch, const Table *tables,
+                         int32_t operation) {
+  int code = tape->code[operation];
+  scratch->done[operation] = scratch->stamp[code == CONSTANT];
+  uint64_t unknown = 0;
+  for (int k = 0; k < tape->arity[code]; k++)
+    unknown |= need(tape, scratch, tables, tape->operands[4 * operation + k]);
+  unknown |= is_condition(code) ? run_condition(tape, scratch, tables, operation)
+                                : run(tape, scratch, tables, operation);
+  return scratch->unknown[operation] = unknown;
+}
+
 // Whether a part holds, for the rows of the block, as bits.
-static uint32_t holding(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part,
-                        uint32_t *unknown) {
+static uint64_t holding(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part,
+                        uint64_t *unknown) {
   int32_t operation = tape->holds[part];
   *unknown = 0;
-  if (operation < 0) return UINT32_MAX;
-  *unknown = work_out(tape, scratch, tables, operation);
+  if (operation < 0) return UINT64_MAX;
+  *unknown = need(tape, scratch, tables, operation);
+  if (is_condition(tape->code[operation])) return scratch->bits[operation];
   const int64_t *values = scratch->ints + BLOCK * (int64_t)operation;
-  uint32_t result = 0;
-  for (int i = 0; i < BLOCK; i++) result |= (uint32_t)(values[i] != 0) << i;
+  uint64_t result = 0;
+  for (int i = 0; i < BLOCK; i++) result |= (uint64_t)(values[i] != 0) << i;
   return result;
 }
 
 // Work out all that an edge records; gives the rows for which something of it is unknown.
-static uint32_t prepare(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part) {
-  uint32_t unknown = work_out(tape, scratch, tables, tape->own[part]);
-  unknown |= work_out(tape, scratch, tables, tape->allocation[part]);
+static uint64_t prepare(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part) {
+  uint64_t unknown = need(tape, scratch, tables, tape->own[part]);
+  unknown |= need(tape, scratch, tables, tape->allocation[part]);
   for (int32_t child = tape->first_child[part]; child < tape->first_child[part + 1]; child++) {
-    unknown |= work_out(tape, scratch, tables, tape->times[child]);
+    unknown |= need(tape, scratch, tables, tape->times[child]);
     for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++)
-      unknown |= work_out(tape, scratch, tables, tape->words[k]);
+      unknown |= need(tape, scratch, tables, tape->words[k]);
   }
   return unknown;
 }
@@ -219,30 +291,34 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
               const bool *wanted, int64_t rows, const Recorded *recorded, int64_t *counts) {
   const Table *tables = (const Table *)layout;
   Recorded made = *recorded, *to = &made;
+  scratch->stamp[1] = *scratch->stamp + (rows + BLOCK - 1) / BLOCK;
   for (int64_t start = 0; start < rows; start += BLOCK) {
     int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
     ++*scratch->stamp;
-    for (int64_t k = 0; k < tape->input_count; k++)
-      for (int i = 0; i < count; i++)
-        scratch->ints[BLOCK * (int64_t)tape->inputs[k] + i] = words[k * rows + start + i];
+    for (int64_t k = 0; k < tape->input_count; k++) {
+      int64_t input = tape->inputs[k];
+      scratch->done[input] = *scratch->stamp;
+      scratch->unknown[input] = 0;
+      for (int i = 0; i < count; i++) scratch->ints[BLOCK * input + i] = words[k * rows + start + i];
+    }
     for (int64_t rule = 0; rule < tape->rule_count; rule++) {
-      uint32_t applies = 0, unsure = 0, unknown;
+      uint64_t applies = 0, unsure = 0, unknown;
       for (int i = 0; i < count; i++)
-        applies |= (uint32_t)(wanted[rule * rows + start + i] != 0) << i;
+        applies |= (uint64_t)(wanted[rule * rows + start + i] != 0) << i;
       int32_t first = tape->first_edge[rule], last = tape->first_condition[rule + 1];
       for (int32_t part = tape->first_condition[rule]; part < first && applies; part++) {
-        uint32_t fulfilled = holding(tape, scratch, tables, part, &unknown);
+        uint64_t fulfilled = holding(tape, scratch, tables, part, &unknown);
         applies &= fulfilled | unknown;
         unsure |= unknown;
       }
       unsure &= applies;
       if (!applies) continue;
       for (int32_t part = first; part < last; part++) {
-        uint32_t here = holding(tape, scratch, tables, part, &unknown);
+        uint64_t here = holding(tape, scratch, tables, part, &unknown);
         unsure |= applies & unknown;
         if (applies & here & ~unsure) unsure |= applies & here & prepare(tape, scratch, tables, part);
       }
-      uint32_t here[last - first + 1], some = 0;
+      uint64_t here[last - first + 1], some = 0;
       for (int32_t part = first; part < last; part++)
         some |= here[part - first] = applies & ~unsure & holding(tape, scratch, tables, part, &unknown);
       for (int i = 0; i < count; i++) {
@@ -264,6 +340,36 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
   counts[0] = to->edges;
   counts[1] = to->children;
   counts[2] = to->unsure;
+}
+
+static int16_t on_bits(int16_t code) {
+  switch (code) {
+    case BITWISE_AND: return BITWISE_AND_BITS;
+    case BITWISE_OR: return BITWISE_OR_BITS;
+    case BITWISE_XOR: return BITWISE_XOR_BITS;
+    case IS_ZERO: return IS_ZERO_BITS;
+    case WHERE: return WHERE_BITS;
+    case WHERE_FLOAT: return WHERE_FLOAT_BITS;
+    default: return code;
+  }
+}
+
+// Have operations take the bits of conditions where they can: WHERE of its first operand, others of
+// all. Conditions that others take, and those among `numbers`, become widened.
+void use_bits(int16_t *code, int32_t *operands, const uint8_t *arity, int64_t count,
+              const int32_t *numbers, int64_t needed) {
+  for (int64_t operation = 0; operation < count; operation++) {
+    const int32_t *given = operands + 4 * operation;
+    int16_t own = code[operation], taking = on_bits(own);
+    int taken = own == WHERE || own == WHERE_FLOAT ? 1 : arity[own];
+    bool all = taking != own;
+    for (int k = 0; k < taken && all; k++) all = is_condition(code[given[k]]);
+    if (all) code[operation] = taking;
+    for (int k = all ? taken : 0; k < arity[own]; k++)
+      if (is_condition(code[given[k]])) operands[4 * (int64_t)given[k] + WIDENED] = 1;
+  }
+  for (int64_t i = 0; i < needed; i++)
+    if (is_condition(code[numbers[i]])) operands[4 * (int64_t)numbers[i] + WIDENED] = 1;
 }
 
 // The operations that are kept: their codes and operands, and which constants and tables those use.
@@ -296,7 +402,7 @@ static void keep_operation(const int16_t *code, const int32_t *operands, const u
   for (int k = 0; k < 4; k++) made[k] = k < arity[own] ? kept->numbers[given[k]] : given[k];
   if (own == CONSTANT)
     made[0] = kept_place(given[0], kept->constant_numbers, kept->constants, counts + 1);
-  if (own == LOOKUP_1 || own == LOOKUP_2 || own == LOOKUP_FLOAT)
+  if (own == LOOKUP_1 || own == LOOKUP_2 || own == LOOKUP_BOOL || own == LOOKUP_FLOAT)
     made[3] = kept_place(given[3], kept->table_numbers, kept->tables, counts + 2);
   kept->code[number] = own;
   kept->numbers[operation] = (int32_t)number;

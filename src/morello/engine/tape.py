@@ -20,8 +20,11 @@ from morello.engine.loops import LOOPS
 from morello.native.loops import address
 
 _NULLARY = {Code.CONSTANT, Code.INPUT}
-_UNARY = {Code.IS_ZERO, Code.INVERT, Code.LOOKUP_1, Code.LOOKUP_FLOAT, Code.TO_INT, Code.TO_FLOAT}
-_TERNARY = {Code.WHERE, Code.WHERE_FLOAT}
+_UNARY = {
+    Code.IS_ZERO, Code.IS_ZERO_BITS, Code.INVERT, Code.LOOKUP_1, Code.LOOKUP_BOOL,
+    Code.LOOKUP_FLOAT, Code.TO_INT, Code.TO_FLOAT,
+}  # fmt: skip
+_TERNARY = {Code.WHERE, Code.WHERE_BITS, Code.WHERE_FLOAT, Code.WHERE_FLOAT_BITS}
 _ARITY = np.full(1 + max(Code), 2, np.uint8)
 for _count, _codes in ((0, _NULLARY), (1, _UNARY), (3, _TERNARY)):
     _ARITY[[*_codes]] = _count
@@ -119,6 +122,10 @@ class Tape:
 
     def __init__(self, instructions: Instructions, constants: Sequence[float]) -> None:
         clipped = [int(min(max(v, -(2.0**62)), 2.0**62)) if v else 0 for v in constants]
+        code, operands = instructions.code.copy(), instructions.operands.copy()
+        numbers = np.concatenate([instructions.allocation, instructions.times, instructions.words])
+        LOOPS.use_bits(code, operands, _ARITY, len(code), numbers, len(numbers))
+        instructions = instructions._replace(code=code, operands=operands)
         self._columns = (
             *map(np.ascontiguousarray, instructions),
             _ARITY, np.array(clipped, np.int64), np.array(constants, np.float64),
@@ -164,7 +171,8 @@ class _Scratch:
         self.count = count
         self.columns = (
             np.zeros((count, BLOCK), np.int64), np.zeros((count, BLOCK)),
-            np.zeros(count, np.int64), np.zeros(count, np.uint32), np.zeros(1, np.int64),
+            np.zeros(count, np.uint64), np.zeros(count, np.int64), np.zeros(count, np.uint64),
+            np.zeros(2, np.int64),
         )  # fmt: skip
         self.struct = LOOPS.struct("Scratch", self.columns)
 

@@ -135,8 +135,10 @@ class Trace:
         if number is None:
             number = self._tables[table] = len(self.lookups)
             self.lookups.append(table)
-        name = "lookup_float" if table.kind == "f" else f"lookup_{len(indices)}"
         first, second = (*indices, None)[:2]
+        name = f"lookup_{len(indices)}"
+        if second is None:
+            name = {"f": "lookup_float", "b": "lookup_bool"}.get(table.kind, name)
         result = self.apply(name, table.kind, first, second, table=number)
         if second is None:
             self._looked_up[result.number] = table, index
