@@ -110,6 +110,24 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
     assert capsys.readouterr().err == ""  # also of rules that cannot be traced
 
 
+def test_missing_entries_of_tables_are_worked_out_without_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space = space_of(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
+    asked: list[int] = []
+
+    def by_numpy_asked(self: TracedRules, keys: Ints, rules: Any) -> list[Recorded]:
+        asked.extend(number for number, _ in rules)
+        return []
+
+    monkeypatch.setattr(TracedRules, "_by_numpy", by_numpy_asked)
+    codes = len(space.placements.placements)
+    for _ in walk(space, together=9):
+        pass
+    assert len(space.placements.placements) > codes + 3
+    assert not asked
+
+
 def test_only_what_is_wanted_is_applied() -> None:
     goal, target = on_cores(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
     space = space_of(goal, target)

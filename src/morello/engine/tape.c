@@ -32,7 +32,7 @@ typedef struct {
   double *floats;
   uint64_t *bits;
   int64_t *done;
-  uint64_t *unknown;
+  uint64_t *unknown, *sought;
   int64_t *stamp;  // of the block, and of the last one of this run
 } Scratch;
 
@@ -44,8 +44,9 @@ typedef struct {
   int16_t *kind;
   int32_t *times;
   int64_t *words;
-  int32_t *unsure_rule, *unsure_row;
-  int64_t edges, children, unsure, width;  // width: of the rows of `words`, one for each child
+  int32_t *unsure_rule, *unsure_row, *missing;
+  int64_t edges, children, unsure, lacking, most_missing;
+  int64_t width;  // of the rows of `words`, one for each child
 } Recorded;
 
 enum { WIDENED = 2 };  // the operand of a condition that says whether it is needed as integers
@@ -235,6 +236,7 @@ static uint64_t work_out(const Tape *tape, const Scratch *scratch, const Table *
                          int32_t operation) {
   int code = tape->code[operation];
   scratch->done[operation] = scratch->stamp[code == CONSTANT];
+  scratch->sought[operation] = 0;
   uint64_t unknown = 0;
   for (int k = 0; k < tape->arity[code]; k++)
     unknown |= need(tape, scratch, tables, tape->operands[4 * operation + k]);
@@ -285,8 +287,45 @@ static void record(const Tape *tape, const Scratch *scratch, int32_t part, int r
   }
 }
 
+// Find which entries of tables are missing, as what an operation gives for a row is unknown.
+static void seek(const Tape *tape, const Scratch *scratch, int32_t operation, int row, Recorded *to) {
+  int code = tape->code[operation];
+  uint64_t bit = (uint64_t)1 << row;
+  if (scratch->done[operation] < *scratch->stamp) return;
+  if (!(scratch->unknown[operation] & ~scratch->sought[operation] & bit)) return;
+  scratch->sought[operation] |= bit;
+  const int32_t *operands = tape->operands + 4 * (int64_t)operation;
+  bool below = false;
+  for (int k = 0; k < tape->arity[code]; k++) {
+    below |= (scratch->unknown[operands[k]] & bit) != 0;
+    seek(tape, scratch, operands[k], row, to);
+  }
+  if (below || to->lacking == to->most_missing) return;
+  int32_t *entry = to->missing + 3 * to->lacking++;
+  entry[0] = operands[3];
+  for (int k = 0; k < 2; k++) {
+    int64_t index = k < tape->arity[code] ? scratch->ints[BLOCK * (int64_t)operands[k] + row] : 0;
+    entry[1 + k] = index < 0 || index > INT32_MAX ? -1 : (int32_t)index;
+  }
+}
+
+// As `seek`, of all that a rule has worked out.
+static void seek_of_rule(const Tape *tape, const Scratch *scratch, int64_t rule, int row, Recorded *to) {
+  for (int32_t part = tape->first_condition[rule]; part < tape->first_condition[rule + 1]; part++) {
+    if (tape->holds[part] >= 0) seek(tape, scratch, tape->holds[part], row, to);
+    if (part < tape->first_edge[rule]) continue;
+    seek(tape, scratch, tape->own[part], row, to);
+    seek(tape, scratch, tape->allocation[part], row, to);
+    for (int32_t child = tape->first_child[part]; child < tape->first_child[part + 1]; child++) {
+      seek(tape, scratch, tape->times[child], row, to);
+      for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++)
+        seek(tape, scratch, tape->words[k], row, to);
+    }
+  }
+}
+
 // Apply rules to rows, by rule and row where they are wanted; the rows are keys, by word and row.
-// `layout` has the tables. Gives the counts of edges, children, and what is unsure.
+// `layout` has the tables. Gives the counts of edges, children, what is unsure and what is missing.
 void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, const int64_t *words,
               const bool *wanted, int64_t rows, const Recorded *recorded, int64_t *counts) {
   const Table *tables = (const Table *)layout;
@@ -294,6 +333,7 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
   scratch->stamp[1] = *scratch->stamp + (rows + BLOCK - 1) / BLOCK;
   for (int64_t start = 0; start < rows; start += BLOCK) {
     int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
+    int64_t sure = to->unsure;
     ++*scratch->stamp;
     for (int64_t k = 0; k < tape->input_count; k++) {
       int64_t input = tape->inputs[k];
@@ -336,10 +376,13 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
         to->unsure_row[to->unsure++] = (int32_t)(start + i);
       }
     }
+    for (int64_t i = sure; i < to->unsure; i++)
+      seek_of_rule(tape, scratch, to->unsure_rule[i], (int)(to->unsure_row[i] - start), to);
   }
   counts[0] = to->edges;
   counts[1] = to->children;
   counts[2] = to->unsure;
+  counts[3] = to->lacking;
 }
 
 static int16_t on_bits(int16_t code) {

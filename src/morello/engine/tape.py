@@ -89,7 +89,8 @@ class Recorded(NamedTuple):
     """Edges: their rows and rules, numbers of children, costs, allocations; and children.
 
     By child: its kind, how many times it runs, and a row of the words of its key, which ends in
-    zeros if other keys have more. What is unsure are rules and rows for which something is unknown.
+    zeros if other keys have more. What is unsure are rules and rows for which something is unknown:
+    entries of tables that are `missing`, rows of a table and of up to two indices, maybe not all.
     """
 
     row: Ints
@@ -102,6 +103,7 @@ class Recorded(NamedTuple):
     words: Ints
     unsure_rule: Ints
     unsure_row: Ints
+    missing: Ints = np.empty((0, 3), np.int32)
 
 
 class Tables:
@@ -146,17 +148,21 @@ class Tape:
         columns += [np.empty(children, dtype) for dtype in _BY_CHILD]
         columns.append(np.empty((children, width), np.int64))
         columns += [np.empty(max(1, np.count_nonzero(wanted)), np.int32) for _ in range(2)]
-        counts = np.zeros(3, np.int64)
+        columns.append(np.empty((_MOST_MISSING, 3), np.int32))
+        counts = np.zeros(4, np.int64)
         LOOPS.run_tape(
             self._tape, _Scratch.for_operations(len(self._columns[0])).struct,
             tables.shapes, np.ascontiguousarray(words), np.ascontiguousarray(wanted),
-            words.shape[1], (*columns, 0, 0, 0, width), counts,
+            words.shape[1], (*columns, 0, 0, 0, 0, _MOST_MISSING, width), counts,
         )  # fmt: skip
-        edge_count, child_count, unsure_count = counts.tolist()
+        edge_count, child_count, unsure_count, missing_count = counts.tolist()
         ends = [edge_count] * len(_BY_EDGE) + [child_count] * (len(_BY_CHILD) + 1)
-        ends += [unsure_count] * 2
+        ends += [unsure_count, unsure_count, missing_count]
         return Recorded(*(c[:end] for c, end in zip(columns, ends, strict=True)))
 
+
+_MOST_MISSING = 512
+"""The most entries of tables that are told to be missing."""
 
 _BY_EDGE = np.int32, np.uint8, np.uint8, np.float64, np.int64
 _BY_CHILD = np.int16, np.int32
@@ -172,7 +178,7 @@ class _Scratch:
         self.columns = (
             np.zeros((count, BLOCK), np.int64), np.zeros((count, BLOCK)),
             np.zeros(count, np.uint64), np.zeros(count, np.int64), np.zeros(count, np.uint64),
-            np.zeros(2, np.int64),
+            np.zeros(count, np.uint64), np.zeros(2, np.int64),
         )  # fmt: skip
         self.struct = LOOPS.struct("Scratch", self.columns)
 

@@ -12,7 +12,7 @@ rewrite and no kernel forgets the ideal placement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
 from math import prod
 from typing import Any, NamedTuple
@@ -23,7 +23,6 @@ import numpy.typing as npt
 from morello.ir.facts import (
     MARKS,
     NUMBERS,
-    OF_IDEAL,
     Facts,
     alias_of,
     facts,
@@ -44,7 +43,7 @@ from morello.ir.tensor import (
     unaliased,
     ungrouped,
 )
-from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
+from morello.ir.tracing import UNKNOWN, Lookup, Traced
 
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -74,6 +73,7 @@ class Placements:
         self.placements: list[Placement] = []
         self._facts: list[Facts] = []
         self._tables: dict[Hashable, Lookup] = {}
+        self._functions = dict(_FUNCTIONS)
         self._order = self.table("order")
         (
             self._count, self._contiguous, self.vector, self._fastest, self._alias, self._apart,
@@ -238,7 +238,7 @@ class Placements:
 
     def where(self, codes: Ints, holds: Callable[[Placement], bool]) -> Bools:
         """Whether something holds of a placement, a function of single placements."""
-        result: Bools = self._worked_out(codes, holds, lambda p: p.ideal or holds(p)) > 0
+        result: Bools = self._worked_out(codes, holds, lambda _, p: p.ideal or holds(p)) > 0
         return result
 
     # ---- what costs programs something: false of the ideal placement
@@ -326,11 +326,11 @@ class Placements:
 
     def relaxed(self, codes: Ints) -> Ints:
         """The ideal placements in place of these."""
-        return self._worked_out(codes, relaxed, lambda p: self.code(relaxed(p)))
+        return self._worked_out(codes, relaxed, _FUNCTIONS[relaxed])
 
     def relaxed_along(self, codes: Ints) -> Ints:
         """The ideal placements in place of these, with neighbours along the same dimensions."""
-        return self._worked_out(codes, relaxed_along, lambda p: self.code(relaxed_along(p)))
+        return self._worked_out(codes, relaxed_along, _FUNCTIONS[relaxed_along])
 
     @property
     def neighbours(self) -> Ints:
@@ -343,34 +343,55 @@ class Placements:
     def change(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
         """The codes of what a function makes of placements; ideal ones become `IDEAL`."""
         return self._worked_out(
-            codes, function, lambda p: self.code(relaxed(p) if p.ideal else function(p))
+            codes,
+            function,
+            lambda own, p: own.code(relaxed(p) if p.ideal else function(p)),
         )
 
     def ungrouped(self, codes: Ints) -> Ints:
         """The placements of groups as single elements (see `ir.tensor.ungrouped`)."""
-        return self._worked_out(codes, ungrouped, lambda p: self.code(ungrouped(p)))
+        return self._worked_out(codes, ungrouped, _FUNCTIONS[ungrouped])
 
     def squeezed(self, codes: Ints, kept: tuple[int, ...], *, strided: bool = False) -> Ints:
         """The codes of placements reduced to some dimensions (see `ir.tensor.squeezed`)."""
         place = partial(squeezed, kept=kept, strided=strided)
-        return self._worked_out(codes, place, lambda p: self.code(place(p)))
+        return self._worked_out(codes, place, _code_of(place))
 
     def _worked_out(
-        self, codes: Ints, function: Callable[..., object], work_out: Callable[[Placement], int]
-    ) -> Ints:
+        self, codes: Ints, function: Callable[..., object],
+        work_out: Callable[[Placements, Placement], int],
+    ) -> Ints:  # fmt: skip
         """Apply `work_out` to the placement of each code; results are memoized under `function`."""
         key: Hashable = function
         if isinstance(function, partial):
             key = function.func, function.args, tuple(function.keywords.items())
         lookup = self.table(key)
         if isinstance(codes, np.ndarray):
-            known = _grown(lookup, len(self.placements))
-            unknown = known[codes] == UNKNOWN
-            if any_row(unknown):
-                for code in np.unique(codes[unknown]).tolist():
-                    known[code] = work_out(self.placements[code])
+            self._functions[key] = work_out
+            self._work_out(key, codes)
         result: Ints = lookup[codes]
         return result
+
+    def _work_out(self, key: Hashable, codes: Ints) -> None:
+        """Fill the table of results that are memoized under this key for some codes."""
+        known = _grown(self.table(key), len(self.placements))
+        unknown = known[codes] == UNKNOWN
+        if any_row(unknown):
+            for code in np.unique(codes[unknown]).tolist():
+                known[code] = self._functions[key](self, self.placements[code])
+
+    def fill(self, role: Hashable, codes: Ints, others: Ints) -> None:
+        """Work out entries of the table in a role, if that is known: by code, and another index."""
+        columns = self.table(role).array.shape[1:] or (1,)
+        inside = (codes >= 0) & (codes < len(self.placements))
+        inside &= (others >= 0) & (others < columns[0])
+        codes, others = codes[inside], others[inside]
+        if isinstance(role, _Tiles):
+            self._tile(codes, others, role.rank)
+        elif role == _WITH_ALIAS:
+            self._with_alias(codes, others)
+        elif role in self._functions:
+            self._work_out(role, codes)
 
     def registers(self, codes: Ints, shape: Sequence[Ints]) -> tuple[Ints, Ints]:
         """The fewest and the most registers that a tensor may take; they differ only if ideal."""
@@ -461,7 +482,7 @@ class Placements:
 
     def without_alias(self, codes: Ints) -> Ints:
         """The codes of the same placements, not aliased."""
-        return self._worked_out(codes, unaliased, lambda p: self.code(unaliased(p)))
+        return self._worked_out(codes, unaliased, _FUNCTIONS[unaliased])
 
     def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
         """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
@@ -487,6 +508,17 @@ class Placements:
             product = product * self._extent(shape, codes, step)
             result = np.where(count > step, product, result)
         return result
+
+
+def _code_of(function: Callable[[Placement], Placement]) -> Callable[[Placements, Placement], int]:
+    """The code of what a function makes of a placement."""
+    return lambda own, placement: own.code(function(placement))
+
+
+_FUNCTIONS: dict[Hashable, Callable[[Placements, Placement], int]] = {
+    each: _code_of(each) for each in (relaxed, relaxed_along, ungrouped, unaliased)
+}
+"""The functions of columns that `Placements` have from the start, by the role of the column."""
 
 
 def _grown(lookup: Lookup, rows: int) -> Ints:
@@ -532,56 +564,3 @@ def _crowded(apart: Ints) -> Bools:
 
 def prod_columns(columns: Sequence[Ints]) -> Ints:
     return prod(columns[1:], start=columns[0].astype(np.int64))
-
-
-class TracedPlacements(Placements):
-    """Placements to trace rewrites with, whose trace can be run with any others.
-
-    Rewrites of one kind ask for the same tiles and extents many times over, so these are traced
-    once.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__()
-        self._trace = trace
-        self._columns: dict[Placement, Traced] = {}
-        self._extents: dict[tuple[int, ...], Any] = {}
-        self._tiles: dict[tuple[int, ...], Any] = {}
-
-    def column(self, placement: Placement, rows: int) -> Any:
-        if placement not in self._columns:
-            codes = self._columns[placement] = self._trace.lookup(self.table(placement), (0,))
-            self._assume(codes, placement, (*NUMBERS, *MARKS))
-        return self._columns[placement]
-
-    def _extent(self, shape: Sequence[Ints], codes: Ints, step: int) -> Any:
-        key = step, *map(self._trace.number, (codes, *shape))
-        if key not in self._extents:
-            self._extents[key] = super()._extent(shape, codes, step)
-        return self._extents[key]
-
-    def tile(
-        self,
-        shape: Sequence[Ints],
-        tile: Sequence[Ints],
-        codes: Ints,
-        element_bytes: int,
-        near: Bools | None = None,
-    ) -> Any:
-        columns = (element_bytes, codes, *shape, *tile, *(() if near is None else (near,)))
-        key = tuple(map(self._trace.number, columns))
-        if key not in self._tiles:
-            self._tiles[key] = super().tile(shape, tile, codes, element_bytes, near)
-        return self._tiles[key]
-
-    def assume_ideal(self, codes: Any) -> None:
-        """Trace what follows only for rows whose placements in this column are ideal."""
-        self._assume(codes, IDEAL, {*NUMBERS, *MARKS}.difference(OF_IDEAL))
-        self._trace.assume(self.table(unaliased), codes, codes)
-
-    def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
-        """Assume that the facts of these names are, for all codes of a column, a placement's."""
-        _, numbers, marks = facts(placement)
-        for name, fact in zip((*NUMBERS, *MARKS), (*numbers, *marks), strict=True):
-            if name in names:
-                self._trace.assume(self.table(name), codes, np.array([fact]))

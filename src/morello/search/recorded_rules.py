@@ -21,7 +21,8 @@ from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Ints, TracedPlacements
+from morello.ir.placements import Ints
+from morello.ir.traced_placements import TracedPlacements
 from morello.ir.tracing import Chosen, Recording, Trace, Traced, UntraceableError
 from morello.rewrites import Child, Edges, Rewrite, SizedOverlap, SizedTile
 from morello.space.encoding import SpecEncoding

@@ -10,7 +10,7 @@ import numpy as np
 from morello.engine.codes import BLOCK
 from morello.engine.tape import Recorded, Tables
 from morello.ir.placements import Bools, Ints
-from morello.ir.tracing import Lookup
+from morello.ir.tracing import UNKNOWN, Lookup
 from morello.rewrites import Edges, expand
 from morello.search.traces import KIND_NUMBERS, KindTrace, TapeOfRules, trace_of
 from morello.space.guards import Guard
@@ -70,8 +70,9 @@ class TracedRules:
             if len(rows):
                 whole = len(rows) == len(keys)
                 some, here = (words, wanted) if whole else (words[:, rows], wanted[:, rows])
-                recorded, left = tapes.run(some, here)
-                parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
+                found, left = tapes.run(some, here)
+                for recorded in found:
+                    parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
                 others += [(number, rows[left_rows]) for number, left_rows in left]
         return parts + self._by_numpy(keys, others)
 
@@ -151,24 +152,49 @@ class _Tapes:
     def _trace(self) -> KindTrace:
         return trace_of(self._space.family, self._kind, self._ideal)
 
-    def run(self, words: Ints, wanted: Bools) -> tuple[Recorded, list[tuple[int, Ints]]]:
+    def run(self, words: Ints, wanted: Bools) -> tuple[list[Recorded], list[tuple[int, Ints]]]:
         """The edges that the tape leaves, and by rule the rows that are left to NumPy."""
-        counts = np.count_nonzero(wanted, axis=1)
-        numbers = counts.nonzero()[0]
+        numbers = np.count_nonzero(wanted, axis=1).nonzero()[0]
         tape = self._trace.tape(numbers)
         others = numbers[~tape.traced[numbers]]
         left = [(number, wanted[number].nonzero()[0]) for number in others.tolist()]
         if len(others) == len(numbers):
-            return _NOTHING, left
+            return [], left
         if tape is not self._tape:
             self._tape, self._lookups = tape, [self._space.table(each) for each in tape.lookups]
+        recorded = self._run(tape, words, wanted)
+        parts, rows = [recorded], np.arange(words.shape[1], dtype=np.int32)
+        unsure = recorded.unsure_row
+        # some entries may be missing that depend on others
+        while len(recorded.missing) and self._filled(recorded.missing):
+            again, place = np.unique(recorded.unsure_row, return_inverse=True)
+            wanted = np.zeros((len(wanted), len(again)), np.bool_)
+            wanted[recorded.unsure_rule, place] = True
+            rows = rows[again]
+            recorded = self._run(tape, words[:, rows], wanted)
+            unsure = rows[recorded.unsure_row]
+            parts.append(recorded._replace(row=rows[recorded.row]))
+        return parts, left + _by_rule(recorded.unsure_rule, unsure)
+
+    def _run(self, tape: TapeOfRules, words: Ints, wanted: Bools) -> Recorded:
+        counts = np.count_nonzero(wanted, axis=1)
         edges = max(1, int((counts * tape.most_edges).sum()))
         children = max(1, int((counts * tape.most_children).sum()))
         tables = [lookup.values for lookup in self._lookups]
         if not self._tables.are(tables):
             self._tables = Tables(tables)
-        recorded = tape.tape.run(self._tables, words, wanted, edges, children, tape.width)
-        return recorded, left + _by_rule(recorded.unsure_rule, recorded.unsure_row)
+        return tape.tape.run(self._tables, words, wanted, edges, children, tape.width)
+
+    def _filled(self, missing: Ints) -> bool:
+        """Work out entries of tables that are missing; gives whether some are there now."""
+        for number in np.unique(missing[:, 0]).tolist():
+            _, codes, others = missing[missing[:, 0] == number].T
+            self._space.placements.fill(self._lookups[number].role, codes, others)
+        tables = [self._lookups[number].array for number in missing[:, 0].tolist()]
+        return any(
+            0 <= x < len(table) and table[(x, y)[: table.ndim]] != UNKNOWN
+            for table, (_, x, y) in zip(tables, missing.tolist(), strict=True)
+        )
 
 
 def _by_rule(rules: Ints, rows: Ints) -> list[tuple[int, Ints]]:
