@@ -22,6 +22,7 @@ from morello.graph.patterns.in_bytes import in_bytes
 from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.patterns.rounding import without_bytes
 from morello.graph.patterns.winograd import in_fewer_multiplications
+from morello.graph.patterns.winograd_volumes import volumes_in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
 from morello.ir.primitives.winograd import TRANSFORMS
 from morello.kernel import Kernel
@@ -178,7 +179,8 @@ def _simplified(graph: Graph, options: GraphOptions) -> Graph:
     cores = thread_count(options.get("threads", "all"))
     machine = replace(target_of(options.get("target", "native")), cores=cores)
     narrow = without_bytes(in_bytes(graph, machine))
-    expanded = rewritten(simplified(narrow), EXPANSIONS)
+    tiled = volumes_in_fewer_multiplications(simplified(narrow), tile, machine)
+    expanded = rewritten(tiled, EXPANSIONS)
     grouped = in_fuller_groups(expanded, machine)
     return stored_in_padding(in_fewer_multiplications(grouped, tile, machine))
 

@@ -45,11 +45,7 @@ from morello.graph.patterns.matching import (
 )
 from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
-from morello.graph.patterns.volumes import (
-    layered_convolution,
-    map_of_layers,
-    pooled_layers,
-)
+from morello.graph.patterns.volumes import RULES as VOLUMES
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -196,8 +192,9 @@ def _written_out(node: Node) -> Node:
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (shared_heads, causal_mask, grouped_heads),
-    Cast: (computed,),
-    Conv: (layered_convolution, conv_of_registers),
+    Cast: (computed, *VOLUMES[Cast]),
+    Concat: VOLUMES[Concat],
+    Conv: (*VOLUMES[Conv], conv_of_registers),
     Dot: (
         product_with_zeros,
         shared_factor,
@@ -207,12 +204,12 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
         dot_of_registers,
     ),
     Gather: (taken_rows,),
-    Map: (computed, map_before_slice, map_of_layers),
+    Map: (computed, map_before_slice, *VOLUMES[Map]),
     Pad: (padded,),
-    Pooling: (pooled_layers, counted_windows),
-    Reduce: (product_by_halves,),
+    Pooling: (*VOLUMES[Pooling], counted_windows),
+    Reduce: (product_by_halves, *VOLUMES[Reduce]),
     Scatter: (written_out,),
     SegmentSum: (written_out,),
-    Where: (computed,),
+    Where: (computed, *VOLUMES[Where]),
 }
 """The rules for what no single kernel computes, and for what is known of what they make."""

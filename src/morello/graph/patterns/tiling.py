@@ -28,10 +28,21 @@ RESIDENT = 0.5
 Smaller stripes were faster, down to 0.2 MiB of 1.
 """
 
+RESIDENT_LAST = 0.25
+"""The fraction of the last cache that the points of a stripe of a volume may fill: a stripe has all
+layers, so that few would stay in L2.
+"""
+
+FEWER_STRIPES = 0.9
+"""The most of its cost that a volume may have by stripes for L2, which are more kernels."""
+
 HELD = 1.5
 """The fraction of L2 that weights and the points of a stripe may fill, if weights are to stay in it
 from stripe to stripe. It is above 1, as targets count less of L2 than there is.
 """
+
+VOLUME = 5
+"""The dimensions of volumes: those of images, and their layers."""
 
 _PER_LINE = LINE_BYTES // F32.bytes
 
@@ -45,29 +56,47 @@ class Tiling:
 
 
 def tilings(node: Node, tile: int, machine: Target) -> Iterable[Tiling]:
-    """The ways to do a convolution by tiles of this size: at once, or in stripes for the cache.
+    """The ways to do a convolution by tiles of this size: at once, or in stripes for a cache."""
+    near = RESIDENT * _cached(machine)
+    if node.type.rank < VOLUME:
+        yield Tiling(tile, ceil(node.shape[-2] / tile))
+        yield _in_stripes(node, tile, near)
+        return
+    whole = _in_stripes(node, tile, max(near, RESIDENT_LAST * machine.last_cache))
+    smaller = _in_stripes(node, tile, near)
+    yield whole
+    if cycles(node, machine, smaller) < FEWER_STRIPES * cycles(node, machine, whole):
+        yield smaller
 
-    The stripes are as even as can be, as different ones need different kernels.
+
+def _in_stripes(node: Node, tile: int, room: float) -> Tiling:
+    """Stripes whose points have so many lines at most, or of one row of tiles.
+
+    They are as even as can be, as different ones need different kernels.
     """
-    rows = ceil(node.shape[2] / tile)
-    yield Tiling(tile, rows)
-    most = int(RESIDENT * _cached(machine) // _lines(node, tile, 1))
-    if rows > max(most, 1):
-        least = ceil(rows / max(most, 1))
+    rows = ceil(node.shape[-2] / tile)
+    most = max(int(room // _lines(node, tile, 1)), 1)
+    stripes = least = ceil(rows / most)
+    if least > 1:
         stripes = next((n for n in range(least, 2 * least) if rows % n == 0), least)
-        yield Tiling(tile, ceil(rows / stripes))
+    return Tiling(tile, ceil(rows / stripes))
 
 
 def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
-    """About how many cycles a convolution takes by tiles, or with None by itself."""
-    batch, filters, rows, columns = node.shape
-    channels = node.inputs[1].shape[1]
-    weights, far = channels * filters, machine.levels[0]
+    """About how many cycles a convolution takes by tiles, or with None by itself.
+
+    One of a volume then reads copies of the layers that a layer of its result is made of.
+    """
+    batch, filters, rows, columns = _images(node)
+    channels, layers = node.inputs[1].shape[1], prod(node.inputs[1].shape[2:-2])
+    weights, far = channels * filters * layers, machine.levels[0]
     if not tiling:
         multiplied = batch * rows * columns * TAPS**2 * weights
+        copied = batch * rows * columns * channels * layers if layers > 1 else 0
         return (
             _products(machine, multiplied, prod(node.shape))
             + far.per_line * TAPS**2 * weights / _PER_LINE
+            + 2 * _touched(far) * copied / _PER_LINE
         )
     tile = tiling.tile
     count, tiles = points(tile), batch * ceil(rows / tile) * ceil(columns / tile)
@@ -101,7 +130,7 @@ def _products(machine: Target, multiplied: int, sums: int) -> float:
 def _transforms(node: Node, machine: Target, tile: int, tiles: int) -> float:
     """The cycles of the transforms of so many tiles whose operands are near."""
     each = coefficients(machine)["kernels.arithmetic"] / machine.widths(F32)[0]
-    channels, filters = node.inputs[1].shape[1], node.shape[1]
+    filters, channels = node.inputs[1].shape[:2]
     return each * tiles * (CYCLES[tile, 1] * channels + CYCLES[tile, 0] * filters)
 
 
@@ -112,9 +141,15 @@ def _touched(level: Level) -> float:
 
 def _lines(node: Node, tile: int, rows: int) -> float:
     """The lines of the points of so many rows of tiles, and of their products."""
-    batch, filters, _, columns = node.shape
+    batch, filters, _, columns = _images(node)
     tiles = batch * rows * ceil(columns / tile)
     return points(tile) * tiles * (node.inputs[1].shape[1] + filters) / _PER_LINE
+
+
+def _images(node: Node) -> tuple[int, int, int, int]:
+    """The number of images of a result, their channels, rows and columns; a layer is one."""
+    batch, filters, *depth, rows, columns = node.shape
+    return batch * prod(depth), filters, rows, columns
 
 
 def _cached(machine: Target) -> int:

@@ -1,22 +1,21 @@
-"""Convolutions and poolings of volumes as those of images, for which there are kernels."""
+"""Convolutions and poolings of volumes as those of images, for which there are kernels.
+
+A volume is as many images as it has layers (see `layers`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, TypeVar
 
-from morello.graph.graph import Node, apply
-from morello.graph.operators import (
-    Constant,
-    Conv,
-    Map,
-    Pad,
-    Pooling,
-    Reshape,
-    Slice,
-)
-from morello.graph.patterns.matching import constant, joined, reshaped, transposed
+import numpy as np
+
+from morello.graph.graph import Node, Operator, apply
+from morello.graph.operators import Constant, Conv, Map, Pooling, Reshape
+from morello.graph.patterns.layers import VOLUMES, layers_between_zeros, layers_of, volume_of
+from morello.graph.patterns.matching import Rule, joined, reshaped, sliced, transposed
 
 Windows = TypeVar("Windows", Conv, Pooling)
 
@@ -36,23 +35,22 @@ def layered_convolution(node: Node) -> Node | None:
         return None
     volume, filters = node.inputs
     count, channels, taps, *window = filters.shape
-    batch, _, depth, *size = node.shape
+    batch, _, depth, *_ = node.shape
     across = _part(conv, slice(1, 3))
     alone = prod(window) == max(across.strides) == 1
     if alone and not any((*across.before, *across.after)):
         rows = reshaped(volume, (*volume.shape[:3], prod(volume.shape[3:])))
         columns = reshaped(filters, (*filters.shape[:3], 1))
         return reshaped(apply(_along_depth(conv), rows, columns), node.shape)
-    low, high = conv.before[0], conv.after[0]
-    if low or high:
-        widths = ((0, 0, side, 0, 0) for side in (low, high))
-        volume = apply(Pad(*widths), volume, constant(0, volume.dtype))
-    layers = [_layers(volume, conv, tap, depth) for tap in range(taps)]
-    read = joined(layers, 3)
-    images = reshaped(read, (batch * depth, volume.shape[1] * taps, *volume.shape[3:]))
-    flat = reshaped(filters, (count, channels * taps, *window))
-    result = apply(across, images, flat)
-    return transposed(reshaped(result, (batch, depth, count, *size)), (0, 2, 1, 3, 4))
+    images = layers_between_zeros(volume, conv.before[0], conv.after[0])
+    read = [_read(images, batch, conv, tap, depth) for tap in range(taps)]
+    if conv.groups == 1:  # the channels of a layer stay together
+        beside = joined(read, 1)
+        filters = _turned(filters, (0, 2, 1, 3, 4))
+    else:
+        beside = _interleaved(read)
+    flat = _in_shape(filters, (count, channels * taps, *window))
+    return volume_of(apply(across, beside, flat), batch)
 
 
 def map_of_layers(node: Node) -> Node | None:
@@ -83,18 +81,37 @@ def _in_rows(x: Node, shape: tuple[int, ...]) -> Node | None:
     return image if image.shape == (*shape[:3], prod(shape[3:])) else None
 
 
-def _layers(volume: Node, conv: Conv, tap: int, depth: int) -> Node:
-    """The slices of the volume that one tap along the depth reads, [b, d, c, 1, h, w].
+def _read(images: Node, batch: int, conv: Conv, tap: int, depth: int) -> Node:
+    """The images that one tap along the depth reads, one for each layer of the result."""
+    first, step = tap * conv.dilations[0], conv.strides[0]
+    last = first + (depth - 1) * step + 1
+    if batch == 1:
+        return sliced(images, 0, first, last, step)
+    apart = reshaped(images, (batch, images.shape[0] // batch, *images.shape[1:]))
+    return reshaped(sliced(apart, 1, first, last, step), (batch * depth, *images.shape[1:]))
 
-    `d` is the depth in the result.
-    """
-    batch, channels, _, *size = volume.shape
-    first = tap * conv.dilations[0]
-    step = conv.strides[0]
-    starts, steps = (0, 0, first, 0, 0), (1, 1, step, 1, 1)
-    stops = (batch, channels, first + (depth - 1) * step + 1, *size)
-    part = apply(Slice(starts, stops, steps), volume)
-    return reshaped(transposed(part, (0, 2, 1, 3, 4)), (batch, depth, channels, 1, *size))
+
+def _interleaved(images: Sequence[Node]) -> Node:
+    """Images as one with the channels of all: the first ones, then the second ones, ..."""
+    count, channels, *size = images[0].shape
+    apart = [reshaped(each, (count, channels, 1, *size)) for each in images]
+    return reshaped(joined(apart, 2), (count, channels * len(images), *size))
+
+
+def _turned(filters: Node, order: tuple[int, ...]) -> Node:
+    """Filters with their dimensions in another order; constants stay constants."""
+    known = filters.operator
+    if isinstance(known, Constant):
+        return apply(Constant(np.ascontiguousarray(known.array.transpose(order))))
+    return transposed(filters, order)
+
+
+def _in_shape(filters: Node, shape: tuple[int, ...]) -> Node:
+    """Filters in another shape; constants stay constants."""
+    known = filters.operator
+    if isinstance(known, Constant):
+        return apply(Constant(known.array.reshape(shape)))
+    return reshaped(filters, shape)
 
 
 def pooled_layers(node: Node) -> Node | None:
@@ -104,10 +121,9 @@ def pooled_layers(node: Node) -> Node | None:
     if len(pooling.window) != 3:
         return None
     (volume,) = node.inputs
-    batch, channels, depth, *size = volume.shape
-    within = _part(pooling, slice(1, 3))
-    images = apply(within, reshaped(volume, (batch, channels * depth, *size)))
-    columns = reshaped(images, (batch, channels, depth, prod(images.shape[2:])))
+    batch, channels, depth, *_ = volume.shape
+    layers = volume_of(apply(_part(pooling, slice(1, 3)), layers_of(volume)), batch)
+    columns = reshaped(layers, (batch, channels, depth, prod(layers.shape[3:])))
     return reshaped(apply(_along_depth(pooling), columns), node.shape)
 
 
@@ -123,3 +139,12 @@ def _along_depth(windowed: Windows) -> Windows:
         name: (side[0], _PLAIN[name]) for name, side in vars(windowed).items() if name in _PLAIN
     }
     return replace(windowed, **sides)
+
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    **VOLUMES,
+    Conv: (layered_convolution,),
+    Map: (map_of_layers, *VOLUMES[Map]),
+    Pooling: (pooled_layers,),
+}
+"""The rules for volumes, by the class of the operators that they are for."""

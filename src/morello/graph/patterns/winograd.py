@@ -7,7 +7,7 @@ less if an image is cut into stripes whose points stay in the cache (see `tiling
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 
@@ -53,6 +53,9 @@ _CHANNELS_LAST = 4
 _SPATIAL = 2
 """The dimensions of images after their channels: rows and columns."""
 
+_IMAGE = 2 + _SPATIAL
+"""The dimensions of images."""
+
 _ROWS = 2
 """The dimension of the rows of images."""
 
@@ -79,10 +82,19 @@ def convolution_by_tiles(node: Node, sizes: tuple[int, ...], machine: Target) ->
 
     Of an image in stripes, these are joined.
     """
+    tiling = best_tiling(node, sizes, machine) if node.type.rank == _IMAGE else None
+    return None if tiling is None else _by_tiles(node, tiling)
+
+
+def best_tiling(node: Node, sizes: tuple[int, ...], machine: Target) -> Tiling | None:
+    """The cheapest way to do a convolution of images or volumes by tiles of one of these sizes.
+
+    None if it is cheaper by itself, or cannot be done so.
+    """
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     simple = {*conv.strides, *conv.dilations, conv.groups} == {1}
-    if not simple or filters.shape[2:] != (TAPS, TAPS) or node.dtype != np.float32:
+    if not simple or filters.shape[-_SPATIAL:] != (TAPS, TAPS) or node.dtype != np.float32:
         return None
     if not isinstance(filters.operator, Constant) or {x.dtype, filters.dtype} != {node.dtype}:
         return None
@@ -90,9 +102,8 @@ def convolution_by_tiles(node: Node, sizes: tuple[int, ...], machine: Target) ->
         return None
     known = [each for size in sizes for each in tilings(node, size, machine)]
     tiling = min(known, key=lambda each: cycles(node, machine, each))
-    if cycles(node, machine, tiling) > MOST_COST * cycles(node, machine):
-        return None
-    return _by_tiles(node, tiling)
+    saves = cycles(node, machine, tiling) <= MOST_COST * cycles(node, machine)
+    return tiling if saves else None
 
 
 def map_before_crop(node: Node) -> Node | None:
@@ -134,8 +145,13 @@ def _makes_tiles(node: Node) -> bool:
 
 
 def map_of_stripes(node: Node) -> Node | None:
-    """f(concat(stripes), x) -> concat(f(stripe, rows of x), ...): f is computed with the tiles."""
-    joined = next((x for x in node.inputs if x.shape == node.shape and _is_of_stripes(x)), None)
+    """f(concat(stripes), x) -> concat(f(stripe, rows of x), ...): f is computed with the tiles.
+
+    Not if x depends on all stripes, as the mean of a norm does: f comes after these then.
+    """
+    of_stripes = [x for x in node.inputs if x.shape == node.shape and _is_of_stripes(x)]
+    last = (x for x in of_stripes if not any(_depends(y, x) for y in node.inputs if y is not x))
+    joined = next(last, None)
     if joined is None:
         return None
     sizes = [stripe.shape[_ROWS] for stripe in joined.inputs]
@@ -145,6 +161,20 @@ def map_of_stripes(node: Node) -> Node | None:
         for n, first in enumerate(firsts)
     ]
     return apply(joined.operator, *stripes)
+
+
+def _depends(x: Node, on: Node) -> bool:
+    """Whether a node is computed from another one."""
+    seen: set[Node] = set()
+    todo = [x]
+    while todo:
+        each = todo.pop()
+        if each is on:
+            return True
+        if each not in seen:
+            seen.add(each)
+            todo += each.inputs
+    return False
 
 
 def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
@@ -180,47 +210,67 @@ def _is_of_stripes(node: Node) -> bool:
 
 
 def _by_tiles(node: Node, tiling: Tiling) -> Node:
-    """A convolution by tiles, stripe by stripe; those at the ends may reach over the image."""
+    """A convolution of images by tiles."""
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     assert isinstance(filters.operator, Constant)
-    tile, size = tiling.tile, node.shape[_SPATIAL:]
+    with np.errstate(over="ignore"):
+        weights = apply(Constant(winograd_filters(filters.operator.array, tiling.tile)))
+
+    def product(turned: Node) -> Node:
+        return apply(Dot(((0, 0),), ((_CHANNELS_LAST, 1),)), turned, weights)
+
+    return in_stripes(x, conv.before, node.shape[_SPATIAL:], tiling, product)
+
+
+def in_stripes(
+    x: Node,
+    before: tuple[int, ...],
+    size: tuple[int, ...],
+    tiling: Tiling,
+    product: Callable[[Node], Node],
+) -> Node:
+    """Images of this size of squares of the images x, stripe by stripe; those at the ends may reach
+    over the image.
+
+    There are so many rows and columns of padding before x. The points [t, b, y, x, c] of its
+    squares become those of tiles by the `product`.
+    """
+    tile = tiling.tile
     rows, columns = (-(-n // tile) for n in size)
     after = [
-        tile * n + TAPS - 1 - before - pixels
-        for n, before, pixels in zip((rows, columns), conv.before, x.shape[2:], strict=True)
+        tile * n + TAPS - 1 - low - pixels
+        for n, low, pixels in zip((rows, columns), before, x.shape[2:], strict=True)
     ]
-    if any((*conv.before, *after)):
-        pad = Pad((0, 0, *conv.before), (0, 0, *after))
+    if any((*before, *after)):
+        pad = Pad((0, 0, *before), (0, 0, *after))
         wider = padded(apply(pad, x, constant(0.0, x.dtype)))
         assert wider is not None
         x = wider
-    with np.errstate(over="ignore"):
-        weights = apply(Constant(winograd_filters(filters.operator.array, tile)))
     stripes = []
     for first in range(0, rows, tiling.rows):
         count = min(tiling.rows, rows - first)
         read = x if count == rows else _rows(x, tile * first, tile * count + TAPS - 1)
-        tiles = _tiles(read, weights, tile, (count, columns))
+        tiles = _tiles(read, product, tile, (count, columns))
         stops = (*tiles.shape[:2], min(size[0] - tile * first, tile * count), size[1])
         crop = Slice((0,) * len(stops), stops, (1,) * len(stops))
         stripes.append(tiles if stops == tiles.shape else apply(crop, tiles))
     return joined(stripes, _ROWS)
 
 
-def _tiles(x: Node, weights: Node, tile: int, tiles: tuple[int, int]) -> Node:
-    """The convolution of an image that so many rows and columns of squares cover."""
+def _tiles(x: Node, product: Callable[[Node], Node], tile: int, tiles: tuple[int, int]) -> Node:
+    """The tiles of an image that so many rows and columns of squares cover."""
     batch, channels = x.shape[:2]
-    number, count = points(tile), weights.shape[-1]
-    square = [tile + TAPS - 1] * 2
+    number, square = points(tile), [tile + TAPS - 1] * 2
     turned = _turned(
         winograd_input(tile), (batch, channels, *tiles, *square, number),
         (number, batch, *tiles, channels), x,
     )  # fmt: skip
-    product = apply(Dot(((0, 0),), ((_CHANNELS_LAST, 1),)), turned, weights)
+    products = product(turned)
+    batch, count = products.shape[1], products.shape[-1]
     return _turned(
         winograd_output(tile), (batch, count, *tiles, tile, tile, number),
-        (batch, count, *(tile * n for n in tiles)), product,
+        (batch, count, *(tile * n for n in tiles)), products,
     )  # fmt: skip
 
 
