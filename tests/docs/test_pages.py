@@ -34,6 +34,7 @@ from morello.cli.parser import main
 from morello.frontends.functions import SUGGESTED
 from morello.frontends.ranges import family
 from morello.frontends.text import parse, parse_type
+from morello.importers.text import graph_of
 from morello.ir.dtype import COMPUTED
 from morello.learn.predictors import learned
 from morello.targets import find_target
@@ -182,6 +183,10 @@ def test_expressions_can_be_read() -> None:
         else:
             parse(text)
     assert {*QUICK} <= {*said}
+    views = [one for row in rows(LANGUAGE, "Views") for one in re.findall("`(.+?)`", row)]
+    for text in views:
+        graph_of(text, **({"x": "f32[8,4]"} if text.startswith("x") else {}))
+    assert len(views) > 5
 
 
 @pytest.mark.parametrize("expression", QUICK)

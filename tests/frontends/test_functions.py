@@ -495,4 +495,5 @@ def test_functions_in_several_steps_are_rounded_once(text: str) -> None:
 
 def test_every_function_is_tested() -> None:
     called = {name for name in FUNCTIONS if any(f"{name}(" in text for text in CASES)}
-    assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest", "fill_highest"}
+    views = {"concat", "reshape"}  # no Spec has them: test_views.py
+    assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest", "fill_highest", *views}

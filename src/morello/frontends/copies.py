@@ -17,6 +17,7 @@ from morello.frontends.values import (
     check_numbers,
     value_of,
 )
+from morello.ir.computation import Tensor
 from morello.ir.dtype import F32, I32, U32, DType
 from morello.ir.primitives import MAX_RANK, fill, scatter
 from morello.ir.primitives import move as move_operation
@@ -119,7 +120,8 @@ def fill_highest(like: Value) -> Value:
 
 
 def _filled(value: str, like: Value) -> Value:
-    if not like.external or like.tensor.name or like.axes != tuple(range(like.rank)):
+    given = like.external and type(like.tensor) is Tensor and not like.tensor.name
+    if not given or like.axes != tuple(range(like.rank)):
         fix = f"write fill_{value}(f32[64,64])"
         raise MisuseError("the tensor to fill must be given as a type", fix, at=0)
     return value_of(replace(like.tensor, operation=fill(like.rank, value)))

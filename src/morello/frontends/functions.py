@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
-from morello.frontends import copies, maps, pooling, products, reductions, winograd
+from morello.frontends import copies, maps, pooling, products, reductions, views, winograd
 from morello.frontends.values import Value
 from morello.ir.functions import UNARY
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{
         f.__name__: f
-        for m in (products, maps, reductions, pooling, copies, winograd)
+        for m in (products, maps, reductions, pooling, copies, views, winograd)
         for f in m.FUNCTIONS
     },
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
@@ -36,9 +36,13 @@ SUGGESTED = tuple(name for name in FUNCTIONS if name not in INTERNAL)
 
 @dataclass(frozen=True)
 class Signature:
-    """A function's parameters: the types of its arguments and options, and the required options."""
+    """A function's parameters: the types of its arguments and options, and the required options.
+
+    It may take `more` arguments of this type.
+    """
 
     arguments: Mapping[str, Any]
+    more: Any
     options: Mapping[str, Any]
     required: frozenset[str]
     usage: str
@@ -49,8 +53,13 @@ def signature(name: str) -> Signature:
     function = FUNCTIONS[name]
     hints = get_type_hints(function)
     arguments, options, required, words = {}, {}, set(), []
+    more = None
     for parameter in inspect.signature(function).parameters.values():
         kind = hints[parameter.name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            more = kind
+            words += ["a", "b", ".."]
+            continue
         if parameter.kind is not parameter.KEYWORD_ONLY:
             arguments[parameter.name] = kind
             words.append(parameter.name)
@@ -60,4 +69,5 @@ def signature(name: str) -> Signature:
             required.add(parameter.name)
         missing = parameter.default in (parameter.empty, None)
         words.append(f"{parameter.name}={'..' if missing else parameter.default}")
-    return Signature(arguments, options, frozenset(required), f"{name}({', '.join(words)})")
+    usage = f"{name}({', '.join(words)})"
+    return Signature(arguments, more, options, frozenset(required), usage)

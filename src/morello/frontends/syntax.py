@@ -7,7 +7,9 @@
     expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     sum        = term {("+" | "-") term}
     term       = factor {("@" | "*" | "/") factor}
-    factor     = "-" factor | "(" expression ")" | call | type | name | number | "inf"
+    factor     = "-" factor | operand {"[" subscript {"," subscript} "]"}
+    operand    = "(" expression ")" | call | type | name | number | "inf"
+    subscript  = number | [number] ":" [number] [":" [number]] | "..." | "None"
     call       = function "(" [argument {"," argument}] ")"
     argument   = expression | quoted text | option "=" (number | name | "[" number {"," number} "]")
     type       = dtype "[" size {"," size} "]" [layout] ["S(" stride {"," stride} ")"]
@@ -21,7 +23,7 @@ are in elements, one for each dimension: `f32[64,64]S(100,1)`. A type of weights
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -29,6 +31,7 @@ from morello.base.errors import SpecError
 from morello.frontends.grouped import GroupedType, grouped_type, is_grouped_name
 from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
+from morello.frontends.views import Subscript
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.expression import COMBINING, DIVIDING, MERGING
 from morello.ir.functions import COMPARISONS
@@ -106,7 +109,21 @@ class FunctionCall:
     options: tuple[tuple[Name, Option], ...] = ()
 
 
-Expression = TypeLiteral | GroupedLiteral | Literal | Name | Quoted | FunctionCall
+@dataclass(frozen=True)
+class Subscripted:
+    """An expression with subscripts, and where each of these begins in the text."""
+
+    source: Expression
+    subscripts: tuple[Subscript, ...]
+    places: tuple[int, ...]
+
+    @property
+    def at(self) -> int:
+        """Where it begins in the text."""
+        return self.source.at
+
+
+Expression = TypeLiteral | GroupedLiteral | Literal | Name | Quoted | FunctionCall | Subscripted
 
 
 @dataclass(frozen=True)
@@ -130,9 +147,12 @@ class ParsedText:
     results: Results | None
 
 
-def read(text: str) -> ParsedText:
-    """The syntax tree of a text; raises a `SpecError` that points at what is wrong."""
-    parser = _Parser(text)
+def read(text: str, given: Iterable[str] = ()) -> ParsedText:
+    """The syntax tree of a text; raises a `SpecError` that points at what is wrong.
+
+    Before a bracket, a name is that of a tensor if it is `given`, or bound before; else a dtype.
+    """
+    parser = _Parser(text, given)
     if parser.next.kind == "end":
         raise SpecError(f"the expression is empty; write one such as {_EXAMPLE}.")
     lets = []
@@ -165,12 +185,13 @@ def read_given(text: str) -> Type | GroupedType:
 class _Parser:
     """Recursive descent over the tokens of a text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, given: Iterable[str] = ()) -> None:
         self.text = text
         self._tokens = tokenize(text)
         self._position = 0
         self._depth = 0
         self._operations = 0
+        self._bound = {*given}
 
     @property
     def next(self) -> Token:
@@ -203,6 +224,7 @@ class _Parser:
         name = self.expect("name", "a name")
         self.expect("=", "give it a meaning")
         value = self.expression()
+        self._bound.add(name.text)
         self.expect(";", "end what the name stands for with a semicolon, and go on")
         return Name(name.text, name.at), value
 
@@ -268,13 +290,39 @@ class _Parser:
     def factor(self) -> Expression:
         minus = self.accept("-")
         if minus is None:
-            return self.operand()
+            return self.subscripted(self.operand())
         self._enter(minus)
         inner = self.factor()
         self._depth -= 1
         if isinstance(inner, Literal):
             return Literal(-inner.value, minus.at)
         return self._call("neg", minus.at, (inner,))
+
+    def subscripted(self, source: Expression) -> Expression:
+        """An expression with the subscripts that follow it, if any do."""
+        while opening := self.accept("["):
+            self._count(opening.at)
+            items = self._listed(lambda: (self.next.at, self.subscript()))
+            self.expect("]", "separate subscripts by commas, and close the bracket")
+            places, subscripts = zip(*items, strict=True)
+            source = Subscripted(source, subscripts, places)
+        return source
+
+    def subscript(self) -> Subscript:
+        if self.accept("..."):
+            return ...
+        if self.next.text == "None":
+            self.expect("name", "")
+            return None
+        if self.next.kind not in ("number", "-", ":"):
+            fix = (
+                "write a number, a slice such as 1:4, ... or None; take(x, ids) has rows by number"
+            )
+            raise error_at(self.text, self.next.at, f"{self.next} is no subscript", fix)
+        parts: list[int | None] = [None if self.next.kind == ":" else self.integer()]
+        while len(parts) < 3 and self.accept(":"):
+            parts.append(self.integer() if self.next.kind in ("number", "-") else None)
+        return slice(*parts) if len(parts) > 1 or parts[0] is None else parts[0]
 
     def operand(self) -> Expression:
         if opening := self.accept("("):
@@ -295,7 +343,7 @@ class _Parser:
             after = self.after_next.kind
             if after == "(":
                 return self.call()
-            if after != "[":
+            if after != "[" or self.next.text in self._bound:
                 name = self.expect("name", "a tensor")
                 infinite = name.text == "inf"
                 return Literal(math.inf, name.at) if infinite else Name(name.text, name.at)
@@ -426,13 +474,17 @@ class _Parser:
         arguments: tuple[Expression, ...],
         options: tuple[tuple[Name, Option], ...] = (),
     ) -> FunctionCall:
+        self._count(at)
+        return FunctionCall(function, arguments, at, options)
+
+    def _count(self, at: int) -> None:
+        """Count an operation, which begins here; raises `SpecError` if there are too many."""
         self._operations += 1
         if self._operations > MAX_OPERATIONS:
             raise error_at(
                 self.text, at, f"more than {MAX_OPERATIONS} operations",
                 "compute a part as a Spec of its own",
             )  # fmt: skip
-        return FunctionCall(function, arguments, at, options)
 
     def _enter(self, opening: Token) -> None:
         self._depth += 1

@@ -27,6 +27,7 @@ from morello.frontends.syntax import (
     Option,
     Quoted,
     Results,
+    Subscripted,
     TypeLiteral,
     read,
     read_type,
@@ -34,6 +35,7 @@ from morello.frontends.syntax import (
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
+from morello.frontends.views import ViewTensor, has_views, index, whole
 from morello.ir.computation import Tensor, computation, in_order
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, U16, DType, meant_dtype, parse_dtype
 from morello.ir.expression import DIVIDING, combining
@@ -111,7 +113,7 @@ def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
 
 def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Evaluator, Expression, Tensor]:
     """The text's evaluator, its expression, and the tensor that the expression computes."""
-    syntax = read(text)
+    syntax = read(text, tensors)
     evaluator = _Evaluator(text, {name: given_type(name, value) for name, value in tensors.items()})
     for name, node in syntax.lets:
         evaluator.bind(name, node)
@@ -190,6 +192,8 @@ class _Evaluator:
             return self._input(node, "")
         if isinstance(node, FunctionCall):
             return self._call(node)
+        if isinstance(node, Subscripted):
+            return self._part(node)
         if isinstance(node, Quoted):
             fix = "write a tensor such as f32[4,4]"
             raise error_at(self.text, node.at, "a quoted text cannot stand here", fix)
@@ -222,6 +226,26 @@ class _Evaluator:
         fix = f"did you mean {near[0]}" if near else f"bind it first, as in {node.name} = f32[4,4];"
         return error_at(self.text, node.at, what, fix)
 
+    def _part(self, node: Subscripted) -> Value:
+        """The part of a tensor that subscripts select."""
+        value = self.of(node.source)
+        if isinstance(value, float):
+            raise error_at(self.text, node.at, "a number has no parts", "write a tensor here")
+        try:
+            result = index(value, node.subscripts)
+        except MisuseError as error:
+            places = (*node.places, node.at)
+            at = node.at if error.at is None else places[min(int(error.at), len(places) - 1)]
+            raise error_at(self.text, at, error.what, error.fix) from None
+        return self._noted(NamedCall("index", (value,), {"at": node.subscripts}, result), node.at)
+
+    def _noted(self, call: NamedCall, at: int) -> Value:
+        """The result of a call, which may be a view, after the call is noted."""
+        if isinstance(call.result.tensor, ViewTensor):
+            self._inputs.setdefault(call.result.tensor, at)
+        self.calls.append(call)
+        return call.result
+
     # ---- calls
 
     def _call(self, node: FunctionCall) -> Value:
@@ -232,14 +256,17 @@ class _Evaluator:
             raise error_at(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
         node = self._with_tensors(node)
         known = signature(node.function)
-        if len(node.arguments) != len(known.arguments):
+        kinds = [*known.arguments.values()]
+        if known.more is not None:
+            kinds += [known.more] * max(0, len(node.arguments) - len(kinds))
+        if len(node.arguments) != len(kinds):
             wanted = len(known.arguments)
             count = f"{counted(wanted, 'argument')}, not {len(node.arguments)}"
             what = f"{node.function} takes {count}"
             raise error_at(self.text, node.at, what, f"write {known.usage}")
         arguments = [
             self._argument(argument, kind)
-            for argument, kind in zip(node.arguments, known.arguments.values(), strict=True)
+            for argument, kind in zip(node.arguments, kinds, strict=True)
         ]
         options: dict[str, Any] = {}
         for name, option in node.options:
@@ -256,8 +283,7 @@ class _Evaluator:
             result = FUNCTIONS[node.function](*arguments, **options)
         except MisuseError as error:
             raise error_at(self.text, _place(node, error.at), error.what, error.fix) from None
-        self.calls.append(NamedCall(node.function, tuple(arguments), options, result))
-        return result
+        return self._noted(NamedCall(node.function, tuple(arguments), options, result), node.at)
 
     def _with_tensors(self, node: FunctionCall) -> FunctionCall:
         """The call itself, or that of `quantized_matmul` for a product by weights in groups."""
@@ -339,10 +365,14 @@ class _Evaluator:
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
             raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
+        if isinstance(value.tensor, ViewTensor):
+            return whole(value)
         with errors_at(self.text, node.at):
             tensor = value.materialized.tensor
-        if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):
-            tensor = move(value).tensor  # a call that changes nothing is a copy
+        if tensor.operation is None and isinstance(
+            self._resolved(node), FunctionCall | Subscripted
+        ):
+            tensor = move(value).tensor  # what changes nothing is a copy
         if tensor.operation is None:
             fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
             raise error_at(self.text, node.at, "this is a tensor, not something to compute", fix)
@@ -359,10 +389,11 @@ class _Evaluator:
         if isinstance(node, TypeLiteral):
             return input_of(node.type)
         value = self.of(node)
-        if not isinstance(value, Value) or value.materialized is not value or not value.external:
-            fix = f"bind it to a type, as in {node.name} = f32[4,4];"
-            raise error_at(self.text, node.at, f"{node.name} is no tensor that is given", fix)
-        return value.tensor
+        known = value.tensor if isinstance(value, Value) and value.materialized is value else None
+        if known is not None and known.operation is None and not isinstance(known, ViewTensor):
+            return known
+        fix = f"bind it to a type, as in {node.name} = f32[4,4];"
+        raise error_at(self.text, node.at, f"{node.name} is no tensor that is given", fix)
 
     def _stored(self, tensor: Tensor, results: Results, given: Sequence[Tensor]) -> Tensor:
         """The result with the dtypes, layouts and strides of given ones; raises `SpecError`."""
@@ -388,8 +419,9 @@ class _Evaluator:
                 if not (self.into or tensor.others):
                     fix += f", or cast(.., {wanted.dtype}) before ->"
                 raise error_at(self.text, node.at, what, fix)
-        assert tensor.operation is not None
-        if not tensor.operation.is_product:
+        if tensor.operation is None:
+            tensor = move(value_of(tensor)).tensor
+        if not (tensor.operation and tensor.operation.is_product):
             tensor = cast(value_of(tensor), given[-1].dtype).tensor
         *others, last = (
             replace(each, dtype=t.dtype, layout=t.layout, strides=t.strides, name=t.name)
@@ -398,6 +430,10 @@ class _Evaluator:
         return replace(last, others=tuple(others))
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
+        if has_views(result):
+            at = next(at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
+            fix = "`morello export` writes a program of kernels for it"
+            raise error_at(self.text, at, "a Spec has no views, such as this one", fix)
         with errors_at(self.text, node.at):
             computed = computation(result)
         operator = combining(computed.operation)
@@ -433,7 +469,8 @@ def _type_text(tensor: Tensor) -> str:
 
 def _result_dtypes(tensor: Tensor, combined: bool) -> tuple[DType, ...]:
     """The dtypes that a result may have, the default first; no cast comes before it is combined."""
-    assert tensor.operation is not None
+    if tensor.operation is None:
+        return (tensor.dtype,)
     default = tensor.dtype
     if default is F32 and not tensor.operation.fills:
         return (F32, BF16, F16) if tensor.operation.is_product or not combined else (F32,)

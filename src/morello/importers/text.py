@@ -2,37 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from morello.base.errors import GraphError
 from morello.frontends.inputs import TensorLike
 from morello.frontends.text import parse_tensor
-from morello.graph.graph import Graph, Node, TensorType, apply
-from morello.graph.operators import Input, PrimitiveOperator
+from morello.frontends.views import Concatenated, Reshaped, Sliced, Transposed, ViewTensor
+from morello.graph.graph import Graph, Node, Operator, TensorType, apply
+from morello.graph.operators import Concat, Input, PrimitiveOperator, Reshape, Slice, Transpose
 from morello.graph.patterns.matching import in_dtype, transposed
-from morello.ir.computation import Tensor, in_order, primitive_sizes
+from morello.ir.computation import Tensor, primitive_sizes
+from morello.ir.layout import Layout
 from morello.ir.operation import Operation
+from morello.ir.text import listed
 
 
 def graph_of(text: str, /, **tensors: TensorLike) -> Graph:
     """The graph of an expression; its inputs are in the order of their first use.
 
-    An array is given in the row-major order of how it lies in memory: one of f32[4,8]{0,1} as
-    f32[8,4]. The result is row-major. Raises `SpecError` as `frontends.parse`, and `GraphError`
-    for an input with gaps.
+    Arrays are in the row-major order of how they lie in memory: one of f32[4,8]{0,1} is given, or
+    computed, as f32[8,4]. Raises `SpecError` as `frontends.parse`, and `GraphError` for an array
+    with gaps or in panels.
     """
     result = parse_tensor(text, **tensors)
-    computed, inputs = in_order(result)
+    arrays: list[Node] = []
     nodes: dict[Tensor, Node] = {}
-    arrays = []
-    for tensor in inputs:
-        if tensor.strides is not None:
-            raise GraphError(f"the input {tensor.name or tensor.shape} has gaps; copy it before.")
-        order = tensor.layout.order if tensor.layout else tuple(range(len(tensor.shape)))
-        stored = TensorType(tuple(tensor.shape[d] for d in order), tensor.dtype.np)
-        arrays.append(apply(Input(stored, tensor.name)))
-        nodes[tensor] = transposed(arrays[-1], tuple(order.index(d) for d in range(len(order))))
-    for tensor in computed:
-        nodes[tensor] = _node(tensor, [nodes[source] for source in tensor.inputs])
-    return Graph(tuple(arrays), (nodes[result],))
+    for tensor in _in_order(result):
+        sources = [nodes[source] for source in _sources(tensor)]
+        if isinstance(tensor, ViewTensor) and tensor.operation is None:
+            nodes[tensor] = apply(_of_view(tensor), *sources)
+        elif tensor.operation is None:
+            arrays.append(_input(tensor))
+            order = _order(tensor)
+            nodes[tensor] = transposed(arrays[-1], tuple(map(order.index, range(len(order)))))
+        else:
+            nodes[tensor] = _node(tensor, sources)
+    return Graph(tuple(arrays), (transposed(nodes[result], _order(result)),))
+
+
+def _in_order(result: Tensor) -> Iterator[Tensor]:
+    """The tensors that a result needs, each after those it needs itself; the result is the last."""
+    done: set[Tensor] = set()
+    todo = [(result, False)]
+    while todo:
+        tensor, ready = todo.pop()
+        if tensor in done:
+            continue
+        if ready:
+            done.add(tensor)
+            yield tensor
+        else:
+            todo.append((tensor, True))
+            todo += [(source, False) for source in reversed(_sources(tensor))]
+
+
+def _sources(tensor: Tensor) -> tuple[Tensor, ...]:
+    return tensor.sources if isinstance(tensor, ViewTensor) else tensor.inputs
+
+
+def _order(tensor: Tensor) -> tuple[int, ...]:
+    """The dimensions of an input or a result, in the order in which it lies in memory."""
+    rank = len(tensor.shape)
+    layout = tensor.layout or Layout(tuple(range(rank)))
+    if tensor.strides is not None or layout.panel is not None:
+        lies = "has gaps" if tensor.strides is not None else "lies in panels"
+        name = tensor.name or listed(tensor.shape)
+        raise GraphError(f"{name} {lies}, as arrays of a program of kernels cannot; copy it.")
+    return layout.order
+
+
+def _input(tensor: Tensor) -> Node:
+    stored = tuple(tensor.shape[d] for d in _order(tensor))
+    return apply(Input(TensorType(stored, tensor.dtype.np), tensor.name))
+
+
+def _slice(spans: Sequence[range]) -> Slice:
+    starts, steps = tuple(span.start for span in spans), tuple(span.step for span in spans)
+    return Slice(starts, tuple(span[-1] + 1 for span in spans), steps)
+
+
+def _of_view(tensor: ViewTensor) -> Operator:
+    """The operator that shows the sources of a view as it does."""
+    match tensor.view:
+        case Transposed(order):
+            return Transpose(order)
+        case Sliced(spans):
+            return _slice(spans)
+        case Concatenated(axis):
+            return Concat(axis)
+        case Reshaped():
+            return Reshape(tensor.shape)
 
 
 def _node(tensor: Tensor, sources: list[Node]) -> Node:
