@@ -66,6 +66,14 @@ def places_named(x: Any) -> Any:
     return y
 
 
+def no_elements(x: Any) -> Any:
+    """A loop over the rows of a triangle may start with a row of none."""
+    y = x * 1
+    y[:, :0] = x[:, 2:2] * 2
+    y[:0] += 1
+    return y
+
+
 def scattered(x: Any) -> Any:
     return (
         torch.slice_scatter(x, x[:, 2:4] * 2, 1, 5, 7),
@@ -79,7 +87,7 @@ def scattered(x: Any) -> Any:
     "program",
     [
         rows_of_zeros, every_second, one_after_the_other, through_views, mask_of_windows,
-        places_named, scattered,
+        places_named, scattered, no_elements,
     ],
 )  # fmt: skip
 def test_parts_of_tensors_are_written(program: Any) -> None:

@@ -20,6 +20,8 @@ def after_writing(build: GraphBuilder, whole: Node, places: Array, part: Node) -
 
     The elements are numbered in row-major order; none has several places.
     """
+    if not places.size:
+        return whole
     axes = _by_step(places)
     if axes != (*range(places.ndim),):
         places = places.transpose(axes)
