@@ -99,6 +99,11 @@ def test_an_invalid_graph_is_refused() -> None:
     x = given(4, 8)
     with pytest.raises(GraphError, match="8 is not 4"):
         apply(Dot((), ((1, 0),)), x, x)
+    q = given(2, 4, 3, 8)
+    for shape, *mask in (((3, 2, 5, 8),), ((2, 3, 5, 8),), ((2, 2, 5, 8), given(2, 2, 4, 3, 5))):
+        keys = given(*shape)
+        with pytest.raises(GraphError, match="the shapes do not fit"):
+            apply(Attention(0.5), q, keys, keys, *mask)
     wrong = Node(Map("exp"), (x,), TensorType((8, 4), F32))
     with pytest.raises(GraphError, match=r"computes f32\[4,8\]"):
         check(Graph((x,), (wrong,)))

@@ -11,6 +11,7 @@ from morello.frontends.functions import FUNCTIONS
 from morello.frontends.maps import add, multiply
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
+from morello.graph.operators.elementwise import broadcast_shape
 from morello.graph.operators.products import Dot
 from morello.graph.operators.reductions import Softmax
 
@@ -34,8 +35,12 @@ class Attention(Operator):
 
     def result(self, *inputs: TensorType) -> TensorType:
         q, k, v, *masks = inputs
-        fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2] and len(masks) <= 1
-        if not fits or k.shape[:-2] != v.shape[:-2] or q.rank != k.rank:
+        (*batch, m, width), (*others, n, _) = q.shape, k.shape
+        scores = TensorType((*batch, m, n), q.dtype)
+        fits = width == k.shape[-1] and k.shape[:-1] == v.shape[:-1] and len(masks) <= 1
+        fits = fits and len(batch) == len(others) and batch[:-1] == others[:-1]
+        fits = fits and not (batch and batch[-1] % max(others[-1], 1))
+        if not fits or broadcast_shape(scores, *masks) != scores.shape:
             raise GraphError(f"{self} of {', '.join(map(str, inputs))}: the shapes do not fit.")
         return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
 
