@@ -133,3 +133,23 @@ def test_a_node_that_does_not_fit_is_an_error() -> None:
     )
     with pytest.raises(GraphError, match=r"MatMul: .*8 is not 4"):
         import_model(model)
+
+
+def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]>'
+        "agraph (float[4,8] x) => (float[a,b] y) { y = ReduceMax <keepdims = 2> (x) }"
+    )
+    assert import_model(model).left == (("ReduceMax", "its keepdims is 2, and neither 0 nor 1"),)
+
+
+@pytest.mark.parametrize("number", [1.0, np.inf, -np.inf])
+def test_sums_of_exponentials_may_be_of_infinity(number: float) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]>'
+        "agraph (float[2,3] x) => (float[2,1] y) { y = ReduceLogSumExp <axes = [1]> (x) }"
+    )
+    x = np.full((2, 3), -np.inf, np.float32)
+    x[:, 1] = number
+    (result,) = evaluate(import_model(model).graph, [x])
+    np.testing.assert_array_equal(result, np.full((2, 1), number))

@@ -105,7 +105,7 @@ def _seen(call: OnnxCall, rows: int, columns: int, before: int) -> Node | None:
     Row i is the token `before` + i, or the last rows are the last tokens of each sequence.
     """
     left, right = (call.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
-    if call.attribute("is_causal", 0):
+    if call.flag("is_causal"):
         right = 0
     lengths = call.get(6)
     if lengths is None:

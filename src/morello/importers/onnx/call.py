@@ -103,6 +103,13 @@ class OnnxCall:
             raise GraphError(f"{self.type} has no attribute {name}.")
         return default
 
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """An attribute that is 0 or 1; the node is left if it is another number."""
+        value = self.attribute(name, int(default))
+        if value not in (0, 1):
+            raise LeftError(f"its {name} is {value}, and neither 0 nor 1")
+        return bool(value)
+
     def text(self, name: str, default: str) -> str:
         """An attribute that is a text."""
         return str(self.attribute(name, default.encode()).decode("utf-8", "replace"))

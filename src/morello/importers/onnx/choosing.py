@@ -38,7 +38,7 @@ def largest(call: OnnxCall) -> list[Node]:
     if not 0 < count <= x.shape[axis] or 0 in x.shape:
         raise LeftError(f"it chooses {count} of {x.type}")
     with left_if_refused():
-        places = extremes(x, count, axis, bool(call.attribute("largest", 1)))
+        places = extremes(x, count, axis, call.flag("largest", default=True))
     taken = in_few_bits(lambda each: taken_along(each, places, axis), x)
     return [taken, cast(places, INT64)]
 

@@ -83,11 +83,9 @@ def expand_dimensions(call: OnnxCall) -> Node:
 
 @translates("TransposeMatMul", "FusedMatMul", domain=MICROSOFT)
 def fused_matmul(call: OnnxCall) -> Node:
-    a, b = (_stacked(x) if call.attribute(f"transBatch{n}", 0) else x
+    a, b = (_stacked(x) if call.flag(f"transBatch{n}") else x
             for x, n in ((call[0], "A"), (call[1], "B")))  # fmt: skip
-    a, b = (
-        _turned(x) if call.attribute(name, 0) else x for x, name in ((a, "transA"), (b, "transB"))
-    )
+    a, b = (_turned(x) if call.flag(name) else x for x, name in ((a, "transA"), (b, "transB")))
     return scaled(product(a, b), call.attribute("alpha", 1.0))
 
 

@@ -57,11 +57,7 @@ def _of_itself(
 ) -> list[Node]:
     """The result, and the keys and values of all tokens; some inputs are given by number."""
     every = every if shift is None else function("add", every, shift)
-    if (
-        every.type.rank != 3
-        or call.attribute("do_rotary", 0)
-        or call.attribute("rotary_embedding_dim", 0)
-    ):
+    if every.type.rank != 3 or call.flag("do_rotary") or call.attribute("rotary_embedding_dim", 0):
         raise LeftError(f"it is of {every.type}, or turns its tokens")
     heads, width = call.attribute("num_heads"), every.shape[2]
     sizes = [int(n) for n in call.attribute("qkv_hidden_sizes", [width // 3] * 3)]
@@ -126,7 +122,7 @@ def _attended(
     mask = None if hidden is None else _column_mask(call, hidden, q, n)
     if bias is not None:
         mask = bias if mask is None else function("add", mask, bias)
-    if call.attribute("unidirectional", 0):
+    if call.flag("unidirectional"):
         seen = constant(np.tri(m, n, n - m, dtype=bool))
         mask = seen if mask is None else op(Where(), seen, mask, number(-np.inf, q))
     scale = call.attribute("scale", 0.0) or 1 / math.sqrt(q.shape[3])

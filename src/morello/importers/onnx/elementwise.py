@@ -132,7 +132,7 @@ def logical(call: OnnxCall) -> Node:
 def _broadcast(call: OnnxCall) -> tuple[Node, Node]:
     """Both inputs; before version 7 the second one was put at an axis of the first."""
     a, b = call[0], call[1]
-    if call.version < 7 and call.attribute("broadcast", 0) and "axis" in call.attributes:
+    if call.version < 7 and call.flag("broadcast") and "axis" in call.attributes:
         after = a.type.rank - position(call.attribute("axis"), a.type.rank) - b.type.rank
         b = reshaped(b, (*b.shape, *[1] * max(after, 0)))
     return a, b
@@ -178,8 +178,8 @@ def power(call: OnnxCall) -> Node:
 def modulo(call: OnnxCall) -> Node:
     a, b = call[0], call[1]
     if a.dtype in INTEGERS:
-        return _of_integers(remainder if call.attribute("fmod", 0) else floor_remainder, a, b)
-    of_sign = bool(call.attribute("fmod", 0))
+        return _of_integers(remainder if call.flag("fmod") else floor_remainder, a, b)
+    of_sign = call.flag("fmod")
     if one_type(a, b).dtype == np.float64:
         if not of_sign:
             raise LeftError("it is of float64")
@@ -360,7 +360,7 @@ def is_infinite(call: OnnxCall) -> Node:
     call.floating()
     x = call[0]
     signs = {"detect_positive": np.inf, "detect_negative": -np.inf}
-    limits = [limit for name, limit in signs.items() if call.attribute(name, 1)]
+    limits = [limit for name, limit in signs.items() if call.flag(name, default=True)]
     hits = [function("equal", x, number(limit, x)) for limit in limits]
     if not hits:
         raise LeftError("it detects nothing")
@@ -371,7 +371,7 @@ def is_infinite(call: OnnxCall) -> Node:
 def dropout(call: OnnxCall) -> list[Node]:
     """The input itself: models run, and do not train."""
     training = call.get(2) is not None and bool(call.static(2))
-    if training or (call.version < 7 and not call.attribute("is_test", 0)):
+    if training or (call.version < 7 and not call.flag("is_test")):
         raise LeftError("it drops elements at random")
     if call[0].dtype not in FLOATS:
         raise LeftError(f"it is of {call[0].dtype}")

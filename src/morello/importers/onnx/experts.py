@@ -40,7 +40,7 @@ def mixture(call: OnnxCall) -> Node:
     if call.get(6) is not None:
         raise LeftError(_GATES)
     first, second = (_Layer(call[n], call.get(n + 1)) for n in (2, 4))
-    return _mixed(call, first, second, bool(call.attribute("normalize_routing_weights", 0)))
+    return _mixed(call, first, second, call.flag("normalize_routing_weights"))
 
 
 @translates("QMoE", domain=MICROSOFT)
@@ -82,7 +82,7 @@ def _mixed(call: OnnxCall, first: _Layer, second: _Layer, normalized: bool) -> N
 
     The weights sum to 1 over those experts if they are `normalized`, else over all.
     """
-    if call.attribute("use_sparse_mixer", 0):
+    if call.flag("use_sparse_mixer"):
         raise LeftError("it mixes sparsely")
     if call[0].dtype not in NARROW or call[1].type.rank != 2:
         raise LeftError(f"it is of {call[0].type} and {call[1].type}")

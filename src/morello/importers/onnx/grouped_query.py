@@ -54,7 +54,7 @@ def group_query_attention(call: OnnxCall) -> list[Node]:
         raise LeftError(f"it is of {q.type} and {k.type}")
     before = _before(call, rows, total)
     places = function("add", before, constant(np.arange(rows)[:, None], INT32))
-    if call.attribute("do_rotary", 0):
+    if call.flag("do_rotary"):
         q, k = _rotated(call, places, q, k)
     caches = [_written(call.get(n), x, before, total) for n, x in ((3, k), (4, v))]
     k, v = (between(x, {2: (0, total, 1)}) for x in caches)
@@ -91,7 +91,7 @@ def _check_left(call: OnnxCall) -> None:
     for index, reason in _UNKNOWN.items():
         if call.get(index) is not None:
             raise LeftError(reason)
-    if call.attribute("sliding_window_cache", 0) or not call.attribute("causal", 1):
+    if call.flag("sliding_window_cache") or not call.flag("causal", default=True):
         raise LeftError("its cache slides, or its rows see what comes after them")
 
 
@@ -127,7 +127,7 @@ def _rotated(call: OnnxCall, places: Node, q: Node, k: Node) -> list[Node]:
         raise GraphError(f"{call.type} of {q.type} with {cos.type}.")
     ids = reshaped(places, (places.shape[0], places.shape[2])) if given is None else given
     cos, sin = (op(Gather(0), cache, ids) for cache in (cos, sin))
-    interleaved = bool(call.attribute("rotary_interleaved", 0))
+    interleaved = call.flag("rotary_interleaved")
     return [rotated(x, cos, sin, 1, interleaved) for x in (q, k)]
 
 

@@ -50,7 +50,7 @@ def transpose(call: OnnxCall) -> Node:
 def reshape(call: OnnxCall) -> Node:
     x = call[0]
     wanted = call.listed("shape", 1, 5) or ()
-    if not call.attribute("allowzero", 0):
+    if not call.flag("allowzero"):
         if any(n == 0 and d >= x.type.rank for d, n in enumerate(wanted)):
             raise GraphError(f"{x.type} has no dimension to keep for shape {wanted}.")
         wanted = tuple(x.shape[d] if n == 0 else n for d, n in enumerate(wanted))
@@ -273,7 +273,7 @@ def trilu(call: OnnxCall) -> Node:
         raise GraphError(f"diagonal {given} of {x.type}.")
     m, n = x.shape[-2:]
     k = max(min(given[0], n), -m)
-    upper = bool(call.attribute("upper", 1))
+    upper = call.flag("upper", default=True)
     kept = ~np.tri(m, n, k - 1, dtype=bool) if upper else np.tri(m, n, k, dtype=bool)
     return op(Where(), constant(kept), x, number(0, x))
 

@@ -64,7 +64,7 @@ def _with_places(call: OnnxCall) -> list[Node]:
     """The largest elements of windows, and their places among all elements of the input."""
     call.floating()
     x, windows = call[0], _windows(call)
-    if call.attribute("storage_order", 0):
+    if call.flag("storage_order"):
         raise LeftError("its places are counted column by column")
     with left_if_refused():
         values, places = largest(x, windows)
@@ -103,7 +103,7 @@ def _windows(call: OnnxCall) -> list[FoldedAxis]:
     if form.startswith("SAME"):
         if max(dilations) > 1:
             raise LeftError("its windows are dilated, and runtimes differ in their padding")
-    elif call.attribute("ceil_mode", 0):
+    elif call.flag("ceil_mode"):
         wider = _ceil(x.shape[2:], wide, strides, before, after)
         if form == "VALID" and wider != after:
             raise LeftError("windows reach beyond the image, and runtimes differ in how many do")
@@ -114,7 +114,7 @@ def _windows(call: OnnxCall) -> list[FoldedAxis]:
 
 
 def _counts_padding(call: OnnxCall) -> bool:
-    return call.type == "AveragePool" and bool(call.attribute("count_include_pad", 0))
+    return call.type == "AveragePool" and call.flag("count_include_pad")
 
 
 def _ceil(

@@ -64,7 +64,7 @@ def gemm(call: OnnxCall) -> Node:
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     if (alpha, beta) != (1, 1):
         call.floating()
-    contracted = (0 if call.attribute("transA", 0) else 1, 1 if call.attribute("transB", 0) else 0)
+    contracted = (0 if call.flag("transA") else 1, 1 if call.flag("transB") else 0)
     result = scaled(op(Dot((), (contracted,)), a, b), alpha)
     if c is None or beta == 0:
         return result

@@ -47,7 +47,7 @@ def _numbers(call: OnnxCall, first: int, axis: int = 1) -> Node:
 
 
 def _plain(call: OnnxCall) -> None:
-    if call.attribute("channels_last", 0):
+    if call.flag("channels_last"):
         raise LeftError("its channels are last")
 
 
@@ -79,7 +79,7 @@ def conv_integer(call: OnnxCall) -> Node:
 @translates("QGemm", domain=MICROSOFT)
 def q_gemm(call: OnnxCall) -> Node:
     """Its third operand is of integers, with the scales of the other two; the result may be f32."""
-    alpha, b_axis = call.attribute("alpha", 1.0), 0 if call.attribute("transB", 0) else 1
+    alpha, b_axis = call.attribute("alpha", 1.0), 0 if call.flag("transB") else 1
     a, b, c = _numbers(call, 0), _numbers(call, 3, b_axis), call.get(6)
     if c is not None:
         scales = function("multiply", call[1], call[4])

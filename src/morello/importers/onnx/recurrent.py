@@ -216,7 +216,7 @@ def _lstm(call: OnnxCall, weights: Weights, direction: _Direction) -> Step:
         peepholes = {
             name: sliced(own, 0, n * hidden, (n + 1) * hidden) for n, name in enumerate("iof")
         }
-    coupled = bool(call.attribute("input_forget", 0))
+    coupled = call.flag("input_forget")
     return lstm(weights, "iofg", direction.functions, peepholes, coupled)
 
 
@@ -243,7 +243,7 @@ def dynamic_memory(call: OnnxCall) -> tuple[Node, ...]:
 
 @translates("GRU")
 def gated_unit(call: OnnxCall) -> tuple[Node, ...]:
-    after = bool(call.attribute("linear_before_reset", 0))
+    after = call.flag("linear_before_reset")
     return _recurrent(
         call, 3, 1, lambda weights, direction: gru(weights, "zrn", after, direction.functions)
     )

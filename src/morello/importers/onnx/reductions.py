@@ -20,6 +20,7 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
+from morello.graph.patterns.matching import lowest
 from morello.importers.normalizing import norm_of_groups
 from morello.importers.onnx.call import (
     INT64,
@@ -66,12 +67,17 @@ def reduction(call: OnnxCall) -> Node:
 
 @translates("ReduceLogSumExp")
 def log_sum_exp(call: OnnxCall) -> Node:
-    """The logarithm of the sum of exponentials, less the largest, which is added again."""
+    """The logarithm of the sum of exponentials, less the largest, which is added again.
+
+    If that is infinite, the largest finite number is, as infinity less infinity is no number.
+    """
     call.floating()
     axes, x = _axes(call), call[0]
     if not axes:
         return x
-    highest = op(Reduce("max", axes, True), x)
+    least = lowest(x.dtype)
+    highest = function("minimum", op(Reduce("max", axes, True), x), number(-least, x))
+    highest = function("maximum", highest, number(least, x))
     total = op(Reduce("sum", axes, True), function("exp", function("subtract", x, highest)))
     result = function("add", function("log", total), highest)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in axes)
@@ -79,7 +85,7 @@ def log_sum_exp(call: OnnxCall) -> Node:
 
 
 def _keeps(call: OnnxCall) -> bool:
-    return bool(call.attribute("keepdims", 1))
+    return call.flag("keepdims", default=True)
 
 
 def _axes(call: OnnxCall) -> tuple[int, ...]:
@@ -90,7 +96,7 @@ def _axes(call: OnnxCall) -> tuple[int, ...]:
         raise LeftError("its input has no elements")
     if given:
         return positions(given, x.type.rank)
-    return () if call.attribute("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+    return () if call.flag("noop_with_empty_axes") else tuple(range(x.type.rank))
 
 
 @translates("ArgMax", "ArgMin")
@@ -100,7 +106,7 @@ def arg_reduction(call: OnnxCall) -> Node:
     if 0 in x.shape:
         raise LeftError("its input has no elements")
     search = ArgReduce("max" if call.type == "ArgMax" else "min", axis, INT64, _keeps(call))
-    if not call.attribute("select_last_index", 0):
+    if not call.flag("select_last_index"):
         return op(search, x)
     place = op(search, backwards(x, axis))
     return function("subtract", number(x.shape[axis] - 1, place), place)
@@ -111,14 +117,14 @@ def cumulated(call: OnnxCall) -> Node:
     """Sums or products of all elements up to each, or from each on; exclusive ones without it."""
     (axis,) = call.integers(1)
     axis = position(axis, call[0].type.rank)
-    backward = bool(call.attribute("reverse", 0))
+    backward = call.flag("reverse")
     adds = call.type == "CumSum"
 
     def prefixes(x: Node) -> Node:
         x = backwards(x, axis) if backward else x
         with left_if_refused():
             total = op(Cumulate(axis), x) if adds else up_to_each("prod", x, axis)
-        if call.attribute("exclusive", 0):
+        if call.flag("exclusive"):
             before, n = tuple(int(d == axis) for d in range(x.type.rank)), x.shape[axis]
             shifted = op(Pad(before, (0,) * x.type.rank), total, number(0 if adds else 1, x))
             total = between(shifted, {axis: (0, n, 1)})
@@ -241,9 +247,9 @@ def batch_normalization(call: OnnxCall) -> Node:
     """A factor and a term for each channel, which are constants if all they depend on are."""
     call.only(0)
     x = call[0]
-    if call.attribute("training_mode", 0) or not call.attribute("spatial", 1):
+    if call.flag("training_mode") or not call.flag("spatial", default=True):
         raise LeftError("it trains, or is not spatial")
-    if call.version < 7 and not call.attribute("is_test", 0):
+    if call.version < 7 and not call.flag("is_test"):
         raise LeftError("it trains")
     if len({node.dtype for node in call.all}) > 1:
         raise LeftError("its dtypes differ")

@@ -86,8 +86,8 @@ def _weights(call: OnnxCall, axis: _Axis, mode: str, places: Array, rounding: st
     if mode not in ("cubic", "linear"):
         raise LeftError(f"its mode is {mode}")
     kernel = linear if mode == "linear" else cubic(call.attribute("cubic_coeff_a", -0.75))
-    inside = bool(call.attribute("exclude_outside", 0))
-    width = 1 / axis.scale if call.attribute("antialias", 0) else 1.0
+    inside = call.flag("exclude_outside")
+    width = 1 / axis.scale if call.flag("antialias") else 1.0
     return interpolation(places, axis.size, kernel, inside, width)
 
 
@@ -154,4 +154,4 @@ def grid_sample(call: OnnxCall) -> Node:
     d = x.type.rank - 2
     if d < 1 or grid.type.rank != d + 2 or (grid.shape[0], grid.shape[-1]) != (x.shape[0], d):
         raise GraphError(f"{grid.type} are no places in {x.type}.")
-    return sampled(x, grid, mode, padding, bool(call.attribute("align_corners", 0)))
+    return sampled(x, grid, mode, padding, call.flag("align_corners"))

@@ -35,7 +35,7 @@ def rotary_embedding(call: OnnxCall) -> Node:
 def contributed_rotary_embedding(call: OnnxCall) -> Node:
     """ONNX Runtime's: a single position is that of the first token of each sequence."""
     x, places, cos, sin = call.all
-    if call.attribute("is_packed_batching", 0) or call.attribute("scale", 1.0) != 1:
+    if call.flag("is_packed_batching") or call.attribute("scale", 1.0) != 1:
         raise LeftError("its sequences are packed, or it has a scale")
     if places.shape == (1,):
         length = x.shape[-2] if x.type.rank > 1 else 0
@@ -61,7 +61,7 @@ def _rotated(call: OnnxCall, x: Node, cos: Node, sin: Node) -> Node:
     turning = call.attribute("rotary_embedding_dim", 0) or size
     if turning != 2 * pairs or turning > size:
         raise GraphError(f"{call.type} of {turning} of {size} numbers with {cos.type}.")
-    interleaved = bool(call.attribute("interleaved", 0))
+    interleaved = call.flag("interleaved")
     return reshaped(rotated(heads, cos, sin, axis, interleaved), x.shape)
 
 

@@ -34,8 +34,8 @@ def transform(call: OnnxCall) -> Node:
         given = call.attribute("axis", 1)
     else:
         given = call.integers(2)[0] if call.get(2) is not None else -2
-    axis, inverse = position(given, rank), bool(call.attribute("inverse", 0))
-    one_sided = bool(call.attribute("onesided", 0))
+    axis, inverse = position(given, rank), call.flag("inverse")
+    one_sided = call.flag("onesided")
     if axis == rank - 1 or x.shape[-1] not in (1, 2):
         raise GraphError(f"there are no waves of {x.type} along axis {axis}.")
     if one_sided and (inverse or x.shape[-1] == 2):
@@ -71,7 +71,7 @@ def short_transforms(call: OnnxCall) -> Node:
     if window is not None:
         frames = function("multiply", frames, window)
     return _frequencies(
-        [frames], count, count // 2 + 1 if call.attribute("onesided", 1) else count, False
+        [frames], count, count // 2 + 1 if call.flag("onesided", default=True) else count, False
     )
 
 
