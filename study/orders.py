@@ -3,14 +3,16 @@
     python -m study.orders CORPUS...
 
 Each Spec's programs are predicted by a network that has not seen it, and "measured" by looking up
-their times, in three orders: as the tuner chooses them, by cost, and at random.
+their times, in four orders: as the tuner chooses them, as it would if all predictions were exact,
+by cost, and at random. Programs are measured in batches, as the tuner does.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from random import Random
@@ -19,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.impl.tree import Impl
-from morello.learn.choosers import ORDERS, Order
+from morello.learn.choosers import ORDERS
 from morello.learn.evaluate import Floats
 from morello.learn.guided_chooser import ByPrediction
-from morello.learn.hardware import TOGETHER
 from morello.learn.metrics import interval
 from morello.learn.programs import ORIGINS
+from morello.learn.tune import batch_sizes
 from morello.search.session import Session
 from study.command import run_on_corpora
 from study.experiments import BEST
@@ -33,8 +35,11 @@ from study.held_out import Predicted, held_out
 NEAR = 1.02
 """A program at most this many times slower than the fastest counts as equally good."""
 
-AFTER = (5, 13, 25, 37)
-"""Programs: the first choice, then some, or one, two, three batches."""
+AFTER = (4, 10, 22, 34)
+"""Programs: the first choice, then one, two, three, four batches."""
+
+EXACT = "exact"
+"""The learned order, if the times of all programs were known."""
 
 SEEDS = 5
 """So many random orders are averaged."""
@@ -112,37 +117,57 @@ class _Replayed(ByPrediction):
         pass
 
 
-def order_of(order: Order, programs: Programs, random: Random) -> Iterator[int]:
-    """The numbers of programs as they are measured in an order, the first choice first."""
-    yield programs.first
+def order_of(order: str, programs: Programs, random: Random) -> Iterator[list[int]]:
+    """The numbers of programs in an order, by batch; the first choice is measured alone."""
+    first = programs.first
+    yield [first]
     if order == "affine":
-        yield from (number for number in programs.by_cost if number != programs.first)
+        yield from batches(number for number in programs.by_cost if number != first)
     elif order == "random":
-        drawn = [number for number in programs.of_origin(_RANDOM) if number != programs.first]
-        yield from random.sample(drawn, len(drawn))
+        drawn = [number for number in programs.of_origin(_RANDOM) if number != first]
+        yield from batches(random.sample(drawn, len(drawn)))
+    elif order == EXACT:
+        known = replace(programs, predicted=np.log(programs.seconds))
+        yield from islice(order_of("learned", known, random), 1, None)
     else:
         numbers = {id(impl): number for number, impl in enumerate(programs.impls)}
-        chooser, new = _Replayed(programs, random), [programs.first]
-        while new:
+        chooser, new = _Replayed(programs, random), [first]
+        for size in batch_sizes():
             chooser.look_further()
             for number in new:
                 chooser.learn(programs.impls[number], programs.seconds_of(number))
-            new = [numbers[id(impl)] for impl in chooser.choose(TOGETHER)]
-            yield from new
+            new = [numbers[id(impl)] for impl in chooser.choose(size)]
+            if not new:
+                return
+            yield new
 
 
-def progress(order: Order, programs: Programs, random: Random) -> Floats:
-    """The least time of a call after each program of an order, over that of the fastest of all."""
-    times = programs.seconds[[*order_of(order, programs, random)]]
-    least: Floats = np.minimum.accumulate(times) / programs.seconds.min()
-    return least
+def batches(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """The numbers in order, in batches of the tuner's sizes."""
+    left = iter(numbers)
+    for size in batch_sizes():
+        if not (batch := [*islice(left, size)]):
+            return
+        yield batch
+
+
+def progress(order: str, programs: Programs, random: Random) -> Floats:
+    """The least time known after each program of an order, over that of the fastest of all.
+
+    The times of a batch are known at its end.
+    """
+    least: list[float] = []
+    for batch in order_of(order, programs, random):
+        fastest = min(chain(least[-1:], map(programs.seconds_of, batch)))
+        least += [*(least[-1:] * (len(batch) - 1)), fastest]
+    return np.array(least) / float(programs.seconds.min())
 
 
 @dataclass(frozen=True)
 class Replay:
     """An order on s Specs: logarithms of means over its draws.
 
-    `programs` (s) is how many are measured until one is near the fastest, or all of them, and
+    `programs` (s) is how many are measured until one is known to be near the fastest, or all, and
     `near` (s) in which part of the draws one is; `behind` (s, `AFTER`) is the least time after so
     many programs, over that of the fastest.
     """
@@ -152,10 +177,10 @@ class Replay:
     behind: Floats
 
 
-def replayed(several: Sequence[Programs]) -> dict[Order, Replay]:
+def replayed(several: Sequence[Programs]) -> dict[str, Replay]:
     """The results of all orders on these Specs."""
-    found: dict[Order, Replay] = {}
-    for order in ORDERS:
+    found: dict[str, Replay] = {}
+    for order in (*ORDERS, EXACT):
         results = []
         for programs in several:
             draws = [
@@ -175,7 +200,7 @@ def to_gain(programs: Programs) -> bool:
     return programs.seconds_of(programs.first) > NEAR * float(programs.seconds.min())
 
 
-def table(corpora: Mapping[str, Mapping[Order, Replay]]) -> list[str]:
+def table(corpora: Mapping[str, Mapping[str, Replay]]) -> list[str]:
     """Lines of Markdown: how many programs each order needs, and how far behind it then is."""
     after = " | ".join(f"after {count} %" for count in AFTER)
     lines = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 
@@ -11,15 +12,25 @@ import pytest
 
 from morello.learn.choosers import ORDERS
 from morello.learn.corpus import files, read
-from morello.learn.hardware import TOGETHER
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe
+from morello.learn.tune import batch_sizes
 from morello.measure.correlation import kendall_tau
 from study import choices, distances, orders
 from study.choices import Proposed
 from study.distances import pairs_by_distance
 from study.held_out import held_out
-from study.orders import NEAR, Programs, order_of, programs_of, progress, replayed, table, to_gain
+from study.orders import (
+    EXACT,
+    NEAR,
+    Programs,
+    order_of,
+    programs_of,
+    progress,
+    replayed,
+    table,
+    to_gain,
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +50,25 @@ def test_orders_begin_with_the_first_choice_and_repeat_nothing(known: list[Progr
         everything = set(range(len(programs.impls)))
         drawn = set(programs.of_origin(orders._RANDOM))
         for order, wanted in zip(ORDERS, (everything, everything, drawn), strict=True):
-            numbers = [*order_of(order, programs, Random(0))]
+            numbers = [*chain(*order_of(order, programs, Random(0)))]
             assert len(set(numbers)) == len(numbers) and numbers[0] == programs.first
             assert {programs.first, *numbers} == {programs.first, *wanted}
-        costs = [programs.impls[n].cost for n in [*order_of("affine", programs, Random(0))][1:]]
+        _, *batches = order_of("affine", programs, Random(0))
+        costs = [programs.impls[n].cost for n in chain(*batches)]
         assert costs == sorted(costs)
 
 
 def test_exact_predictions_need_few_programs(known: list[Programs]) -> None:
     for programs in known:
         least = progress("learned", programs, Random(0))
-        assert (np.diff(least) <= 0).all() and least[: 1 + 2 * TOGETHER][-1] == 1.0
+        within = 1 + sum(islice(batch_sizes(), 3))
+        assert (np.diff(least) <= 0).all() and least[:within][-1] == 1.0
+        assert (progress(EXACT, programs, Random(0)) == least).all()
     several = [programs for programs in known if to_gain(programs)]
     found = replayed(several)
     assert found["learned"].near.all() and (found["affine"].near == 1).all()
     header, _, *rows = table({"made up": found})
-    assert "programs" in header and len(rows) == len(ORDERS)
+    assert "programs" in header and len(rows) == len(ORDERS) + 1
     assert rows[0].startswith(f"| made up, {len(several)} Specs | learned |")
     assert "| 1.00 (1.00-1.00) |" in rows[0]
 

@@ -32,6 +32,7 @@ from morello.learn.choosers import ORDERS, Order
 from morello.learn.corpus import read
 from morello.learn.dataset import program_group
 from morello.learn.guided_chooser import EXPLORE, ByPrediction
+from morello.learn.hardware import TOGETHER
 from morello.learn.label import BuiltPrograms, source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
@@ -69,6 +70,7 @@ def _end_of_worker() -> Iterator[None]:
 def tuned(order: Order, batches: int) -> Tuning:
     """The state of tuning after so many batches."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "FIRST_BATCH", FEW)
         patch.setattr(tuning, "TOGETHER", FEW)
         patch.setattr(tuning, "Worker", lambda: nullcontext(worker()))
         return list(islice(tune(*plan(EXPRESSION), LONG, order=order), 1 + batches))[-1]
@@ -148,6 +150,11 @@ def test_what_is_enough(enough: Enough, left: float) -> None:
     assert replace(enough, seconds=0.0).left([1.0], 1e-6) == min(enough.programs, enough.plateau)
 
 
+def test_the_first_batches_are_small() -> None:
+    """So what is predicted fastest is known before all others of a file have been measured."""
+    assert [*islice(tuning.batch_sizes(), 4)] == [3, 6, TOGETHER, TOGETHER]
+
+
 def test_no_more_programs_are_measured_than_asked_for(learned: Tuning) -> None:
     *_, cold = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=2), cold=True)
     assert len(cold.trials) + cold.failed == 3
@@ -171,8 +178,9 @@ def test_finalists_are_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "source", counted)
     monkeypatch.setattr(tuning, "available_threads", lambda: 1)
     monkeypatch.setattr(tuning._Run, "batches", slow_first)
-    *_, found = tune(*plan(EXPRESSION), LONG, order="affine", enough=Enough(programs=FEW))
-    assert files[:2] == [1, FEW] and files[2:] == [1] * len(files[2:])
+    enough = Enough(programs=tuning.FIRST_BATCH)
+    *_, found = tune(*plan(EXPRESSION), LONG, order="affine", enough=enough)
+    assert files[:2] == [1, tuning.FIRST_BATCH] and files[2:] == [1] * len(files[2:])
     assert len(files) > 2 and found.best.impl != found.trials[0].impl
 
 

@@ -54,6 +54,9 @@ BEHIND = 1.25
 FIRST_S = 300.0
 """The time limit for timing the first choice, in seconds."""
 
+FIRST_BATCH = 3
+"""The programs of the first batch: those predicted fastest are measured soon, and alone."""
+
 BATCH_S = 3.0
 SLOWER = 50.0
 """A batch may take `BATCH_S` seconds, and `SLOWER` times the expected call of each program."""
@@ -282,9 +285,10 @@ class _Run:
         if known:
             self._measure(known, inf)
             yield self.so_far()
-        while size := self._size():
-            impls = self._chooser.choose(size)[: self._size()]  # choosing takes time, too
-            if not impls:
+        for most in batch_sizes():
+            size = self._size(most)
+            impls = self._chooser.choose(size)[: self._size(most)] if size else []
+            if not impls:  # choosing takes time, too
                 return
             self._measure(impls, self._ends)
             yield self.so_far()
@@ -316,13 +320,13 @@ class _Run:
             self._failed += len(trials) - len(self._trials)
             sure |= new.keys()
 
-    def _size(self) -> int:
-        """How many programs to measure next, at most a file of them.
+    def _size(self, most: int) -> int:
+        """How many programs to measure next.
 
         There has to be time for them, and for the finalists.
         """
         time = self._ends - monotonic() - FINALISTS * self._alone_s
-        return max(0, int(min(time / self._each_s, self._wanted(), TOGETHER)))
+        return max(0, int(min(time / self._each_s, self._wanted(), most)))
 
     def _wanted(self) -> float:
         """How many programs there are to measure until it is enough."""
@@ -383,6 +387,14 @@ class _Run:
         first = self._trials[0]
         cost = sum(program.impl.cost for program in programs) / first.impl.cost
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
+
+
+def batch_sizes() -> Iterator[int]:
+    """The most programs of each batch: `FIRST_BATCH`, then twice as many, up to a file of them."""
+    most = FIRST_BATCH
+    while True:
+        yield min(most, TOGETHER)
+        most *= 2
 
 
 def relative(times: Floats, reference: Floats) -> float:
