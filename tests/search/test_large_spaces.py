@@ -103,6 +103,7 @@ def batches_and_rows(expression: str) -> set[tuple[int, int]]:
     [
         "f32[6,32,64] @ f32[6,64,48]",
         "f32[6,32,20] @ f32[6,20,32]",
+        "f32[6,32,80] @ f32[6,80,5]",
         "relu(f32[6,32,64] @ f32[6,64,48])",
     ],
 )
@@ -116,6 +117,39 @@ def test_large_products_of_a_batch_are_looped_over_first(expression: str) -> Non
 def test_small_products_of_a_batch_are_tiled_in_any_order() -> None:
     found = batches_and_rows("f32[6,8,8] @ f32[6,8,8]")
     assert {(6, 4), (3, 4), (2, 8)} <= found
+
+
+def test_batches_of_products_by_vectors_are_tiled_in_any_order() -> None:
+    """The rows of several matrices may be neighbours in memory."""
+    assert {1, 2, 3, 6} <= {batch for batch, _ in batches_and_rows("f32[6,1,64] @ f32[6,64,192]")}
+
+
+@pytest.mark.parametrize(
+    ("expression", "interleaved"),
+    [
+        ("f32[40,200,30]{0,2,1} @ f32[40,30,20]", True),
+        ("f32[40,200,30] @ f32[40,30,20] -> f32[40,200,20]{0,1,2}", True),
+        ("max(f32[40,200,30]{0,2,1} @ f32[40,30,20], axis=2) - f32[40,1] @ f32[1,200]", True),
+        ("f32[1,200,300]{0,2,1} @ f32[1,300,200]", False),
+        ("f32[40,20,30]{0,2,1} @ f32[40,30,20]", False),
+        ("f32[12,128,64]{2,0,1} @ f32[12,64,128]", False),
+        ("conv(f32[8,56,56,64], f32[3,3,1,64], groups=64, layout=NHWC)", False),
+    ],
+)
+def test_goals_whose_batches_lie_inside_of_large_operands_are_interleaved(
+    expression: str, interleaved: bool
+) -> None:
+    assert TilingTraits.of(AVX512, parse(expression)).interleaved == interleaved
+
+
+def test_interleaved_products_cost_no_more_than_others_and_a_copy() -> None:
+    """Each of the single matrices has an element of every line."""
+    product, layout = "f32[16,200,64] @ f32[16,64,64]", "f32[16,200,64]{0,2,1}"
+    whole, others, copy = (
+        search(parse(text), AVX512, budget=Budget(inf, gap=0.05)).cost
+        for text in (f"{product} -> {layout}", product, f"move(f32[16,200,64]) -> {layout}")
+    )
+    assert whole <= 1.05 * (others + copy)
 
 
 @pytest.mark.parametrize(

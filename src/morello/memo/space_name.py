@@ -32,6 +32,7 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "whole": tiling.whole,
         "long": tiling.long,
         "crowded": tiling.crowded,
+        "interleaved": tiling.interleaved,
     }
     return json.dumps(name)
 

@@ -143,7 +143,9 @@ class _Tracing:
     def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
         self._kind = kind
         self._recorder = recorder_of(
-            replace(family, relaxed=False, blocks=False, long=False, neighbours=False),
+            replace(
+                family, relaxed=False, blocks=False, long=False, interleaved=False, neighbours=False
+            ),
             replace(kind, dtypes=()),
             ideal,
         )

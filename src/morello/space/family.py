@@ -19,10 +19,10 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long` or
-    `crowded` (see `TilingTraits`). A size may be cut to so many tiles (see `Sizes.most_cuts`). With
-    `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed, sums of products may keep
-    `neighbours`.
+    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long`,
+    `crowded` or `interleaved` (see `TilingTraits`). A size may be cut to so many tiles (see
+    `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed, sums of
+    products may keep `neighbours`.
     """
 
     target: Target
@@ -30,6 +30,7 @@ class Family:
     blocks: bool
     long: bool
     crowded: bool
+    interleaved: bool
     most_cuts: int
     many_dims: bool
     neighbours: bool
@@ -45,7 +46,13 @@ class Family:
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
         groups = rules(
-            kind, self.target, sizes, blocks=self.blocks, long=self.long, crowded=self.crowded
+            kind,
+            self.target,
+            sizes,
+            blocks=self.blocks,
+            long=self.long,
+            crowded=self.crowded,
+            interleaved=self.interleaved,
         )
         if self.relaxed:
             groups = relaxed(groups, kept=self.keeps(kind))

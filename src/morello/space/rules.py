@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial, reduce
-from itertools import chain
 
 import numpy as np
 
@@ -38,9 +37,10 @@ from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
 from morello.targets.target import Target
 
-LARGE_MATRIX = 512
-"""The least elements of each matrix in a batch of products that are looped over one by one, before
-any other loop: of smaller ones, several may share cache lines."""
+LARGE_MATRIX, LARGE_PRODUCT = 128, int(512**1.5)
+"""The least elements of each matrix, and the least multiplications, of a batch of products that are
+looped over one by one, before any other loop: of smaller matrices, several may share cache lines,
+and in smaller products, it counts if they do. The latter are those of three matrices of 512."""
 
 SMALL, TINY = 0.25, 0.125
 """The shares of a cache up to which all operands are brought there before loops over equal parts,
@@ -61,11 +61,12 @@ def rules(
     blocks: bool = False,
     long: bool = False,
     crowded: bool = False,
+    interleaved: bool = False,
 ) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long` or `crowded`
-    (see `TilingTraits`).
+    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long`, `crowded`
+    or `interleaved` (see `TilingTraits`).
     """
     operation = kind.operation
     if kind.joining != NO_JOINING:
@@ -82,7 +83,8 @@ def rules(
     groups = kernel_rules(kind, target)
     levels = range(0) if crowded else _levels_of_loops(kind, target)
     for dim in operation.dims:
-        groups += _once_near(_loops(kind, dim, target, sizes), levels, target)
+        loops = _loops(kind, dim, target, sizes, interleaved=interleaved)
+        groups += _once_near(loops, levels, target)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
     groups += padding_rules(kind, target)
     if operation.components and (long or not operation.sums_products):
@@ -96,7 +98,9 @@ def rules(
     return [group for group in groups if group.rewrites]
 
 
-def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules]:
+def _loops(
+    kind: Kind, dim: str, target: Target, sizes: Sizes, *, interleaved: bool
+) -> Iterator[Rules]:
     """Loops over a dimension.
 
     A convolution's columns become the rows of a matmul, and are tiled then, or before, for tiles
@@ -126,7 +130,7 @@ def _loops(kind: Kind, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
-    if not operation.windows and (batches := batches_of(operation)):
+    if not (interleaved or operation.windows) and (batches := batches_of(operation)):
         large = partial(_large_matrices, batches)
         if dim in batches:
             loops = one_by_one(dim, MAX_SIZE, loops, large)
@@ -160,13 +164,23 @@ def _once_near(loops: Iterable[Rules], levels: range, target: Target) -> Iterato
 
 
 def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
-    """Where there are several products, all matrices of which have `LARGE_MATRIX` elements."""
+    """Where there are several products, all of which are large.
+
+    Products by vectors are not: rows of a matrix that are apart are brought near only for them.
+    """
     large: Bools = prod_columns([batch.size(dim) for dim in batches]) > 1
-    single: Ints = np.ones(len(batch), np.int64)
-    for dims in chain.from_iterable(products_of(batch.operation)):
-        matrix = [single, *(batch.size(dim) for dim in sorted(dims.difference(batches)))]
-        large = large & (prod_columns(matrix) >= LARGE_MATRIX)
+    for matrices in products_of(batch.operation):
+        multiplications = _elements(batch, frozenset.union(*matrices).difference(batches))
+        large = large & (multiplications >= LARGE_PRODUCT)
+        for dims in matrices:
+            elements = _elements(batch, dims.difference(batches))
+            large = large & (elements >= LARGE_MATRIX) & (elements < multiplications)
     return large
+
+
+def _elements(batch: Batch, dims: frozenset[str]) -> Ints:
+    """The product of the sizes of some dimensions."""
+    return prod_columns([np.ones(len(batch), np.int64), *map(batch.size, sorted(dims))])
 
 
 def _levels_of_loops(kind: Kind, target: Target) -> range:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from morello.ir.axes import axis
+from morello.ir.compose import batches_of_some
 from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
@@ -16,6 +17,10 @@ from morello.targets.target import Target
 
 VECTOR = 16
 """The elements of a long vector, of four bytes each."""
+
+INTERLEAVED = 0.5
+"""The share of the farthest cache beyond which operands of several matrices are not copied there
+whole."""
 
 MOST_PRODUCTS = 3
 """The most sums of products in a composition that is not `long`."""
@@ -32,7 +37,8 @@ class TilingTraits:
     the places of each operand: these are brought into caches together, and a tensor between
     products is computed before it is used, rather than in parts whose products are summed. Tiles of
     `crowded` goals may have rows that evict each other in a cache, or gaps, so that only parts of
-    them can be brought there (see `is_crowded`).
+    them can be brought there (see `is_crowded`). Elements of the matrices of a batch may lie beside
+    each other; those of `interleaved` goals are copied for several at a time.
     """
 
     widths: frozenset[int] = frozenset()
@@ -41,6 +47,7 @@ class TilingTraits:
     whole: int = 0
     long: bool = False
     crowded: bool = False
+    interleaved: bool = False
 
     @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
@@ -51,7 +58,9 @@ class TilingTraits:
         whole = 0 if target.masks else register
         long = any(map(is_long, {goal.operation for goal in goals}))
         crowded = any(map(is_crowded, goals))
-        return TilingTraits(widths, odd_even, max(VECTOR, register), whole, long, crowded)
+        interleaved = any(is_interleaved(goal, target) for goal in goals)
+        vector = max(VECTOR, register)
+        return TilingTraits(widths, odd_even, vector, whole, long, crowded, interleaved)
 
 
 def is_long(operation: Operation) -> bool:
@@ -79,6 +88,22 @@ def is_crowded(goal: Spec) -> bool:
         if 0 < aliased_at(step) <= few
     }
     return any((dim, fastest) in across for fastest, dim in across)
+
+
+def is_interleaved(goal: Spec, target: Target) -> bool:
+    """Whether neighbours in memory lie along a batch in operands that fill much of a cache.
+
+    Whole, these cannot be copied to it before loops over single matrices, each of which has an
+    element of every line.
+    """
+    if any(part.operation.windows for part in goal.parts):
+        return False
+    batches, lines = {d for d in batches_of_some(goal.operation) if goal.size(d) > 1}, 0
+    for tensor, axes in zip(goal.tensors, goal.operation.axes, strict=True):
+        fastest = [d for d in tensor.placement.layout.physical if tensor.shape[d] > 1][-1:]
+        if any(batches.intersection(axes[dim].names) for dim in fastest):
+            lines += -(-tensor.bytes // LINE_BYTES)
+    return lines > target.levels[1].capacity * INTERLEAVED
 
 
 def _steps_of_tensors(goal: Spec) -> Iterator[list[tuple[str, int]]]:
