@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -135,6 +137,12 @@ def test_products_with_few_rows_or_columns_are_inner_products_of_several(text: s
     np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-4, atol=1e-4)
     chosen, _ = morello.implement(text, target="avx512", table="off")
     assert any(FEW[text] in str(rewrite) for rewrite in chosen.decisions())
+
+
+def test_few_rows_or_columns_of_what_comes_from_memory_are_prefetched() -> None:
+    target = replace(avx512(ZEN4, PRODUCTS), last_cache=64)
+    chosen, _ = morello.implement("f32[3,65] @ transpose(f32[37,65])", target=target, table="off")
+    assert any("few_rows_l2" in str(rewrite) for rewrite in chosen.decisions())
 
 
 @pytest.mark.parametrize(

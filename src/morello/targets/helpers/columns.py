@@ -51,16 +51,24 @@ def column_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     columns.
     """
     w = full_width(isa, "f32")
-    helpers = vector_types("f32", 4) | _totals(w) | _few_columns(isa, _Factors("f32", w))
+    kinds = [_Factors("f32", w)]
     if "avx512_bf16" in features:
         add = f"{{s}} = dpbf16_f32x{w}({{s}}, (bf16x2x{w}){{x}}, (bf16x2x{w}){{y}});"
-        helpers |= _few_columns(isa, _Factors("bf16", 2 * w, add, "_bf16_dp"))
+        kinds.append(_Factors("bf16", 2 * w, add, "_bf16_dp"))
+    helpers = vector_types("f32", 4) | _totals(w)
+    for factors in kinds:
+        helpers |= _few_columns(isa, factors, "") | _few_columns(isa, factors, "_l2")
     return helpers
 
 
-def _few_columns(isa: str, factors: _Factors) -> dict[str, str]:
-    """The helpers of one kind of factors."""
-    name, element, w = factors.name, scalar(factors.dtype), factors.width
+def _few_columns(isa: str, factors: _Factors, fetched: str) -> dict[str, str]:
+    """The helpers of one kind of factors; with "_l2", rows of a are prefetched from memory.
+
+    Prefetches are of what lies two blocks of rows further: prefetchers of a core begin anew with
+    each row, and each page.
+    """
+    name, element, w = fetched + factors.name, scalar(factors.dtype), factors.width
+    ahead = "__builtin_prefetch(a + (r + 2 * rows) * a_m + i, 0, 2);" if fetched else ""
     sums = f"f32x{full_width(isa, 'f32')}"
     rows, buffer = rows_at_once(full_width(isa, "f32")), BUFFER_BYTES // size(factors.dtype)
     helpers = vector_helpers(isa, factors.dtype, w)
@@ -77,7 +85,7 @@ static inline __attribute__((always_inline)) void {block}(const {element} *a, lo
   long i = 0;
 #pragma GCC unroll 1
   for (; i + {w} <= k; i += {w}) {{
-{_step(factors, "load", "")}
+{_step(factors, "load", "", ahead)}
   }}
 {_rest(factors)}
   for (int r = 0; r < rows; ++r) {{
@@ -114,13 +122,14 @@ static inline __attribute__((always_inline)) void {outer}(const {element} *a, lo
     return {name: text.strip() for name, text in helpers.items()}
 
 
-def _step(factors: _Factors, load: str, part: str) -> str:
+def _step(factors: _Factors, load: str, part: str, ahead: str = "") -> str:
     """Products of one register of each row and each column."""
     kind = factors.kind
+    ahead = ahead and f"\n      {ahead}"
     return f"""\
     for (int j = 0; j < columns; ++j) y[j] = {load}_{kind}(b + j * b_n + i{part});
     for (int r = 0; r < rows; ++r) {{
-      {kind} x = {load}_{kind}(a + r * a_m + i{part});
+      {kind} x = {load}_{kind}(a + r * a_m + i{part});{ahead}
       for (int j = 0; j < columns; ++j) {factors.add.format(s="s[r][j]", x="x", y="y[j]")}
     }}"""
 

@@ -251,11 +251,13 @@ def _few_columns(
         kinds.append((BF16, rates.bf16_product))
     return [
         few_columns(
-            dtype, vector_bytes // dtype.bytes, rows, masks, rates.l2_bytes, slower, of_b=of_b
+            dtype, vector_bytes // dtype.bytes, rows, masks, rates.l2_bytes, slower,
+            of_b=of_b, fetched=fetched,
         )
         for dtype, slower in kinds
         for of_b in (True, False)
-    ]
+        for fetched in ("", "_l2")
+    ]  # fmt: skip
 
 
 def _streamed_dots(width: int, features: frozenset[str], bf16_product: float) -> list[LeafKernel]:

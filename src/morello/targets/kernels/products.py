@@ -64,10 +64,10 @@ end with a panel.
 """
 FAR_STORE = 3.0
 """Cycles of a register that is stored beyond the caches of a core."""
-COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW = 0.55, 0.5, 3.5, 3.0, 1.3
+COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW, AHEAD = 0.55, 0.5, 3.5, 3.0, 1.3, 0.25
 """Cycles of products with few columns: a multiply-add beside loads, to bring an element of b to its
-column, to end up to four sums of a row, a step of a single row, and a register of a from an L2 that
-gives one a cycle.
+column, to end up to four sums of a row, a step of a single row, a register of a from an L2 that
+gives one a cycle, and a prefetch.
 """
 
 
@@ -530,6 +530,7 @@ def few_columns(
     slower: float = 1.0,
     *,
     of_b: bool,
+    fetched: str,
 ) -> LeafKernel:
     """A streamed matrix times few columns, added to c in the nearest cache.
 
@@ -537,12 +538,14 @@ def few_columns(
     streamed by columns. Few columns with gaps are first copied. Blocks of a few rows and up to four
     columns are inner products, whose sums share their last steps. What `rows` do not divide, are
     single rows, whose few sums wait for each other, as those of blocks of fewer than four would.
-    Two products of bf16 take one instruction, `slower` than a multiply-add.
+    Two products of bf16 take one instruction, `slower` than a multiply-add. With "_l2", rows from
+    memory are prefetched into L2.
     """
     least, most = COLUMNS // rows, BUFFER_BYTES // factors.bytes
     name, along, few, streamed = ("columns", "m", "n", 0) if of_b else ("rows", "n", "m", 1)
     x, y = "ab"[streamed], "ba"[streamed]
-    suffix = "" if factors is F32 else f"_{factors}_dp"
+    suffix = fetched + ("" if factors is F32 else f"_{factors}_dp")
+    ahead = AHEAD * bool(fetched)
 
     def applies(s: Batch) -> Iterator[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
@@ -561,7 +564,7 @@ def few_columns(
         m, k, n = (s.size(dim) for dim in (along, "k", few))
         steps, total = -(-k // width), TOTAL * n / COLUMNS
         streams = STREAMED_ROW * width * factors.bytes / l2_bytes
-        register = np.maximum(n * COLUMN * slower, streams)
+        register = np.maximum(n * COLUMN * slower, streams) + ahead
         block = rows * (steps * register + total)
         single = -(-n // COLUMNS) * SINGLE_ROW * slower * steps + total
         copy = np.where(rows_without_gaps(s, 1 - streamed, "k").holds, 0.0, TRANSPOSED * k * n)
@@ -573,9 +576,9 @@ def few_columns(
         f"&{{c}}, {{c_{along}}}, {{c_{few}}}, {{{along}}}, {{{few}}}, {{k}}"
     )
     return LeafKernel(
-        f"few_{name}_{kind_of(factors, width)}", "MatmulAccum", (factors, factors, F32),
+        f"few_{name}{fetched}_{kind_of(factors, width)}", "MatmulAccum", (factors, factors, F32),
         (None,) * 3, f"few_columns{suffix}({places});", sum_of_products(F32), applies, cost,
-        registers=4 * rows + 5, streams=(streamed,), group="products",
+        registers=4 * rows + 5, streams=(streamed,), group="dots_l2" if fetched else "products",
     )  # fmt: skip
 
 
