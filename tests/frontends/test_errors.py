@@ -35,7 +35,7 @@ SYNTAX = [
     ("f32[4,4] ? f32[4,4]", "the operators are @, *, /, +, -, and comparisons", 9),
     ("f32[4,4]S(5,1,1) @ f32[4,4]", "give one for each", 8),
     ("f32[4,4]S(3,1) @ f32[4,4]", "it must be at least 4", 8),
-    ("f32[4,4]S(1,4) @ f32[4,4]", "it must be at least 16, what the dimensions within it span", 8),
+    ("f32[4,4]S(1,4) @ f32[4,4]", "it must be at least 13, what the dimensions within it span", 8),
     ("f32[4,4]{0,1:T(1,2)}S(4,1) @ f32[4,4]", "leave the strides out", 20),
     ("f32[4,4]S(5,1 @ f32[4,4]", "separate strides by commas", 14),
     ("f32[4,4]S(0,1) @ f32[4,4]", "at least 1", 10),

@@ -84,7 +84,7 @@ def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -
                 f"{MAX_SIZE}",
             )
         gaps |= step != dense
-        span, dense = step * shape[dim], dense * shape[dim]
+        span, dense = span + (shape[dim] - 1) * step, dense * shape[dim]
     if not gaps:
         return None
     return tuple(1 if size == 1 else step for size, step in zip(shape, strides, strict=True))
