@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from morello.kernel import Kernel as Kernel
     from morello.measure import quality as quality
     from morello.memo import Table as Table
+    from morello.program import TextProgram as TextProgram
     from morello.several import compile_all as compile_all
 
 
@@ -42,6 +43,7 @@ _DEFINED_IN = {
     "MorelloError": "morello.base.errors",
     "SearchWarning": "morello.base.errors",
     "Table": "morello.memo",
+    "TextProgram": "morello.program",
     "alternatives": "morello.api",
     "compile": "morello.api",
     "compile_all": "morello.several",

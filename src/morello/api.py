@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from morello.base.errors import SeveralKernelsError
 from morello.kernel import Kernel as Kernel
 from morello.questions import question
 from morello.recall import recall
@@ -46,6 +47,9 @@ def compile(
 
         layer = morello.compile("relu(f32[16,64] @ f32[64,32] + f32[32])")
         y = layer(x, w, b)  # arrays in this order, with these dtypes and shapes
+
+    An expression that no single kernel computes, such as one with views, is a `TextProgram` of
+    several, which is called in the same way.
 
     - `what`: an expression, a Spec, a program that `implement` found, or a schedule made by hand,
       which runs on the number of threads that it was made for.
@@ -87,11 +91,18 @@ def compile(
         "gap": gap,
     }  # fmt: skip
     kernel = recall(question(what, options), verify=verify)
-    if kernel is None:
-        from morello.building import compile_anew
+    if kernel is not None:
+        return kernel
+    from morello.building import compile_anew
 
-        kernel = compile_anew(what, options | {"progress": progress}, verify=verify)
-    return kernel
+    try:
+        return compile_anew(what, options | {"progress": progress}, verify=verify)
+    except SeveralKernelsError:
+        if not isinstance(what, str):
+            raise
+    from morello.program import compile_program
+
+    return compile_program(what, options | {"progress": progress}, verify=verify)
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: Any) -> Kernel:

@@ -13,6 +13,7 @@ from morello.base.errors import MorelloError as MorelloError
 from morello.base.errors import RewriteError as RewriteError
 from morello.base.errors import SearchError as SearchError
 from morello.base.errors import SearchWarning as SearchWarning
+from morello.base.errors import SeveralKernelsError as SeveralKernelsError
 from morello.base.errors import SpecError as SpecError
 from morello.base.errors import TableError as TableError
 from morello.base.errors import TargetError as TargetError

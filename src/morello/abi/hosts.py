@@ -106,12 +106,20 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
     """
     if not {*abis} - {PLAIN}:
         return source
-    arrays = _host_arrays(spec, source.name)
+    _check_new(spec)
+    return function_for_hosts(source, arguments(spec), abis)
+
+
+def function_for_hosts(source: Source, taken: Sequence[Argument], abis: Sequence[str]) -> Source:
+    """`for_hosts`, for a function that takes these arguments, which updates none."""
+    if not {*abis} - {PLAIN}:
+        return source
+    arrays = _host_arrays(taken, source.name)
     pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
     call = f"{source.name}({pointers});"
     if source.parallel:
         call = f"{source.name}_on({pointers}, run, pool);"
-    count = len(spec.operation.outputs)
+    count = sum(argument.output for argument in taken)
     functions = host_functions(source.name, arrays[:-count], arrays[-count:], call, abis)
     text = joined([POSIX, source.text, *functions]).rstrip("\n") + "\n"
     return replace(source, text=text)
@@ -153,7 +161,8 @@ def host_functions(
 def check_hosts(spec: Spec, name: str, abis: Sequence[str]) -> None:
     """Raise as `for_hosts` would for a kernel of this name: before a search, which takes longer."""
     if {*abis} - {PLAIN}:
-        _check(_host_arrays(spec, name), name, abis)
+        _check_new(spec)
+        _check(_host_arrays(arguments(spec), name), name, abis)
 
 
 def _check(arrays: Sequence[HostArray], name: str, abis: Sequence[str]) -> None:
@@ -171,15 +180,19 @@ def _check(arrays: Sequence[HostArray], name: str, abis: Sequence[str]) -> None:
                 )
 
 
-def _host_arrays(spec: Spec, name: str) -> list[HostArray]:
+def _check_new(spec: Spec) -> None:
+    """Raise `SpecError` if a Spec has results that are not new."""
     if updated := [argument.name for argument in arguments(spec) if argument.updated]:
         raise SpecError(
             f"{spec.expression} updates {' and '.join(updated)}, and hosts have new arrays for "
             "results; leave out --abi, or compute what is added as a Spec of its own."
         )
+
+
+def _host_arrays(taken: Sequence[Argument], name: str) -> list[HostArray]:
     return [
         _host_array(argument, f"argument {number} of {name}, {argument.name},")
-        for number, argument in enumerate(arguments(spec))
+        for number, argument in enumerate(taken)
     ]
 
 

@@ -51,6 +51,10 @@ class SpecError(MorelloError):
     """An invalid Spec: bad syntax, sizes, dtypes or layouts."""
 
 
+class SeveralKernelsError(SpecError):
+    """A valid expression that is no Spec, as no single kernel computes it."""
+
+
 class GraphError(MorelloError):
     """A program of a framework that no graph holds, or a graph that is invalid."""
 

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the C of all kernels of a program, and a program that checks them."""
     from morello.abi import abi_names
     from morello.codegen.names import check_function_name
+    from morello.graph.frameworks import C
     from morello.models import compile_graph
     from morello.models.export import exported, write_project
 
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     abis, (graph, outputs) = abi_names(arguments.abi), _graph(arguments.program)
     with progress() as report:
         model = compile_graph(
-            graph, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
+            graph, C, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
             gap=arguments.gap, fuse_seconds=arguments.fuse_seconds,
             winograd=arguments.winograd, progress=report,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from morello import tables
-from morello.base.errors import MorelloError
+from morello.base.errors import MorelloError, SeveralKernelsError
 from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import add_abi, add_certificate, add_search, add_tune, whole
 from morello.cli.hints import hint
@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
     if texts is None:
         from morello.frontends.text import parse
 
-        parse(arguments.expression)  # a typo need not wait for all of Morello
+        with suppress(SeveralKernelsError):
+            parse(arguments.expression)  # a typo need not wait for all of Morello
         from morello.cli.synthesis import synthesize
 
         texts = synthesize(arguments, asked)

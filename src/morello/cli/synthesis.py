@@ -7,14 +7,21 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from morello.abi import abi_names, check_hosts, for_hosts
+from morello.abi import abi_names, check_hosts, for_hosts, function_for_hosts
 from morello.abi.rows import generate_rows, rows_of
-from morello.base.errors import RewriteError, SearchError
+from morello.base.errors import RewriteError, SearchError, SeveralKernelsError, SpecError
 from morello.base.files import write_bytes
 from morello.cli.descriptions import described, search_text
 from morello.cli.hints import hint
 from morello.cli.output import progress
-from morello.cli.program import answered, requested, warn, write_certificate
+from morello.cli.program import (
+    answered,
+    opened,
+    requested,
+    target_of,
+    warn,
+    write_certificate,
+)
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
@@ -31,6 +38,7 @@ from morello.request import answer
 from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
 from morello.search.result import SearchStatistics
+from morello.tables import OFF
 from morello.targets import find_target
 from morello.targets.x86 import BASELINE
 
@@ -45,7 +53,10 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     """
     check_function_name(arguments.name)
     abis = abi_names(arguments.abi)
-    check_hosts(parse(arguments.expression), arguments.name, abis)
+    try:
+        check_hosts(parse(arguments.expression), arguments.name, abis)
+    except SeveralKernelsError:
+        return _program(arguments, abis)
     if arguments.certificate is not None and (arguments.rows or "," in arguments.target):
         raise SearchError(
             "a certificate is of one program for one machine; leave out --rows, and give one "
@@ -75,6 +86,33 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
             keep(asked, texts, table, where, schedule["rewrites"])
     about = {"about": described(impl, statistics)} if arguments.json else {}
     return texts | about
+
+
+def _program(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
+    """A file with the kernels of a program, and a function that calls them."""
+    _check_no_schedule(arguments, "a program of several kernels has several schedules.")
+    if arguments.rows or "," in arguments.target or arguments.certificate is not None:
+        raise SpecError(
+            "this takes several kernels; leave out --rows and --certificate, and give one target."
+        )
+    from morello.program import compile_program  # slow to import
+
+    with progress() as report, opened(arguments) as table:
+        program = compile_program(
+            arguments.expression,
+            {
+                "target": target_of(arguments), "threads": arguments.threads,
+                "table": table or OFF, "weights": arguments.weights,
+                "measure": arguments.measure, "rank": arguments.rank, "choice": arguments.choice,
+                "budget": arguments.budget, "gap": arguments.gap,
+                "compiler": arguments.compiler, "progress": report,
+            },
+            verify=True, name=arguments.name,
+        )  # fmt: skip
+    source = function_for_hosts(program.source, program.arguments, abis)
+    kernels = [described(kernel.impl, kernel.statistics) for kernel in program.kernels]
+    about = {"about": {"cost": program.cost, "kernels": kernels}} if arguments.json else {}
+    return {"c": source.text, "header": source.header, "schedule": ""} | about
 
 
 def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:

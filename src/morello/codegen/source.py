@@ -129,7 +129,7 @@ def unit(
     for region in regions:
         kept = workspace_lines(region.workspace, kept=bool(region.counter))
         code += region.definition(kept, before)
-    prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
+    prototype = on_signature(name, parameters) if regions else signature(name, parameters)
     code += [*before, f"{prototype} {{", *workspace_lines(program.workspace)]
     code += ["  " + line for line in lines]
     code.append("}")
@@ -193,7 +193,8 @@ def signature(name: str, parameters: Mapping[str, str]) -> str:
     return f"void {name}({', '.join(declared)})"
 
 
-def _on_signature(name: str, parameters: Mapping[str, str]) -> str:
+def on_signature(name: str, parameters: Mapping[str, str]) -> str:
+    """The C prototype of the function that takes what its parallel loops run on."""
     return signature(f"{name}_on", parameters)[:-1] + ", parallel_t run, void *pool)"
 
 
@@ -225,7 +226,7 @@ def _exports(
         notes.append("It runs on the caller's thread until set_parallel gives it a pool; on takes")
         notes.append("one for the call: run(pool, body, environment, count) calls body for ranges")
         notes.append("that make up [0, count), on any threads, and then returns; 0 is no pool.")
-        prototypes.append(_on_signature(name, parameters))
+        prototypes.append(on_signature(name, parameters))
         prototypes.append(f"void {name}_set_parallel(parallel_t run, void *pool)")
     if items:
         notes.append(f"range does the items from begin to end, of {items}; they may run at once.")
@@ -239,8 +240,19 @@ def _exports(
 def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
     """The header of a function of this name, with what the unit exports.
 
-    With `rows`, of which the result has so many, there is a function for a range of them. An f16
-    is in 16 bits, as those of bf16, since C++ often has no such type.
+    With `rows`, of which the result has so many, there is a function for a range of them.
+    """
+    shapes = ", ".join(
+        f"{parameter}: {spec.tensor(operand).type}"
+        for parameter, operand in zip(emitted.parameters, spec.arrays.values(), strict=True)
+    )
+    return declarations(f"{spec.expression}\n   {shapes}", name, emitted, rows)
+
+
+def declarations(about: str, name: str, emitted: Unit, rows: int = 0) -> str:
+    """The header of a function, which begins with what it is `about`.
+
+    An f16 is in 16 bits, as those of bf16, since C++ often has no such type.
     """
     guard = _guard(name)
     parameters = {
@@ -253,10 +265,6 @@ def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
     if emitted.regions:
         once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
         declared = f"{once}{PARALLEL}\n#endif\n{declared}"
-    shapes = ", ".join(
-        f"{parameter}: {spec.tensor(operand).type}"
-        for parameter, operand in zip(parameters, spec.arrays.values(), strict=True)
-    )
     more = "".join(f"\n   {note}" for note in notes)
     return f"""\
 #ifndef {guard}
@@ -268,8 +276,7 @@ extern "C" {{
 #else
 #define MORELLO_RESTRICT restrict
 #endif
-/* {spec.expression}
-   {shapes}. Operands must not overlap. Safe to call from several threads.{more}
+/* {about}. Operands must not overlap. Safe to call from several threads.{more}
    {NO_FLAGS} */
 {declared}#ifdef __cplusplus
 }}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, get_args
 
-from morello.base.errors import SpecError, quoted
+from morello.base.errors import SeveralKernelsError, SpecError, quoted
 from morello.base.wording import counted
 from morello.frontends.copies import cast, move
 from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
@@ -89,6 +89,8 @@ def call_sequence(text: str) -> CallSequence:
 
 def parse(text: str, /, **tensors: TensorLike) -> Spec:
     """The Spec of an expression; raises a `SpecError` that points at what is wrong.
+
+    If the text is right, but no single kernel computes it, that is a `SeveralKernelsError`.
 
         parse("relu(x @ w)", x="f32[16,64]", w=w)  # w is an array
 
@@ -430,11 +432,12 @@ class _Evaluator:
         return replace(last, others=tuple(others))
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
+        several = SpecError if self.into or result.others else SeveralKernelsError
         if has_views(result):
             at = next(at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
-            fix = "`morello export` writes a program of kernels for it"
-            raise error_at(self.text, at, "a Spec has no views, such as this one", fix)
-        with errors_at(self.text, node.at):
+            fix = "morello.compile, `morello synth` and `export` make a program of kernels"
+            raise error_at(self.text, at, "a Spec has no views, such as this one", fix, several)
+        with errors_at(self.text, node.at, several):
             computed = computation(result)
         operator = combining(computed.operation)
         if self.into not in ("", operator):

@@ -72,12 +72,12 @@ def tokenize(text: str) -> list[Token]:
 
 
 @contextmanager
-def errors_at(text: str, at: int) -> Iterator[None]:
-    """Point every `SpecError` that the block raises at index `at` of the text."""
+def errors_at(text: str, at: int, kind: type[SpecError] = SpecError) -> Iterator[None]:
+    """Point every `SpecError` that the block raises at index `at` of the text, as one of a kind."""
     try:
         yield
     except SpecError as error:
-        raise error_at(text, at, error.what, error.fix) from None
+        raise error_at(text, at, error.what, error.fix, kind) from None
 
 
 def check_text(text: object) -> None:
@@ -93,13 +93,15 @@ def check_text(text: object) -> None:
         )
 
 
-def error_at(text: str, at: int, what: str, fix: str = "") -> SpecError:
+def error_at(
+    text: str, at: int, what: str, fix: str = "", kind: type[SpecError] = SpecError
+) -> SpecError:
     """An error that says what is wrong, and shows the text with a caret and a fix at index `at`."""
     begin, end = max(0, at - _SHOWN), at + _SHOWN
     before, after = "..." * (begin > 0), "..." * (end < len(text.rstrip()))
     line = "".join(map(_column, text[begin:end])).rstrip()
     caret = " " * (len(before) + at - begin) + "^" + (f" {fix}." if fix else "")
-    return SpecError(f"{what.rstrip('.')}:\n  {before}{line}{after}\n  {caret}")
+    return kind(f"{what.rstrip('.')}:\n  {before}{line}{after}\n  {caret}")
 
 
 def _column(character: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 
 from morello.graph.graph import Node
 
@@ -38,3 +39,6 @@ TORCH = Framework("torch", call_s=4e-6, node_s=0.8e-6)
 JAX = Framework("JAX", call_s=0.5e-6, node_s=0.2e-6, fuses=True)
 ONNX_RUNTIME = Framework("ONNX Runtime", call_s=1e-6, node_s=1e-6)
 """Overheads seen on a busy Sapphire Rapids; of ONNX Runtime, where both are nodes, assumed."""
+
+C = Framework("C", call_s=0.0, node_s=inf)
+"""No framework: kernels do everything, copies included."""

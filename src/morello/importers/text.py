@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from morello.base.errors import GraphError
 from morello.frontends.inputs import TensorLike
@@ -11,33 +12,51 @@ from morello.frontends.views import Concatenated, Reshaped, Sliced, Transposed, 
 from morello.graph.graph import Graph, Node, Operator, TensorType, apply
 from morello.graph.operators import Concat, Input, PrimitiveOperator, Reshape, Slice, Transpose
 from morello.graph.patterns.matching import in_dtype, transposed
+from morello.graph.views import copy_of, shown
 from morello.ir.computation import Tensor, primitive_sizes
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.text import listed
 
 
+@dataclass(frozen=True)
+class TextGraph:
+    """The graph of an expression, and the tensors of its inputs, in its order, and its result."""
+
+    graph: Graph
+    inputs: tuple[Tensor, ...]
+    result: Tensor
+
+
 def graph_of(text: str, /, **tensors: TensorLike) -> Graph:
     """The graph of an expression; its inputs are in the order of their first use.
 
     Arrays are in the row-major order of how they lie in memory: one of f32[4,8]{0,1} is given, or
-    computed, as f32[8,4]. Raises `SpecError` as `frontends.parse`, and `GraphError` for an array
-    with gaps or in panels.
+    computed, as f32[8,4]. A result that is a view of an input is a copy of it. Raises `SpecError`
+    as `frontends.parse`, and `GraphError` for an array with gaps or in panels.
     """
+    return text_graph(text, **tensors).graph
+
+
+def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
+    """`graph_of`, with the tensors of its inputs and its result."""
     result = parse_tensor(text, **tensors)
-    arrays: list[Node] = []
+    inputs: dict[Tensor, Node] = {}
     nodes: dict[Tensor, Node] = {}
     for tensor in _in_order(result):
         sources = [nodes[source] for source in _sources(tensor)]
-        if isinstance(tensor, ViewTensor) and tensor.operation is None:
+        if isinstance(tensor, ViewTensor):
             nodes[tensor] = apply(_of_view(tensor), *sources)
         elif tensor.operation is None:
-            arrays.append(_input(tensor))
+            inputs[tensor] = _input(tensor)
             order = _order(tensor)
-            nodes[tensor] = transposed(arrays[-1], tuple(map(order.index, range(len(order)))))
+            nodes[tensor] = transposed(inputs[tensor], tuple(map(order.index, range(len(order)))))
         else:
             nodes[tensor] = _node(tensor, sources)
-    return Graph(tuple(arrays), (transposed(nodes[result], _order(result)),))
+    output = transposed(nodes[result], _order(result))
+    if isinstance(shown(output).operator, Input):
+        output = copy_of(output)
+    return TextGraph(Graph((*inputs.values(),), (output,)), (*inputs,), result)
 
 
 def _in_order(result: Tensor) -> Iterator[Tensor]:

@@ -48,7 +48,7 @@ def exported(
     are the names of the graph's outputs, if these have any. Raises `GraphError` if some nodes are
     left to a framework, which C does not have.
     """
-    (segment,) = _only_segment(model)
+    segment = only_segment(model)
     graph = model.graph
     source = segment_source(segment, graph, name, outputs)
     arrays, expected = _case(graph)
@@ -111,14 +111,15 @@ def _host_file(graph: Graph, source: SegmentSource, abis: Sequence[str]) -> dict
     return {f"{name}_hosts.c": joined([*first, *functions])}
 
 
-def _only_segment(model: CompiledGraph) -> Sequence[Segment]:
+def only_segment(model: CompiledGraph) -> Segment:
+    """The segment that computes all of a graph; raises `GraphError` if some nodes are left."""
     if model.left or len(model.segments) != 1:
         names = ", ".join(sorted({str(node.operator) for node in model.left})[:5])
         raise GraphError(
             f"no kernel computes {names or 'anything'} of this graph, and C has no framework for "
             "it; export a part that has none of it."
         )
-    return model.segments
+    return model.segments[0]
 
 
 def _case(graph: Graph) -> tuple[list[Array], list[Array]]:
@@ -132,11 +133,15 @@ def _case(graph: Graph) -> tuple[list[Array], list[Array]]:
 
 def _case_array(node: Node) -> str:
     """An `Array` of check.c."""
-    name = node.dtype.name
+    size, name = node.dtype.itemsize, node.dtype.name
+    return f'    {{{node.type.bytes}, {size}, "{name}", {tolerance_of(node)}}},'
+
+
+def tolerance_of(node: Node) -> float:
+    """The largest error of a result that is rounding, relative to the largest element."""
     before = (each for each in in_order([node]) if each.inputs)
     coarsest = max((_TOLERANCES.get(each.dtype.name, 0.0) for each in before), default=0.0)
-    tolerance = coarsest if name in _TOLERANCES else 0.0
-    return f'    {{{node.type.bytes}, {node.dtype.itemsize}, "{name}", {tolerance}}},'
+    return coarsest if node.dtype.name in _TOLERANCES else 0.0
 
 
 def _c_files(source: SegmentSource) -> list[str]:
