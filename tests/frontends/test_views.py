@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello.base.errors import SpecError
+from morello.base.errors import SeveralKernelsError, SpecError
 from morello.frontends import parse
+from morello.frontends.text import call_sequence
 from morello.graph.graph import check
 from morello.graph.interpreter import evaluate
 from morello.importers.text import graph_of
@@ -118,5 +119,6 @@ def test_wrong_views_get_one_clear_error(text: str, said: str, at: str) -> None:
 
 def test_a_spec_has_no_views() -> None:
     for text in ("x = f32[8]; relu(x[2:]) + x[:6]", "concat(f32[4], f32[4], axis=0)"):
-        with pytest.raises(SpecError, match="has no views, such as this one"):
-            parse(text)
+        for read in (parse, call_sequence):
+            with pytest.raises(SeveralKernelsError, match="has no views, such as this one"):
+                read(text)

@@ -77,7 +77,9 @@ def call_sequence(text: str) -> CallSequence:
         evaluator.bind(name, node)
     value = evaluator.of(syntax.expression)
     assert isinstance(value, Value)
-    arrays = computation(evaluator.computed(syntax.expression, value)).arrays
+    tensor = evaluator.computed(syntax.expression, value)
+    evaluator.check_whole(tensor)
+    arrays = computation(tensor).arrays
     results = syntax.results
     if value.tensor.others or (results and results.operator):
         what = "this has several results, or updates a tensor that is given"
@@ -431,12 +433,18 @@ class _Evaluator:
         )
         return replace(last, others=tuple(others))
 
-    def goal(self, node: Expression, result: Tensor) -> Spec:
-        several = SpecError if self.into or result.others else SeveralKernelsError
+    def check_whole(self, result: Tensor) -> None:
+        """Raise `SpecError` if a result is, or is computed from, views of tensors."""
         if has_views(result):
             at = next(at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
+            kind = SpecError if self.into else SeveralKernelsError
             fix = "morello.compile, `morello synth` and `export` make a program of kernels"
-            raise error_at(self.text, at, "a Spec has no views, such as this one", fix, several)
+            fix = "compute the view as a tensor of its own" if self.into else fix
+            raise error_at(self.text, at, "a Spec has no views, such as this one", fix, kind)
+
+    def goal(self, node: Expression, result: Tensor) -> Spec:
+        self.check_whole(result)
+        several = SpecError if self.into or result.others else SeveralKernelsError
         with errors_at(self.text, node.at, several):
             computed = computation(result)
         operator = combining(computed.operation)
