@@ -229,6 +229,23 @@ def test_windows_lose_dimensions_in_which_there_is_one() -> None:
     assert after(padded) is padded
 
 
+@pytest.mark.parametrize("kind", ["max", "mean"])
+def test_a_window_that_no_image_fills_has_all_of_its_pixels(kind: str) -> None:
+    x, ones = given(2, 3, 5, 6), (1, 1)
+    around = Pooling(kind, (2560, 9), (2560, 2), (0, 2), (2555, 1), ones)
+    result = after(apply(around, x))
+    assert result.operator == Pooling(kind, (5, 6), ones, (0, 0), (0, 0), ones)
+    beside = Pooling(kind, (7, 2), (2, 2), (1, 0), (1, 0), ones)
+    assert after(apply(beside, x)).operator == Pooling(kind, (5, 2), (1, 2), (0, 0), (0, 0), ones)
+    for kept in (
+        Pooling(kind, (7, 2), (2, 1), (3, 0), (0, 0), ones),
+        Pooling(kind, (7, 2), (2, 1), (1, 0), (3, 0), ones),
+        Pooling("mean", (7, 2), (2, 1), (1, 0), (1, 0), ones, counts_padding=True),
+    ):
+        whole = apply(kept, x)
+        assert after(whole) is whole
+
+
 def test_pixels_that_are_apart_are_copied_for_many_filters() -> None:
     """Computed images are copied; a filter of more pixels needs the pixels in between."""
     x = apply(Map("relu"), given(1, 2, 5, 4))

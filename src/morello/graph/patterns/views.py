@@ -331,6 +331,38 @@ def windows_without_units(node: Node) -> Node | None:
     return reshaped(bare, node.shape)
 
 
+def windows_as_large_as_images(node: Node) -> Node | None:
+    """Pooling[window=999, padding=991](x) -> Pooling[window=8](x), for a single window of 8 pixels.
+
+    Some networks take means of all pixels by windows that no image fills.
+    """
+    pooling, (x,) = node.operator, node.inputs
+    assert isinstance(pooling, Pooling)
+    sizes = zip(
+        x.shape[2:], node.shape[2:], pooling.window, pooling.before, pooling.dilations, strict=True
+    )
+    single = [
+        count == step == 1 and n < window and before + n <= window
+        for n, count, window, before, step in sizes
+    ]
+    if pooling.counts_padding or not any(single):
+        return None
+
+    def within(values: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
+        every = zip(single, values, others, strict=True)
+        return tuple(value if is_single else other for is_single, value, other in every)
+
+    none, ones = (0,) * len(single), (1,) * len(single)
+    smaller = replace(
+        pooling,
+        window=within(x.shape[2:], pooling.window),
+        strides=within(ones, pooling.strides),
+        before=within(none, pooling.before),
+        after=within(none, pooling.after),
+    )
+    return apply(smaller, x)
+
+
 def conv_of_apart(node: Node) -> Node | None:
     """conv(x, w) -> conv(x[..., ::2, ::2], w), for filters of one pixel with strides.
 
@@ -374,7 +406,7 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Conv: (windows_without_units, conv_of_apart, conv_of_repeated),
     Dot: (dot_of_transposed, dot_without_units),
     Map: (smaller_inputs,),
-    Pooling: (windows_without_units,),
+    Pooling: (windows_as_large_as_images, windows_without_units),
     Reduce: (reduce_without_units, reduced_broadcast),
     Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
     Slice: (whole_slice, sliced_broadcast),
