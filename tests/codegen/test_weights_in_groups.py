@@ -52,6 +52,32 @@ def test_nothing_is_copied_into_groups(text: str) -> None:
     assert not any(node.spec.operation.name == "Pack" for node in impl.walk())
 
 
+CONVOLUTIONS = [
+    "conv(bf16[1,17,5,18], bf16[32,17,2,2])",
+    "conv(bf16[2,16,6,9], bf16[32,16,2,3]{1,3,2,0:T(32,1,1,2)}, stride=2)",
+    "conv(bf16[1,6,18,32], bf16[3,3,32,32], padding=1, layout=NHWC)",
+    "conv(bf16[1,32,6,8], bf16[32,16,3,3], groups=2)",
+    "relu(conv(bf16[1,16,6,20], bf16[32,16,3,3]) + bf16[32,1,1]) -> bf16[1,32,4,18]",
+    "conv(u8[1,16,6,9], i8[32,16,3,3]{1,3,2,0:T(16,1,1,4)})",
+]
+
+
+@pytest.mark.parametrize("text", [CONVOLUTIONS[0], CONVOLUTIONS[1]])
+def test_channels_are_summed_in_groups(text: str) -> None:
+    impl, _ = morello.implement(text, target=TARGET, table="off", gap=0.1)
+    products = {str(node.spec.dtypes[0]) for node in impl.walk() if node.spec.operation.contracted}
+    assert products <= {"bf16x2", "u8x4"}
+    assert products
+
+
+@pytest.mark.parametrize("text", CONVOLUTIONS)
+def test_convolutions_in_groups_are_right(text: str) -> None:
+    if native().packs != TARGET.packs:
+        pytest.skip("no instruction for groups here")
+    kernel = morello.compile(text, table="off", gap=0.1)
+    assert kernel.max_error is not None  # compared with NumPy in higher precision
+
+
 def test_plain_weights_have_layouts_in_groups() -> None:
     def layouts(text: str) -> list[str]:
         specs = with_layouts(morello.parse(text), TARGET)
@@ -59,6 +85,9 @@ def test_plain_weights_have_layouts_in_groups() -> None:
 
     assert "{0,1:T(16,2)}" in layouts("bf16[8,64] @ bf16[64,48]")
     assert "{0,1:T(16,4)}" in layouts("i8[8,64] @ i8[64,48]")
+    assert "{1,3,2,0:T(16,1,1,2)}" in layouts("conv(bf16[1,64,7,7], bf16[64,64,3,3])")
+    assert "{2,1,0,3:T(32,1,1,2)}" in layouts("conv(bf16[1,7,7,6], bf16[3,3,6,32], layout=NHWC)")
+    assert not any(",2)" in one for one in layouts("conv(bf16[1,3,7,7], bf16[64,3,3,3])"))
     assert "{0,1:T(32,4)}" in layouts("i8[8,64] @ i8[64,60]")
     assert "{1,2,0:T(1,16,2)}" in layouts("grouped_matmul(bf16[48,64], bf16[6,64,96], i32[48])")
     assert not any(",2)" in layout for layout in layouts("bf16[1,64] @ bf16[64,48]"))

@@ -49,6 +49,8 @@ class Primitive:
     """Whether the primitive quantizes its inputs to bytes, and sums products of these."""
     contracts: str = ""
     """The dimension along which kernels multiply and add, one step after the other, if any."""
+    groups: str = ""
+    """The dimension along which groups of factors may be packed, if it `contracts` none itself."""
     lowers_to: Primitive | None = None
     """The primitive that rewrites turn it into, and whose kernels implement it, if not its own."""
     tiled_lowered: tuple[str, ...] = ()
@@ -203,6 +205,11 @@ class Operation:
     def contracted(self) -> str:
         """The dimension along which kernels multiply and add; empty if they do not."""
         return "" if self.primitive is None else self.primitive.contracts
+
+    @cached_property
+    def packed_along(self) -> str:
+        """The dimension along which neighbours may be packed in groups (see `rewrites.pack`)."""
+        return self.contracted or ("" if self.primitive is None else self.primitive.groups)
 
     @cached_property
     def lowers_to(self) -> Primitive | None:

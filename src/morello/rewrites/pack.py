@@ -24,7 +24,7 @@ from morello.targets.target import Condition, Packing, Target
 
 @dataclass(frozen=True)
 class Pack(Rewrite):
-    """Make each group of neighbours along the contracted dimension one packed element.
+    """Make each group of neighbours along the contracted dimension, or channels, one element.
 
     An input whose groups are contiguous already, as in panels of groups, is read in place; any
     other is copied, to a row-major buffer unless a layout is given. A buffer is at the level of its
@@ -37,6 +37,9 @@ class Pack(Rewrite):
     Matmul(m=8, k=64, n=16), i8 x i8 -> i32
       -> Pack(a -> a'); Pack(b -> b'); Unbias(b' -> c)
          MatmulAccum(m=8, k=16, n=16), u8x4 x i8x4 -> i32
+    Conv(b=1, f=64, c=64, y=7, x=7, p=3, q=3), bf16 x bf16 -> f32
+      -> Pack(image -> image'); Pack(filter -> filter')
+         Conv(b=1, f=64, c=32, y=7, x=7, p=3, q=3), bf16x2 x bf16x2 -> f32
     """
 
     layout: Layout | None = None
@@ -73,7 +76,7 @@ class Pack(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
         assert packing is not None
-        whole = batch.size(batch.operation.contracted) % packing.packed[0].lanes == 0
+        whole = batch.size(batch.operation.packed_along) % packing.packed[0].lanes == 0
         ready = [_has_contiguous_groups(batch, operand, packing) for operand in (0, 1)]
         if packing.biased:
             ready[0] = everywhere(batch, False)
@@ -107,7 +110,7 @@ class Pack(Rewrite):
         """
         operands = len(batch.operation.operands)
         lanes = packing.packed[0].lanes
-        along = batch.operation.contracted
+        along = batch.operation.packed_along
         body = tiled(batch, along, -(-batch.size(along) // lanes), target)
         body = replace(body, dtypes=(*packing.packed, packing.output))
         codes, levels, tensors = list(body.codes), list(body.levels), list(range(operands))
@@ -150,10 +153,10 @@ class Pack(Rewrite):
         """The Specs of packing an operand into a buffer."""
         shape = tuple(size.astype(np.int32) for size in body.shape(operand))
         code = self._code(batch, shape, packed)
-        position, _ = batch.operation.places[operand, batch.operation.contracted]
+        position, _ = batch.operation.places[operand, batch.operation.packed_along]
         last: Ints = np.full(len(batch), packed.lanes, np.int32)
         if ragged:
-            last = (batch.size(batch.operation.contracted) % packed.lanes).astype(np.int32)
+            last = (batch.size(batch.operation.packed_along) % packed.lanes).astype(np.int32)
         level = batch.levels[operand]
         if self.level:
             level = np.maximum(level, np.int8(self._level(target)))
@@ -182,7 +185,7 @@ class Pack(Rewrite):
         return _Along(self.layout, self.level) if kept else replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:
-        lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.contracted
+        lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.packed_along
         return f"groups of {lanes} along {along}" + (f" -> {self.level}" if self.level else "")
 
 
@@ -235,7 +238,7 @@ class LastGroup(Rewrite):
 
 def _packing(batch: Batch, target: Target) -> Packing | None:
     """The first packing that the target has for sums of products of these dtypes."""
-    if not batch.operation.contracted:
+    if not batch.operation.packed_along:
         return None
     *inputs, output = batch.dtypes
     return next((p for p in target.packs if [*p.inputs] == inputs and p.output is output), None)
@@ -245,14 +248,14 @@ def _has_contiguous_groups(batch: Batch, operand: int, packing: Packing) -> Bool
     """Whether each group can be read as one element: in panels of groups, or without gaps along the
     fastest dimension.
     """
-    position, _ = batch.operation.places[operand, batch.operation.contracted]
+    position, _ = batch.operation.places[operand, batch.operation.packed_along]
     gapless = batch.placements.gapless_along(batch.codes[operand], position)
     return gapless | _in_groups(batch, operand, packing)
 
 
 def _in_groups(batch: Batch, operand: int, packing: Packing) -> Bools:
     """Whether an operand lies in panels of such groups."""
-    position, _ = batch.operation.places[operand, batch.operation.contracted]
+    position, _ = batch.operation.places[operand, batch.operation.packed_along]
     lanes = packing.packed[operand].lanes
     return batch.placements.in_groups(batch.codes[operand], position, lanes)
 

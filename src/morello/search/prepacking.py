@@ -126,7 +126,7 @@ def _lanes(spec: Spec, number: int, target: Target) -> int:
     lanes = {
         next((p.packed[1].lanes for p in target.packs if p.inputs == use.dtypes[:2]), 1)
         for use in uses
-        if use.operation.contracted and not use.operation.windows and use.flops > once
+        if use.operation.packed_along and use.flops > once
     }
     return lanes.pop() if len(lanes) == 1 else 1
 
@@ -146,9 +146,22 @@ def _in_panels(
     if -spec.shape(number)[kept[-1]] % width >= register:
         return None
     summed = [i for i in range(len(dims)) if i not in kept]
-    if groups > 1 and (len(summed) > 1 or spec.shape(number)[summed[0]] % groups):
-        return None
+    if groups > 1:
+        along = _grouped_along(spec, number)
+        if along is None or spec.shape(number)[along] % groups:
+            return None
+        summed = [*(i for i in summed if i != along), along]
     return Layout((*kept, *summed), (kept[-1], width), groups=groups)
+
+
+def _grouped_along(spec: Spec, number: int) -> int | None:
+    """The place of the dimension of a weight whose neighbours are packed in groups, if one is."""
+    places = {
+        part.operation.places[part.inputs.index(number), part.operation.packed_along][0]
+        for part in spec.parts
+        if number in part.inputs and part.operation.packed_along
+    }
+    return places.pop() if len(places) == 1 else None
 
 
 def _placed(spec: Spec, layouts: dict[int, Layout]) -> Spec:

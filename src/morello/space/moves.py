@@ -95,6 +95,11 @@ def _converted_in_cache(operation: Operation, dtype: DType) -> bool:
     return narrow(dtype) and not own
 
 
+def packed_inputs(dtypes: tuple[DType, ...], target: Target) -> bool:
+    """Whether there are instructions that sum several products of inputs of these dtypes."""
+    return any(packing.inputs == dtypes for packing in target.packs)
+
+
 def _packs(kind: Kind, index: int, target: Target) -> bool:
     """Whether an input may be packed in groups, for instructions that sum several products.
 
@@ -102,7 +107,7 @@ def _packs(kind: Kind, index: int, target: Target) -> bool:
     that: farther off it would take twice the room, and only small products gain by it at all.
     """
     inputs = kind.dtypes[:-1]
-    return index < len(inputs) and any(packing.inputs == inputs for packing in target.packs)
+    return index < len(inputs) and packed_inputs(inputs, target)
 
 
 def _all_near(level: int, guard: Guard, batch: Batch) -> Bools:

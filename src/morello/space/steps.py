@@ -24,6 +24,7 @@ from morello.rewrites import (
 from morello.space.copies import copy_layouts
 from morello.space.kernels import groups_share
 from morello.space.kind import Kind
+from morello.space.moves import packed_inputs
 from morello.space.padding import has_padded_rows
 from morello.targets.target import Target
 
@@ -44,7 +45,8 @@ def step_rewrites(kind: Kind, target: Target, *, long: bool = False) -> Iterator
         yield from (SpatialSplit(), Pointwise())
     if is_ragged(operation):
         yield LastGroup()
-    if operation.contracted and not operation.accumulates and target.packs:
+    packs = operation.packed_along and not operation.accumulates
+    if packs and packed_inputs(kind.dtypes[:-1], target):
         yield Pack()
         yield from (Pack(level=level.name) for level in target.levels[1 : target.nearest])
     yield from decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))

@@ -216,6 +216,7 @@ CONV = Primitive(
     text=_text_conv,
     flops=2,
     is_product=True,
+    groups="c",
     lowers_to=MATMUL,
     tiled_lowered=("p", "q"),
 )
