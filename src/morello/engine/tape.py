@@ -161,7 +161,7 @@ class Tape:
         return Recorded(*(c[:end] for c, end in zip(columns, ends, strict=True)))
 
 
-_MOST_MISSING = 512
+_MOST_MISSING = 1 << 13
 """The most entries of tables that are told to be missing."""
 
 _BY_EDGE = np.int32, np.uint8, np.uint8, np.float64, np.int64

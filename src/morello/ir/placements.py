@@ -380,8 +380,11 @@ class Placements:
             for code in np.unique(codes[unknown]).tolist():
                 known[code] = self._functions[key](self, self.placements[code])
 
-    def fill(self, role: Hashable, codes: Ints, others: Ints) -> None:
-        """Work out entries of the table in a role, if that is known: by code, and another index."""
+    def fill(self, role: Hashable, codes: Ints, others: Ints) -> bool:
+        """Work out entries of the table in a role, by code and another index.
+
+        Gives whether some are of a placement, and it is known how to.
+        """
         columns = self.table(role).array.shape[1:] or (1,)
         inside = (codes >= 0) & (codes < len(self.placements))
         inside &= (others >= 0) & (others < columns[0])
@@ -392,6 +395,9 @@ class Placements:
             self._with_alias(codes, others)
         elif role in self._functions:
             self._work_out(role, codes)
+        else:
+            return False
+        return len(codes) > 0
 
     def registers(self, codes: Ints, shape: Sequence[Ints]) -> tuple[Ints, Ints]:
         """The fewest and the most registers that a tensor may take; they differ only if ideal."""

@@ -10,7 +10,7 @@ import numpy as np
 from morello.engine.codes import BLOCK
 from morello.engine.tape import Recorded, Tables
 from morello.ir.placements import Bools, Ints
-from morello.ir.tracing import UNKNOWN, Lookup
+from morello.ir.tracing import Lookup
 from morello.rewrites import Edges, expand
 from morello.search.traces import KIND_NUMBERS, KindTrace, TapeOfRules, trace_of
 from morello.space.guards import Guard
@@ -23,7 +23,7 @@ _NOTHING = Recorded(
     _NONE.astype(np.int16), _NONE, np.empty((0, 1), np.int64), _NONE, _NONE,
 )  # fmt: skip
 
-_MOST_RULES = 256
+_MOST_RULES, _MOST_RUNS = 256, 16
 
 
 class TracedRules:
@@ -165,8 +165,9 @@ class _Tapes:
         recorded = self._run(tape, words, wanted)
         parts, rows = [recorded], np.arange(words.shape[1], dtype=np.int32)
         unsure = recorded.unsure_row
-        # some entries may be missing that depend on others
-        while len(recorded.missing) and self._filled(recorded.missing):
+        for _ in range(_MOST_RUNS):  # some entries may be missing that depend on others
+            if not self._filled(recorded.missing):
+                break
             again, place = np.unique(recorded.unsure_row, return_inverse=True)
             wanted = np.zeros((len(wanted), len(again)), np.bool_)
             wanted[recorded.unsure_rule, place] = True
@@ -187,14 +188,11 @@ class _Tapes:
 
     def _filled(self, missing: Ints) -> bool:
         """Work out entries of tables that are missing; gives whether some are there now."""
+        filled = False
         for number in np.unique(missing[:, 0]).tolist():
-            _, codes, others = missing[missing[:, 0] == number].T
-            self._space.placements.fill(self._lookups[number].role, codes, others)
-        tables = [self._lookups[number].array for number in missing[:, 0].tolist()]
-        return any(
-            0 <= x < len(table) and table[(x, y)[: table.ndim]] != UNKNOWN
-            for table, (_, x, y) in zip(tables, missing.tolist(), strict=True)
-        )
+            lookup, (_, codes, others) = self._lookups[number], missing[missing[:, 0] == number].T
+            filled |= self._space.placements.fill(lookup.role, codes, others)
+        return filled
 
 
 def _by_rule(rules: Ints, rows: Ints) -> list[tuple[int, Ints]]:
