@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from types import EllipsisType
 
+from morello.base.ordering import topological
 from morello.frontends.values import NEW_AXIS, MisuseError, Numbers, Value, axis_of, value_of
 from morello.ir.computation import Tensor
 from morello.ir.primitives import MAX_RANK
@@ -59,15 +60,8 @@ class ViewTensor(Tensor):
 
 def has_views(tensor: Tensor) -> bool:
     """Whether a tensor, or one that it is computed from, is a view."""
-    done, todo = set[Tensor](), [tensor]
-    while todo:
-        each = todo.pop()
-        if isinstance(each, ViewTensor):
-            return True
-        if each not in done:
-            done.add(each)
-            todo += each.inputs
-    return False
+    every = topological([tensor], lambda each: each.inputs)
+    return any(isinstance(each, ViewTensor) for each in every)
 
 
 def reshape(x: Value, *, shape: Numbers) -> Value:

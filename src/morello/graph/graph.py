@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.base.errors import GraphError
+from morello.base.ordering import topological
 from morello.frontends.values import Value
 from morello.ir.dtype import DTYPES, U8, DType
 
@@ -159,18 +160,7 @@ class Graph:
 
 def in_order(outputs: Sequence[Node]) -> Iterator[Node]:
     """The nodes that these need, each after its inputs, and these themselves."""
-    done: set[Node] = set()
-    todo = [(node, False) for node in reversed(outputs)]
-    while todo:
-        node, ready = todo.pop()
-        if node in done:
-            continue
-        if ready:
-            done.add(node)
-            yield node
-        else:
-            todo.append((node, True))
-            todo += [(source, False) for source in reversed(node.inputs) if source not in done]
+    return topological(outputs, lambda node: node.inputs)
 
 
 def check(graph: Graph) -> None:

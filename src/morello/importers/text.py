@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from morello.base.errors import GraphError
+from morello.base.ordering import topological
 from morello.frontends.inputs import TensorLike
 from morello.frontends.text import parse_tensor
 from morello.frontends.views import Concatenated, Reshaped, Sliced, Transposed, ViewTensor
@@ -43,7 +44,7 @@ def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
     result = parse_tensor(text, **tensors)
     inputs: dict[Tensor, Node] = {}
     nodes: dict[Tensor, Node] = {}
-    for tensor in _in_order(result):
+    for tensor in topological([result], _sources):
         sources = [nodes[source] for source in _sources(tensor)]
         if isinstance(tensor, ViewTensor):
             nodes[tensor] = apply(_of_view(tensor), *sources)
@@ -57,22 +58,6 @@ def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
     if isinstance(shown(output).operator, Input):
         output = copy_of(output)
     return TextGraph(Graph((*inputs.values(),), (output,)), (*inputs,), result)
-
-
-def _in_order(result: Tensor) -> Iterator[Tensor]:
-    """The tensors that a result needs, each after those it needs itself; the result is the last."""
-    done: set[Tensor] = set()
-    todo = [(result, False)]
-    while todo:
-        tensor, ready = todo.pop()
-        if tensor in done:
-            continue
-        if ready:
-            done.add(tensor)
-            yield tensor
-        else:
-            todo.append((tensor, True))
-            todo += [(source, False) for source in reversed(_sources(tensor))]
 
 
 def _sources(tensor: Tensor) -> tuple[Tensor, ...]:
