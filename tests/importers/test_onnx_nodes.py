@@ -153,3 +153,16 @@ def test_sums_of_exponentials_may_be_of_infinity(number: float) -> None:
     x[:, 1] = number
     (result,) = evaluate(import_model(model).graph, [x])
     np.testing.assert_array_equal(result, np.full((2, 1), number))
+
+
+@pytest.mark.parametrize("sizes", [(4, -(2**31)), (4, 2**40), (4, 0), (4, 6)])
+def test_windows_of_an_image_of_another_size_are_refused(sizes: tuple[int, int]) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]>'
+        "agraph (float[1,4,4] x) => (float[a,b,c,d] y) {"
+        f"size = Constant <value_ints = [{sizes[0]}, {sizes[1]}]> ()"
+        "window = Constant <value_ints = [2, 2]> ()"
+        "y = Col2Im <strides = [2, 2]> (x, size, window) }"
+    )
+    with pytest.raises(GraphError, match=r"Col2Im: f32\[1,4,4\] are no windows"):
+        import_model(model)

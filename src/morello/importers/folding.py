@@ -26,10 +26,15 @@ class FoldedAxis:
     stride: int
 
     @property
+    def count(self) -> int:
+        """How many windows there are."""
+        whole = self.size + self.before + self.after - self.dilation * (self.taps - 1) - 1
+        return whole // self.stride + 1
+
+    @property
     def places(self) -> Array:
         """Where each tap [k] of each window [n] is in the image; it may be outside."""
-        whole = self.size + self.before + self.after - self.dilation * (self.taps - 1) - 1
-        starts = np.arange(whole // self.stride + 1) * self.stride - self.before
+        starts = np.arange(self.count) * self.stride - self.before
         places: Array = np.arange(self.taps)[:, None] * self.dilation + starts
         return places
 

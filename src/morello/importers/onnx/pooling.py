@@ -14,6 +14,7 @@ from morello.importers.folding import FoldedAxis, folded
 from morello.importers.onnx.call import (
     FLOAT32,
     INT64,
+    MOST_FOLDED,
     LeftError,
     OnnxCall,
     Results,
@@ -165,6 +166,10 @@ def col_to_image(call: OnnxCall) -> Node:
     windows = [*map(FoldedAxis, sizes, taps, dilations, before, after, strides)]
     if x.type.rank != 3 or not all(x.shape):
         raise LeftError(f"it is of {x.type}")
-    count = prod(each.places.size for each in windows)
+    fits = len(taps) == rank and all(n > 0 for n in (*sizes, *taps))
+    fits = fits and prod(each.count for each in windows) == x.shape[2]
+    if not fits or x.shape[1] % prod(taps) or prod(sizes) > MOST_FOLDED:
+        raise GraphError(f"Col2Im: {x.type} are no windows of {taps} of an image of {sizes}.")
+    count = prod(taps) * x.shape[2]
     columns = reshaped(x, (x.type.size // count, count))
     return reshaped(folded(columns, windows), (x.shape[0], x.shape[1] // prod(taps), *sizes))
