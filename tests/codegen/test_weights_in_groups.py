@@ -115,6 +115,15 @@ def test_no_matrix_cuts_groups() -> None:
         apply(SpatialSplit(), spec, TARGET)
 
 
+def test_channels_in_odd_even_blocks_stay_so_in_a_matmul() -> None:
+    image = "bf16[1,1,10,64]{3,2,1,0:E(32)}"
+    text = f"f32[1,1,8,32] += conv({image}, bf16[1,3,64,32], layout=NHWC)"
+    (matmul,) = apply(SpatialSplit(), morello.parse(text), TARGET).holes
+    assert str(matmul.spec.placements[0].layout) == "{1,0:E(32)}"
+    with pytest.raises(RewriteError, match="it would cut panels of a"):
+        apply(Split("k", 1), matmul.spec, TARGET)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -228,7 +228,8 @@ def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Plac
     panel = layout.panel
     if panel is not None:
         panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
-    left = Layout(order, panel, groups=layout.groups)
+    odd_even = layout.odd_even and panel is not None
+    left = Layout(order, panel, odd_even, layout.groups)
     contiguous = 0 if strided else min(placement.contiguous, len(left.physical))
     aliased = 0 if placement.vector else placement.aliased
     return Placement(left, contiguous, aliased, placement.vector)
