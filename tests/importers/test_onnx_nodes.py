@@ -166,3 +166,12 @@ def test_windows_of_an_image_of_another_size_are_refused(sizes: tuple[int, int])
     )
     with pytest.raises(GraphError, match=r"Col2Im: f32\[1,4,4\] are no windows"):
         import_model(model)
+
+
+def test_a_split_into_more_parts_than_there_are_elements_is_refused() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]>'
+        "agraph (float[7] x) => (float[a] y) { y = Split <num_outputs = 9223372036854775807> (x) }"
+    )
+    with pytest.raises(GraphError, match="is not split into 9223372036854775807"):
+        import_model(model)

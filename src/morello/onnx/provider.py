@@ -185,9 +185,9 @@ def _save(number: int, nodes: int, size: int, contexts: int) -> int | None:
         claimed = {}
         for node in fused:
             assert node is not None
-            found = session.claimed(node)
-            assert found is not None  # else ONNX Runtime would not have come so far
-            claimed[session.api.name(node)] = found[1]
+            group_and_claim = session.claimed(node)
+            assert group_and_claim is not None  # else ONNX Runtime would not have come so far
+            claimed[session.api.name(node)] = group_and_claim[1]
         results = (c_void_p * size).from_address(contexts)
         for place, new in enumerate(_context_nodes(session, session.saving, claimed)):
             results[place] = new

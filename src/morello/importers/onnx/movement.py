@@ -107,6 +107,8 @@ def split(call: OnnxCall) -> list[Node]:
     sizes = call.listed("split", 1, 13)
     if sizes is None:
         count = call.attribute("num_outputs", call.outputs)
+        if count > max(x.shape[axis], call.outputs):
+            raise GraphError(f"{x.type} is not split into {count} along {axis}.")
         size = -(-x.shape[axis] // max(count, 1))
         sizes = tuple(max(min(size, x.shape[axis] - i * size), 0) for i in range(count))
     if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0 or len(sizes) < call.outputs:

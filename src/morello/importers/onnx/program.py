@@ -58,7 +58,10 @@ from morello.importers.onnx.sequences import SEQUENCES, Held, SequenceCall
 MOST_INLINED = 20_000
 """The most nodes of branches and of unrolled loops that become part of a model."""
 
-_MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
+_MALFORMED = (
+    AttributeError, LookupError, MemoryError, OverflowError, TypeError, ValueError,
+    ZeroDivisionError,
+)  # fmt: skip
 """The exceptions of translations of malformed nodes that ONNX's checker accepts."""
 
 
