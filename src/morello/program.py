@@ -26,6 +26,7 @@ from morello.graph.operators import Cast, PrimitiveOperator
 from morello.importers.text import TextGraph, text_graph
 from morello.ir.computation import Tensor, letter
 from morello.ir.functions import COMPARISONS
+from morello.ir.primitives.scans import ARGMAX, ARGMIN
 from morello.kernel import Kernel
 from morello.measure.load import GIL_CYCLES
 from morello.models.compiling import CompiledGraph, compile_graph
@@ -223,9 +224,13 @@ def _jumps(node: Node) -> bool:
     """Whether results of a node may be others if its inputs are rounded."""
     if isinstance(node.operator, Cast):
         return node.dtype.kind in "iu"
-    operation = node.operator.operation if isinstance(node.operator, PrimitiveOperator) else None
-    function = operation and operation.function
-    return bool(function and function.name in JUMPING) or "arg" in str(operation).lower()
+    if not isinstance(node.operator, PrimitiveOperator):
+        return False
+    operation = node.operator.operation
+    function = operation.function
+    return operation.primitive in (ARGMAX, ARGMIN) or (
+        function is not None and function.name in JUMPING
+    )
 
 
 def _in_memory(array: Any) -> Any:
