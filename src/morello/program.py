@@ -17,13 +17,13 @@ from morello.base.errors import (
 from morello.base.memory import allocatable
 from morello.base.wording import counted
 from morello.codegen.linking import linkable
-from morello.codegen.sequence import WORKSPACE, ArrayType, ImplCall, generate_sequence
+from morello.codegen.sequence import ArrayType, ImplCall, generate_sequence
 from morello.codegen.source import Source
 from morello.graph.frameworks import C
-from morello.graph.graph import Graph, Node
+from morello.graph.graph import Node
 from morello.graph.interpreter import evaluate, random_values
 from morello.graph.operators import Cast, PrimitiveOperator
-from morello.importers.text import TextGraph, text_graph
+from morello.importers.text import TextGraph, order_in_memory, text_graph
 from morello.ir.computation import Tensor, letter
 from morello.ir.functions import COMPARISONS
 from morello.ir.primitives.scans import ARGMAX, ARGMIN
@@ -126,7 +126,7 @@ def compile_program(
     source = program_source(" ".join(text.split()), model, arguments, name)
     program = _loaded(text, source, segment, arguments)
     if verify and sum(node.type.size for node in read.graph.nodes) * ELEMENT_BYTES < allocatable():
-        program.max_error = _verified(program, read.graph)
+        program.max_error = _verified(program, read)
     return program
 
 
@@ -136,7 +136,7 @@ def program_source(
     """The C of a function that computes a graph, whose arrays are these; raises `BuildError`."""
     segment, graph = only_segment(model), model.graph
     named = dict(zip((*graph.inputs, *graph.outputs), (a.name for a in arguments), strict=True))
-    bases = [WORKSPACE, *(named[node] for node in (*segment.inputs, *segment.outputs))]
+    bases = [None, *(named[node] for node in (*segment.inputs, *segment.outputs))]
     calls = []
     for kernel, places in zip(segment.kernels, segment.places, strict=True):
         arrays = []
@@ -161,7 +161,7 @@ def _arguments(read: TextGraph) -> tuple[Argument, ...]:
 
 
 def _argument(tensor: Tensor, name: str) -> Argument:
-    order = tensor.layout.order if tensor.layout else tuple(range(len(tensor.shape)))
+    order = order_in_memory(tensor)
     strides = row_major_strides(tuple(tensor.shape[d] for d in order), tensor.dtype.bytes)
     by_dim = dict(zip(order, strides, strict=True))
     return Argument(name, tensor.dtype, tensor.shape, tuple(by_dim[d] for d in range(len(order))))
@@ -188,7 +188,7 @@ def _loaded(
     return program
 
 
-def _verified(program: TextProgram, graph: Graph) -> float:
+def _verified(program: TextProgram, read: TextGraph) -> float:
     """The largest error of a program on random values, by its graph in float64.
 
     What was verified before is not verified again. Raises `VerificationError`.
@@ -197,15 +197,14 @@ def _verified(program: TextProgram, graph: Graph) -> float:
     error = verified_error(library, text)
     if error is not None:
         return error
-    random = np.random.default_rng(0)
+    graph, random = read.graph, np.random.default_rng(0)
     stored = [random_values(node, random) for node in graph.inputs]
     (wanted,) = evaluate(graph, stored)
-    *inputs, _ = program.arguments
-    laid_out = []
-    for argument, values in zip(inputs, stored, strict=True):
-        laid_out.append(argument.empty())
-        _in_memory(laid_out[-1])[...] = values
-    computed = np.asarray(_in_memory(program(*laid_out)), np.float64)
+    given = [argument.empty() for argument in program.arguments[:-1]]
+    for tensor, array, values in zip(read.inputs, given, stored, strict=True):
+        array.transpose(order_in_memory(tensor))[...] = values
+    result = program(*given).transpose(order_in_memory(read.result))
+    computed = np.asarray(result, np.float64)
     with np.errstate(invalid="ignore"):
         largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0) or 1.0
         errors = np.abs(computed - wanted.astype(np.float64)) / largest
@@ -228,12 +227,5 @@ def _jumps(node: Node) -> bool:
         return False
     operation = node.operator.operation
     function = operation.function
-    return operation.primitive in (ARGMAX, ARGMIN) or (
-        function is not None and function.name in JUMPING
-    )
-
-
-def _in_memory(array: Any) -> Any:
-    """An array as it lies in memory, in row-major order."""
-    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
-    return array.transpose(order)
+    jumps = function is not None and function.name in JUMPING
+    return jumps or operation.primitive in (ARGMAX, ARGMIN)

@@ -23,9 +23,6 @@ from morello.codegen.source import (
 )
 from morello.impl.tree import Impl
 
-WORKSPACE = "workspace"
-"""The name of the memory between kernels, among those of arrays."""
-
 
 @dataclass(frozen=True)
 class ArrayType:
@@ -37,10 +34,13 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ImplCall:
-    """A call of a kernel: each array is at so many bytes from the beginning of a named one."""
+    """A call of a kernel: each array is at so many bytes from the beginning of a named one.
+
+    None is the memory between kernels, whose name in C may be that of an array here.
+    """
 
     impl: Impl
-    arrays: tuple[tuple[str, int], ...]
+    arrays: tuple[tuple[str | None, int], ...]
 
 
 def generate_sequence(
@@ -102,7 +102,7 @@ def _called(call: ImplCall, function: str, emitted: Unit, called: Mapping[str, s
     words = []
     for (array, offset), pointee in zip(call.arrays, emitted.parameters.values(), strict=True):
         const = "const " if pointee.startswith("const ") else ""
-        where = called.get(array, array)
+        where = "workspace" if array is None else called[array]
         place = f"({const}char *){where} + {offset}" if offset else where
         words.append(f"({const}void *)({place})" if offset else f"({const}void *){place}")
     if emitted.regions:

@@ -13,6 +13,7 @@ from morello.frontends.views import Concatenated, Reshaped, Sliced, Transposed, 
 from morello.graph.graph import Graph, Node, Operator, TensorType, apply
 from morello.graph.operators import Concat, Input, PrimitiveOperator, Reshape, Slice, Transpose
 from morello.graph.patterns.matching import in_dtype, transposed
+from morello.graph.rewriting import simplified
 from morello.graph.views import copy_of, shown
 from morello.ir.computation import Tensor, primitive_sizes
 from morello.ir.layout import Layout
@@ -50,21 +51,22 @@ def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
             nodes[tensor] = apply(_of_view(tensor), *sources)
         elif tensor.operation is None:
             inputs[tensor] = _input(tensor)
-            order = _order(tensor)
+            order = order_in_memory(tensor)
             nodes[tensor] = transposed(inputs[tensor], tuple(map(order.index, range(len(order)))))
         else:
             nodes[tensor] = _node(tensor, sources)
-    output = transposed(nodes[result], _order(result))
-    if isinstance(shown(output).operator, Input):
-        output = copy_of(output)
-    return TextGraph(Graph((*inputs.values(),), (output,)), (*inputs,), result)
+    output = transposed(nodes[result], order_in_memory(result))
+    graph = Graph((*inputs.values(),), (output,))
+    if isinstance(shown(simplified(graph).outputs[0]).operator, Input):
+        graph = Graph(graph.inputs, (copy_of(output),))
+    return TextGraph(graph, (*inputs,), result)
 
 
 def _sources(tensor: Tensor) -> tuple[Tensor, ...]:
     return tensor.sources if isinstance(tensor, ViewTensor) else tensor.inputs
 
 
-def _order(tensor: Tensor) -> tuple[int, ...]:
+def order_in_memory(tensor: Tensor) -> tuple[int, ...]:
     """The dimensions of an input or a result, in the order in which it lies in memory."""
     rank = len(tensor.shape)
     layout = tensor.layout or Layout(tuple(range(rank)))
@@ -76,7 +78,7 @@ def _order(tensor: Tensor) -> tuple[int, ...]:
 
 
 def _input(tensor: Tensor) -> Node:
-    stored = tuple(tensor.shape[d] for d in _order(tensor))
+    stored = tuple(tensor.shape[d] for d in order_in_memory(tensor))
     return apply(Input(TensorType(stored, tensor.dtype.np), tensor.name))
 
 

@@ -70,8 +70,8 @@ class TracedRules:
             if len(rows):
                 whole = len(rows) == len(keys)
                 some, here = (words, wanted) if whole else (words[:, rows], wanted[:, rows])
-                found, left = tapes.run(some, here)
-                for recorded in found:
+                runs, left = tapes.run(some, here)
+                for recorded in runs:
                     parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
                 others += [(number, rows[left_rows]) for number, left_rows in left]
         return parts + self._by_numpy(keys, others)
