@@ -9,7 +9,7 @@ import pytest
 
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Concat, Constant, Conv, Input, Map, Reduce, Slice
+from morello.graph.operators import Concat, Constant, Conv, Input, Map, Pooling, Reduce, Slice
 from morello.graph.partition import by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.winograd import in_fewer_multiplications
@@ -97,6 +97,13 @@ def test_few_channels_or_strides_are_convolved_layer_by_layer() -> None:
         assert not count(result, "WinogradOutput")
         check_same(graph, tiled(graph))
     assert volumes_in_fewer_multiplications(graph, 0, MACHINE) is graph
+
+
+def test_volumes_without_elements_stay_as_they_are() -> None:
+    x = volume(0, 32, 8, 16, 16)
+    pooled = apply(Pooling("max", (2, 2, 2), (2, 2, 2), (0, 0, 0), (0, 0, 0), (1, 1, 1)), x)
+    for node in (convolved(x, 32), pooled):
+        assert tiled(Graph((x,), (node,))).outputs == (node,)
 
 
 def test_norms_of_volumes_read_their_images() -> None:

@@ -21,7 +21,7 @@ from morello.graph.operators import (
 )
 from morello.graph.patterns.matching import Rule, constant, reshaped, transposed
 
-RANK = 5
+VOLUME = 5
 """The dimensions of volumes: their number, channels, layers, rows and columns."""
 
 _SWAPPED = (0, 2, 1, 3, 4)
@@ -71,7 +71,7 @@ def _known_layers(volume: Node) -> Node | None:
 
 def map_of_volumes(node: Node) -> Node | None:
     """f(volume(images), factors) -> volume(f(images, factors)), with a factor for each channel."""
-    if node.type.rank != RANK or not any(map(_known_layers, node.inputs)):
+    if node.type.rank != VOLUME or not any(map(_known_layers, node.inputs)):
         return None
     inputs = [_of_images(x, node.shape) for x in node.inputs]
     known = [x for x in inputs if x is not None]
@@ -84,7 +84,7 @@ def _of_images(x: Node, shape: tuple[int, ...]) -> Node | None:
     """An operand of a function of volumes of this shape, as one of the function of their images."""
     if x.shape == shape:
         return layers_of(x)
-    *outer, depth, rows, columns = (1,) * (RANK - x.type.rank) + x.shape
+    *outer, depth, rows, columns = (1,) * (VOLUME - x.type.rank) + x.shape
     if depth == rows == columns == outer[0] == 1:
         return reshaped(x, (*outer, 1, 1)) if x.type.rank > 1 else x
     return None
@@ -108,7 +108,7 @@ def joined_volumes(node: Node) -> Node | None:
     return volume_of(apply(node.operator, *map(layers_of, node.inputs)), node.shape[0])
 
 
-VOLUMES: Mapping[type[Operator], tuple[Rule, ...]] = {
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Cast: (map_of_volumes,),
     Concat: (joined_volumes,),
     Map: (map_of_volumes,),

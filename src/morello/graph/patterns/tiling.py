@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from morello.graph.graph import Node
+from morello.graph.patterns.layers import VOLUME
 from morello.ir.dtype import F32
 from morello.ir.primitives.winograd import TAPS, points
 from morello.ir.tensor import LINE_BYTES
@@ -40,9 +41,6 @@ HELD = 1.5
 """The fraction of L2 that weights and the points of a stripe may fill, if weights are to stay in it
 from stripe to stripe. It is above 1, as targets count less of L2 than there is.
 """
-
-VOLUME = 5
-"""The dimensions of volumes: those of images, and their layers."""
 
 _PER_LINE = LINE_BYTES // F32.bytes
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from morello.graph.graph import Node, Operator, apply
 from morello.graph.operators import Constant, Conv, Map, Pooling, Reshape
-from morello.graph.patterns.layers import VOLUMES, layers_between_zeros, layers_of, volume_of
+from morello.graph.patterns.layers import RULES as LAYERS
+from morello.graph.patterns.layers import layers_between_zeros, layers_of, volume_of
 from morello.graph.patterns.matching import Rule, joined, reshaped, sliced, transposed
 
 Windows = TypeVar("Windows", Conv, Pooling)
@@ -31,7 +32,7 @@ def layered_convolution(node: Node) -> Node | None:
     """
     conv = node.operator
     assert isinstance(conv, Conv)
-    if len(conv.strides) != 3:
+    if len(conv.strides) != 3 or not node.type.size:
         return None
     volume, filters = node.inputs
     count, channels, taps, *window = filters.shape
@@ -118,7 +119,7 @@ def pooled_layers(node: Node) -> Node | None:
     """pooling(x [b, c, d, h, w]) -> pooling(pooling(layers), along the depth)."""
     pooling = node.operator
     assert isinstance(pooling, Pooling)
-    if len(pooling.window) != 3:
+    if len(pooling.window) != 3 or not node.type.size:
         return None
     (volume,) = node.inputs
     batch, channels, depth, *_ = volume.shape
@@ -142,9 +143,9 @@ def _along_depth(windowed: Windows) -> Windows:
 
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
-    **VOLUMES,
+    **LAYERS,
     Conv: (layered_convolution,),
-    Map: (map_of_layers, *VOLUMES[Map]),
+    Map: (map_of_layers, *LAYERS[Map]),
     Pooling: (pooled_layers,),
 }
 """The rules for volumes, by the class of the operators that they are for."""

@@ -98,7 +98,7 @@ def best_tiling(node: Node, sizes: tuple[int, ...], machine: Target) -> Tiling |
         return None
     if not isinstance(filters.operator, Constant) or {x.dtype, filters.dtype} != {node.dtype}:
         return None
-    if any(count % _LEAST_CHANNELS for count in filters.shape[:2]):
+    if any(count % _LEAST_CHANNELS for count in filters.shape[:2]) or not node.type.size:
         return None
     known = [each for size in sizes for each in tilings(node, size, machine)]
     tiling = min(known, key=lambda each: cycles(node, machine, each))

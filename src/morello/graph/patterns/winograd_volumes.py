@@ -15,7 +15,7 @@ import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, Operator, apply
 from morello.graph.operators import Constant, Conv, Pad
-from morello.graph.patterns.layers import layers_of, volume_of
+from morello.graph.patterns.layers import VOLUME, layers_of, volume_of
 from morello.graph.patterns.matching import (
     Rule,
     constant,
@@ -26,7 +26,7 @@ from morello.graph.patterns.matching import (
     transposed,
 )
 from morello.graph.patterns.padding import is_better_in_rows
-from morello.graph.patterns.tiling import VOLUME, Tiling
+from morello.graph.patterns.tiling import Tiling
 from morello.graph.patterns.volumes import RULES
 from morello.graph.patterns.winograd import best_tiling, in_stripes
 from morello.graph.rewriting import rewritten
