@@ -25,6 +25,7 @@ from morello.learn import predictors
 from morello.learn.adapt import corrected
 from morello.learn.features import PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup, of_programs
+from morello.learn.intervals import Intervals
 from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import CoefficientNetwork
@@ -41,7 +42,8 @@ def model(groups: list[ProgramGroup]) -> Model:
     recipe = Recipe(CoefficientNetwork(width=8), steps=20, programs=8)
     models = [model_of(groups, recipe, seed) for seed in (0, 1)]
     members = [member for one in models for member in one.members]
-    return replace(models[0], members=members, seen=(-0.2, 0.3), unseen=(-0.5, 0.6))
+    seen = Intervals((-0.2, 0.3), {"products": (-0.1, 0.2)})
+    return replace(models[0], members=members, seen=seen, unseen=Intervals((-0.5, 0.6)))
 
 
 @pytest.fixture
@@ -140,8 +142,9 @@ def test_programs_are_ranked_by_prediction_and_cost(ships: Path) -> None:
     wanted = sorted(by_prediction_and_cost(model, found))
     assert by_prediction_and_cost(model, ranked) == pytest.approx(wanted)
     one = predictors.predict(found[0])
-    assert one is not None and one.low < one.seconds < one.high
-    assert one.seconds == pytest.approx(seconds[0], rel=1e-4)
+    assert one is not None and one.seconds == pytest.approx(seconds[0], rel=1e-4)
+    ends = one.low / one.seconds, one.high / one.seconds
+    assert ends == pytest.approx((np.exp(-0.1), np.exp(0.2)))  # of its family
 
 
 def test_measured_costs_change_no_prediction(ships: Path) -> None:

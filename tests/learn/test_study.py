@@ -150,9 +150,11 @@ def test_what_ships_is_trained(
     with ThreadPoolExecutor(1) as workers:
         model = shipping.train([*paths, elsewhere], 0, workers)
     assert len(model.members) == shipping.MEMBERS
-    assert model.seen[0] < model.seen[1] and model.unseen[0] < model.unseen[1]
+    for errors in (model.seen, model.unseen):
+        assert all(low < high for low, high in (errors.every, *errors.families.values()))
+        assert "products" in errors.families
     assert model.clocks == {"Zen 5": 4e9, "Zen 3": 3e9}
-    assert model.error("Zen 3") == model.seen and model.error("Zen 4") == model.unseen
+    assert model.errors("Zen 3") == model.seen and model.errors("Zen 4") == model.unseen
     write_model(tmp_path / "model.npz", model)
     assert read_model(tmp_path / "model.npz").clocks == model.clocks
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -151,13 +152,14 @@ def _train(arguments: argparse.Namespace) -> None:
         model = shipping.train(paths, arguments.seed, workers)
     write_model(arguments.output, model)
     data = {
-        "machines": list(model.clocks), "members": len(model.members), "seen": model.seen,
-        "unseen": model.unseen, "bytes": arguments.output.stat().st_size,
+        "machines": list(model.clocks), "members": len(model.members),
+        "seen": asdict(model.seen), "unseen": asdict(model.unseen),
+        "bytes": arguments.output.stat().st_size,
     }  # fmt: skip
     if arguments.json:
         print_json(data)
         return
-    low, high = (np.exp(end) - 1 for end in model.seen)
+    low, high = (np.exp(end) - 1 for end in model.seen.every)
     print(
         f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {', '.join(model.clocks)}; nine of "
         f"ten held-out programs took {low:+.0%} to {high:+.0%} of what was predicted."

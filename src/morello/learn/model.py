@@ -7,9 +7,10 @@ network, the scales of features, and JSON of the machines and the shape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,8 @@ from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup
+from morello.learn.intervals import Interval, Intervals
 from morello.learn.network import CoefficientNetwork, GraphNetwork, OnNumpy
-
-Interval = tuple[float, float]
 
 AT_ONCE = 64
 """The most programs in a batch of predictions."""
@@ -33,9 +33,8 @@ class Model:
 
     `clocks` are the cycles per second of the microarchitectures that it was trained on, by name.
     `nodes` and `configs` are the scales of features, `members` the parameters of each network.
-    `seen` is its error on programs of unseen Specs, and `unseen` that on machines which were left
-    out of training: between its ends were nine of ten measured minus predicted logarithms of
-    seconds (0 if not evaluated).
+    `seen` are its errors on programs of unseen Specs, and `unseen` those on machines which were
+    left out of training.
     """
 
     clocks: Mapping[str, float]
@@ -43,15 +42,15 @@ class Model:
     nodes: Scale
     configs: Scale
     members: Sequence[Mapping[str, Array]]
-    seen: Interval = (0.0, 0.0)
-    unseen: Interval = (0.0, 0.0)
+    seen: Intervals = field(default_factory=Intervals)
+    unseen: Intervals = field(default_factory=Intervals)
 
     def hertz(self, machine: str) -> float:
         """The cycles per second of a microarchitecture; if it is unknown, of a typical one."""
         return self.clocks.get(machine, median(self.clocks.values()))
 
-    def error(self, machine: str) -> Interval:
-        """Its error on a microarchitecture."""
+    def errors(self, machine: str) -> Intervals:
+        """Its errors on a microarchitecture."""
         return self.seen if machine in self.clocks else self.unseen
 
     def log_cycles(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
@@ -78,8 +77,8 @@ def write_model(path: Path, model: Model) -> None:
         "clocks": dict(model.clocks),
         "shape": asdict(model.network),
         "members": len(model.members),
-        "seen": model.seen,
-        "unseen": model.unseen,
+        "seen": asdict(model.seen),
+        "unseen": asdict(model.unseen),
     }
     arrays: dict[str, Array] = {}
     for name, scale in (("nodes", model.nodes), ("configs", model.configs)):
@@ -106,13 +105,20 @@ def read_model(path: Path) -> Model:
             Scale(arrays["nodes.mean"], arrays["nodes.deviation"]),
             Scale(arrays["configs.mean"], arrays["configs.deviation"]),
             [_member(arrays, number) for number in range(about["members"])],
-            _interval(about["seen"]),
-            _interval(about["unseen"]),
+            _intervals(about["seen"]),
+            _intervals(about["unseen"]),
         )
     except (AttributeError, ValueError, KeyError, TypeError):
         raise CorpusError(f"{path} {damaged}") from None
     _check(path, model)
     return model
+
+
+def _intervals(about: Mapping[str, Any]) -> Intervals:
+    families = about["families"].items()
+    return Intervals(
+        _interval(about["every"]), {str(family): _interval(ends) for family, ends in families}
+    )
 
 
 def _interval(ends: Sequence[float]) -> Interval:

@@ -16,6 +16,7 @@ from morello.base.errors import CorpusError, MorelloError, SearchError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected, error_of_costs
+from morello.learn.families import family_of
 from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
@@ -75,7 +76,7 @@ class Learned:
         self._target = replace(with_coefficients(target, own), from_memory=False)
         self._featurizer = Featurizer(self._target)
         self.hertz = model.hertz(target.machine)
-        self.error = model.error(target.machine) if correction is None else model.seen
+        self.errors = model.errors(target.machine) if correction is None else model.seen
 
     def seconds(self, impls: Sequence[Impl]) -> Floats:
         """Seconds of a call of each of these complete programs of one goal (n,)."""
@@ -99,7 +100,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds of a call of a program; nine of ten of its kind are between `low` and `high`."""
+    """Seconds of a call of a program; nine of ten of its family are between `low` and `high`."""
 
     seconds: float
     low: float
@@ -134,7 +135,8 @@ def predict(impl: Impl) -> Prediction | None:
     if model is None:
         return None
     (seconds,) = model.seconds([impl]).tolist()
-    low, high = (seconds * float(np.exp(end)) for end in model.error)
+    ends = model.errors.of(family_of(impl.spec))
+    low, high = (seconds * float(np.exp(end)) for end in ends)
     return Prediction(seconds, low, high)
 
 

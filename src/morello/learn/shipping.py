@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from morello.base.status import tell
+from morello.frontends.text import parse
 from morello.learn.dataset import loaded
 from morello.learn.evaluate import Floats, predictions, protocols
+from morello.learn.families import family_of
 from morello.learn.groups import ProgramGroup
-from morello.learn.model import Interval, Model
+from morello.learn.intervals import Intervals, intervals_of
+from morello.learn.model import Model
 from morello.learn.splits import TrainTestSplit
 from morello.learn.training import NetworkEstimator, Recipe, model_of
 
 MEMBERS = 5
 """Networks whose predictions are averaged."""
-
-INSIDE = 0.9
-"""The fraction of programs whose time is in the predicted interval."""
 
 
 def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
@@ -42,7 +42,7 @@ def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
         tell(done=done, count=len(tasks))
     models = [future.result() for future in networks]
     members = [member for model in models for member in model.members]
-    return replace(models[0], members=members, seen=_inside(seen), unseen=_inside(unseen))
+    return replace(models[0], members=members, seen=_intervals(seen), unseen=_intervals(unseen))
 
 
 def by_machine(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
@@ -55,22 +55,19 @@ def by_machine(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
         yield TrainTestSplit(machine, *map(tuple, sides))
 
 
-def _inside(errors: Iterable[Future[Floats]]) -> Interval:
-    """The interval that has `INSIDE` of these errors; (0, 0) of none."""
-    results = [future.result() for future in errors]
-    if not results:
-        return 0.0, 0.0
-    ends = (1 - INSIDE) / 2, (1 + INSIDE) / 2
-    low, high = np.quantile(np.concatenate(results), ends)
-    return float(low), float(high)
+def _intervals(errors: Iterable[Future[list[tuple[str, Floats]]]]) -> Intervals:
+    return intervals_of([of_spec for future in errors for of_spec in future.result()])
 
 
 def _fitted(paths: tuple[Path, ...], seed: int) -> Model:
     return model_of(loaded(paths), Recipe(), seed)
 
 
-def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> Floats:
-    """Measured minus predicted log times of a split's held-out programs."""
+def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> list[tuple[str, Floats]]:
+    """The family of each of a split's held-out Specs, and measured minus predicted log times."""
     groups = loaded(paths)
     predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, [split], seed)
-    return np.concatenate([np.log(groups[n].seconds) - logs for n, logs in predicted.items()])
+    return [
+        (family_of(parse(groups[n].expression)), np.log(groups[n].seconds) - logs)
+        for n, logs in predicted.items()
+    ]
