@@ -16,6 +16,8 @@ from morello.learn.predictors import shipped
     [
         ("f32[8,16] @ f32[16,32]", "products"),
         ("relu(f32[8,16] @ f32[16,32] + f32[32]) @ f32[32,8]", "products"),
+        ("grouped_matmul(f32[8,16], f32[4,16,32], i32[8])", "products"),
+        ("grouped_matmul(bf16[8,16], bf16[4,16,32], i32[8])", "narrow products"),
         ("bf16[8,16] @ bf16[16,32]", "narrow products"),
         ("u8[8,16] @ i8[16,32]", "narrow products"),
         ("f32[1,64] @ i4g32[64,32]", "narrow products"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from tests.rewrites.small_machine import TARGET, refuse
 
 from morello.frontends.text import parse
 from morello.rewrites import GroupRows, Move, MoveAll, Pack, apply
 from morello.rewrites.grouped import block_counts, blocks_of
+from morello.runtime.packing import random_inputs
 from morello.targets.tlb import TLB
 
 SPEC = parse("grouped_matmul(f32[48,32], f32[6,32,64], i32[48])")
@@ -77,3 +79,10 @@ def test_what_it_refuses() -> None:
     refuse(GroupRows(1), parse("f32[8,8] @ f32[8,8]"), "Matmul has no groups of rows")
     panels = parse("grouped_matmul(f32[48,32]{1,0:T(16,1)}, f32[6,32,64], i32[48])")
     refuse(GroupRows(1), panels, "it would cut panels of x")
+
+
+@pytest.mark.parametrize("groups", [1, 4, 40])
+def test_every_row_that_is_timed_has_a_matrix(groups: int) -> None:
+    spec = parse(f"grouped_matmul(f32[300,8], f32[{groups},8,16], i32[300])")
+    ids = random_inputs(spec).plain[2]
+    assert set(ids.tolist()) == set(range(groups)) and (np.diff(ids) >= 0).all()

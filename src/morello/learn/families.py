@@ -7,7 +7,7 @@ from math import prod
 from morello.ir.dtype import F32
 from morello.ir.operation import Operation
 from morello.ir.primitives import SOFTMAX
-from morello.ir.spec import Spec
+from morello.ir.spec import Spec, SpecPart
 
 
 def family_of(spec: Spec) -> str:
@@ -35,8 +35,14 @@ def _products(spec: Spec) -> str:
     products = [part for part in spec.parts if _multiplies(part.operation)]
     if any(part.operation.windows for part in products):
         return "convolutions"
-    narrow = any(dtype is not F32 for part in products for dtype in part.dtypes)
-    return "narrow products" if narrow else "products"
+    return "narrow products" if any(map(_is_narrow, products)) else "products"
+
+
+def _is_narrow(part: SpecPart) -> bool:
+    primitive = part.operation.primitive
+    assert primitive is not None
+    factors = (dtype for n, dtype in enumerate(part.dtypes) if n not in primitive.indices)
+    return any(dtype is not F32 for dtype in factors)
 
 
 def _multiplies(part: Operation) -> bool:

@@ -214,10 +214,18 @@ class Inputs:
 
 
 def random_inputs(spec: Spec) -> Inputs:
-    """Random inputs of moderate magnitude; see `Argument.random`."""
+    """Random inputs of moderate magnitude; see `Argument.random`.
+
+    The numbers of matrices are as costs have them: sorted, and each as likely as another.
+    """
     random = np.random.default_rng(0)
     taken = [argument for argument in arguments(plain(spec)) if not argument.output]
     values = tuple(argument.random(random) for argument in taken)
+    primitive = spec.operation.primitive
+    if primitive is not None and primitive.chosen:
+        (index,) = primitive.indices
+        ids = values[list(spec.arrays.values()).index(index)]
+        ids[...] = np.sort(random.integers(0, spec.size(primitive.chosen), ids.shape))
     pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
     return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))
 
