@@ -1,4 +1,4 @@
-"""Functions that PyTorch keeps whole in its graphs are computed by kernels."""
+"""Functions that PyTorch keeps whole in its graphs are computed by kernels, or between these."""
 
 from __future__ import annotations
 
@@ -29,6 +29,21 @@ def test_the_body_of_a_checkpoint() -> None:
     x = torch.randn(4, 16)
     assert error(compiled(model)(x), model(x)) < F32_TOLERANCE
     assert not last().by_torch and not last().programs[()].left
+
+
+def test_what_surrounds_a_choice() -> None:
+    first, second = nn.Linear(16, 8), nn.Linear(8, 4)
+
+    def model(x: Any) -> Any:
+        h = torch.relu(first(x))
+        a, b = torch.cond(x.sum() > 0, lambda h: (h + 1, h), lambda h: (h * 2, h - 1), (h,))
+        return second(a * b)
+
+    fast, x = compiled(model), torch.rand(4, 16)
+    for each in (x, -x):
+        assert error(fast(each), model(each)) < F32_TOLERANCE
+    program = last().programs[()]
+    assert not last().by_torch and program.kernel_count and len(program.left) == 2
 
 
 def test_flex_attention() -> None:

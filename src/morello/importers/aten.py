@@ -21,6 +21,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.patterns.matching import is_float
+from morello.importers.aten_branching import TorchChoice, choice
 from morello.importers.aten_calls import (
     AtenCall,
     Handler,
@@ -259,6 +260,8 @@ class _Importer:
         if not isinstance(target, torch._ops.OpOverload):
             if gives_number(node):
                 return self._number(node)
+            if target is torch.ops.higher_order.cond:
+                return self._chosen(node)
             raise GraphError(f"the program calls {name}, which is no ATen operation.")
         if name in ("_local_scalar_dense", "item"):
             return self._item(node)
@@ -299,6 +302,13 @@ class _Importer:
         call = AtenCall(self._build, name, {}, (condition.type,))
         why = "it raises an error if it does not hold"
         self._checks += self._by_torch(TorchCheck(TorchCall(node)), call, why, (condition,))
+
+    def _chosen(self, node: fx.Node) -> tuple[Node, ...]:
+        """The results of the graph that a condition chooses, which torch runs."""
+        key, given = choice(self._module, node)
+        inputs = [self._values[each] if isinstance(each, fx.Node) else each for each in given]
+        call = AtenCall(self._build, "cond", {}, types_of(node))
+        return self._by_torch(key, call, "a condition chooses what is computed", inputs)
 
     def _drawn(self, node: fx.Node, written: fx.Node | None, name: str) -> Any:
         """The results of a call that draws random numbers, after all calls before that do."""
@@ -370,7 +380,7 @@ class _Importer:
 
     def _by_torch(
         self,
-        key: TorchCall | TorchCheck | TorchChain,
+        key: TorchCall | TorchCheck | TorchChain | TorchChoice,
         call: AtenCall,
         why: str,
         inputs: Sequence[Any],
