@@ -143,6 +143,39 @@ def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
     assert import_model(model).left == (("ReduceMax", "its keepdims is 2, and neither 0 nor 1"),)
 
 
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        (
+            "RotaryEmbedding <interleaved = 2> (x, c, c)",
+            "its interleaved is 2, and neither 0 nor 1",
+        ),
+        ("HannWindow <periodic = -1> (five)", "its periodic is -1, and neither 0 nor 1"),
+        (
+            'MaxPool <kernel_shape = [2, 2147483647], auto_pad = "SAME_UPPER"> (x)',
+            "its padded images are of [5, 2147483650]",
+        ),
+    ],
+)
+def test_no_definition_of_onnx_is_taken_for_what_it_does_not_define(node: str, why: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 23]>'
+        "agraph (float[1,2,4,4] x, float[1,4,2] c) => (y)"
+        f" {{ five = Constant <value = int32 {{5}}> () y = {node} }}"
+    )
+    ((_, reason),) = import_model(model).left
+    assert reason == why
+
+
+@pytest.mark.parametrize("given", [["x"], ["x", ""]])
+def test_bits_of_two_integers_need_both(given: list[str]) -> None:
+    node = onnx.helper.make_node("BitwiseOr", given, ["y"])
+    x, y = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT32, [3]) for n in "xy")
+    graph = onnx.helper.make_graph([node], "graph", [x], [y])
+    with pytest.raises(GraphError, match="has no input 1"):
+        import_model(onnx.helper.make_model(graph))
+
+
 @pytest.mark.parametrize("number", [1.0, np.inf, -np.inf])
 def test_sums_of_exponentials_may_be_of_infinity(number: float) -> None:
     model = onnx.parser.parse_model(

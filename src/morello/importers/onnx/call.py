@@ -46,6 +46,10 @@ class LeftError(Exception):
     """A node, or a form of it, that no translation takes; the message says why."""
 
 
+class UndefinedError(LeftError):
+    """A form of a node that ONNX gives no meaning, so that its own definition is none either."""
+
+
 @contextmanager
 def left_if_refused() -> Iterator[None]:
     """Within it, a `GraphError` is the reason why the node is left: a `LeftError`."""
@@ -107,7 +111,7 @@ class OnnxCall:
         """An attribute that is 0 or 1; the node is left if it is another number."""
         value = self.attribute(name, int(default))
         if value not in (0, 1):
-            raise LeftError(f"its {name} is {value}, and neither 0 nor 1")
+            raise UndefinedError(f"its {name} is {value}, and neither 0 nor 1")
         return bool(value)
 
     def text(self, name: str, default: str) -> str:

@@ -64,7 +64,6 @@ _COMPARISONS = {
 _LOGICAL = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
 _BITWISE: dict[str, Callable[..., Node]] = {
     "BitwiseAnd": bitwise_and,
-    "BitwiseNot": partial(function, "bitwise_not"),
     "BitwiseOr": partial(function, "bitwise_or"),
     "BitwiseXor": partial(function, "bitwise_xor"),
 }
@@ -155,9 +154,14 @@ def shift(call: OnnxCall) -> Node:
     return _of_integers(left_shift if left else right_shift, call[0], call[1])
 
 
+@translates("BitwiseNot")
+def inverted_bits(call: OnnxCall) -> Node:
+    return _of_integers(partial(function, "bitwise_not"), call[0])
+
+
 @translates(*_BITWISE)
 def bits(call: OnnxCall) -> Node:
-    return _of_integers(_BITWISE[call.type], *call.all)
+    return _of_integers(_BITWISE[call.type], call[0], call[1])
 
 
 @translates("Pow")

@@ -14,6 +14,7 @@ from morello.importers.folding import FoldedAxis, folded
 from morello.importers.onnx.call import (
     FLOAT32,
     INT64,
+    MOST_BYTES,
     MOST_FOLDED,
     LeftError,
     OnnxCall,
@@ -111,6 +112,9 @@ def _windows(call: OnnxCall) -> list[FoldedAxis]:
         if _counts_padding(call) and wider != after:
             raise LeftError("it counts the padding, but not what rounding up adds to it")
         after = wider
+    padded = [n + low + high for n, low, high in zip(x.shape[2:], before, after, strict=True)]
+    if prod((*x.shape[:2], *padded)) * x.dtype.itemsize > MOST_BYTES:
+        raise LeftError(f"its padded images are of {padded}")
     return [*map(FoldedAxis, x.shape[2:], taps, dilations, before, after, strides)]
 
 

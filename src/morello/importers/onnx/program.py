@@ -44,6 +44,7 @@ from morello.importers.onnx.call import (
     LeftError,
     OnnxCall,
     Results,
+    UndefinedError,
     attributes_of,
     constant,
     constant_of,
@@ -215,9 +216,9 @@ class _Importing:
                 return
             results = self._translated(proto)
         except LeftError as error:
-            reason = str(error)
-            computed = self._foreign(proto, outer)
-            if _is_left(computed):
+            reason, defined = str(error), not isinstance(error, UndefinedError)
+            computed = self._foreign(proto, outer, defined)
+            if _is_left(computed) and defined:
                 computed = self._expanded(proto) or computed
             if computed is None:
                 self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
@@ -381,11 +382,16 @@ class _Importing:
             mark += "'"
         return mark
 
-    def _foreign(self, proto: NodeProto, outer: tuple[str, ...]) -> list[Node | None] | None:
-        """A node for each output, a constant if it is known; None if a shape is not known."""
+    def _foreign(
+        self, proto: NodeProto, outer: tuple[str, ...], defined: bool
+    ) -> list[Node | None] | None:
+        """A node for each output; None if a shape is not known.
+
+        It is a constant if it is known, which takes that ONNX has `defined` what the node means.
+        """
         named = {each: self.values[each] for each in (*proto.input, *outer) if each}
         types = inferred(proto, named, self.model)
-        if constants := known(proto, named, types, self.model):
+        if defined and (constants := known(proto, named, types, self.model)):
             return [*constants]
         kinds = [
             None if not name else kind or self.stated.get(name)

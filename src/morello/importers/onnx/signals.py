@@ -26,6 +26,13 @@ MOST_ELEMENTS = 1 << 22
 """The most elements of the matrix of a DFT."""
 
 
+@translates("BlackmanWindow", "HammingWindow", "HannWindow")
+def window(call: OnnxCall) -> Node:
+    """ONNX's definition computes it, if its only flag is one."""
+    call.flag("periodic", default=True)
+    raise LeftError("its own definition computes it")
+
+
 @translates("DFT")
 def transform(call: OnnxCall) -> Node:
     """The DFT along an axis; the last dimension holds real, or real and imaginary, parts."""
