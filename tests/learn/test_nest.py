@@ -125,3 +125,18 @@ def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
     loose = footprints.traffic(CacheGeometry(64, 1 << 12))[0]
     total = [sum(one.units for one in traffic.values()) for traffic in (tight, loose)]
     assert total[0] >= total[1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "lines"), [("take(f32[99,48], i32[2,5])", 30), ("take(f32[3,16], i32[40])", 3)]
+)
+def test_rows_of_a_table_are_touched_if_they_are_taken(expression: str, lines: int) -> None:
+    for impl in every((expression,)):
+        root, row = Nests().of(impl), impl.spec.shape(0)[1] * 4
+        table, *_ = impl.spec.arrays
+        accesses = [a for loop in root.walk() for site in loop.sites for a in site.accesses]
+        assert all(a.bytes <= row for a in accesses if a.array == table)
+        touched = {number for array, number in units(root, 64) if array == table}
+        assert 0.8 * lines <= len(touched) <= lines + 2  # remainders begin at row 0 again
+        guessed = Footprints(root).touched(0, 64, once=False)[table].units
+        assert 0.8 * lines <= guessed <= 1.2 * lines + 2

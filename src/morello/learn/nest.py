@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import prod
 
 from morello.codegen.lower import lower
@@ -26,6 +27,9 @@ Dims = tuple[tuple[int, int], ...]
 Register = tuple[str, str]
 """An array of registers, and the place of one of them in it."""
 
+Places = dict[str, tuple[Mapping[str, int], int]]
+"""The elements by which operands move with loops, and those from their arrays' starts to them."""
+
 
 @dataclass(frozen=True)
 class Access:
@@ -33,6 +37,7 @@ class Access:
 
     It begins at the bytes `starts` of an `array`, one for each call, moves by `steps` bytes with
     each iteration of the named loops, and has `size` bytes at each address that `spans` gives.
+    If data say where it is, it is one of the places whose number and step are `chosen_of`.
     """
 
     array: str
@@ -42,6 +47,7 @@ class Access:
     starts: tuple[int, ...]
     read: bool
     written: bool
+    chosen_of: tuple[int, int] = (1, 0)
 
     @property
     def elements(self) -> int:
@@ -195,7 +201,7 @@ class _Reader:
         """The sites of straight-line code, where it is."""
         code: _Code = deferred.code
         called = in_c(code.definitions, self._names)
-        places: dict[str, tuple[Mapping[str, int], int]] = {}
+        places: Places = {}
         for number, view in enumerate(deferred.views):
             if isinstance(view, MemoryView):
                 called[str(number)] = self._called[view.pointer]
@@ -206,19 +212,44 @@ class _Reader:
             yield replace(
                 site,
                 sums=frozenset((called[array], number) for array, number in site.sums),
-                accesses=tuple(_placed(a, called[a.array], places) for a in site.accesses),
+                accesses=tuple(
+                    _placed(_spread(a, site, places, around), called[a.array], places)
+                    for a in site.accesses
+                ),
             )
 
 
-def _placed(
-    access: Access, array: str, places: Mapping[str, tuple[Mapping[str, int], int]]
-) -> Access:
+def _placed(access: Access, array: str, places: Places) -> Access:
     """An access to an operand, where that is; to a buffer of the code itself, as it was."""
     steps, start = places.get(access.array, ({}, 0))
     size = access.size
-    moved = tuple(sorted((name, step * size) for name, step in steps.items()))
+    moved = [*access.steps, *((name, step * size) for name, step in steps.items())]
     starts = tuple([first + start * size for first in access.starts])
-    return Access(array, moved, access.spans, size, starts, access.read, access.written)
+    return Access(
+        array, tuple(sorted(moved)), access.spans, size, starts, access.read, access.written
+    )
+
+
+def _spread(access: Access, site: Site, places: Places, around: Mapping[str, For]) -> Access:
+    """An access whose place data say, as if its calls took places evenly apart, in order.
+
+    Each iteration of the loops that move other operands of its site, but not it, takes another.
+    """
+    count, stride = access.chosen_of
+    if count == 1:
+        return access
+    moved = {name for other in site.accesses for name in places.get(other.array, ({}, 0))[0]}
+    loops = [name for name in around if name in moved - places.get(access.array, ({}, 0))[0].keys()]
+    calls = len(access.starts)
+    every = calls * prod(around[name].times for name in loops)
+    apart = count * stride // every // access.size * access.size
+    step = count // every * stride or max(apart, access.size)
+    starts = tuple([start + step * n for n, start in enumerate(access.starts)])
+    steps, reach = [], step * calls
+    for name in reversed(loops):
+        steps.append((name, reach))
+        reach *= around[name].times
+    return replace(access, starts=starts, steps=tuple(steps))
 
 
 def _steps(view: MemoryView, around: Mapping[str, For]) -> dict[str, int]:
@@ -237,21 +268,38 @@ def _site(calls: Sequence[Call]) -> Site:
     kernel, spec = calls[0].kernel, calls[0].spec
     operands = spec.operation.operands
     kept = [(n, spec.operation.reads(n), operand.written) for n, operand in enumerate(operands)]
-    starts: dict[tuple[int, str, Dims], list[int]] = {}
+    starts: dict[tuple[int, str, Dims, tuple[int, int]], list[int]] = {}
     sums: set[Register] = set()
     for call in calls:
         for (number, read, written), view in zip(kept, call.views, strict=True):
             if isinstance(view, MemoryView):
-                spans = tuple([span for span in view.spans() if span[0] > 1])
-                here = starts.setdefault((number, view.pointer, spans), [])
+                chosen_of, own = _choice(spec, number, view)
+                spans = tuple([span for span in own.spans() if span[0] > 1])
+                here = starts.setdefault((number, view.pointer, spans, chosen_of), [])
                 here.append(view.address.constant)
             elif read and written:
                 sums |= {(view.name, register) for register in view.registers({view.name: ""})}
     accesses: list[Access] = []
-    for (number, pointer, spans), here in starts.items():
+    for (number, pointer, spans, (rows, stride)), here in starts.items():
         (_, read, written), size = kept[number], spec.dtypes[number].bytes
         dims = tuple((count, step * size) for count, step in spans)
         first = tuple(start * size for start in here)
-        accesses.append(Access(pointer, (), dims, size, first, read, written))
+        chosen_of = rows, stride * size
+        accesses.append(Access(pointer, (), dims, size, first, read, written, chosen_of))
     repeats = sum(call.repeats for call in calls)
     return Site(kernel, spec, len(calls), repeats, frozenset(sums), tuple(accesses))
+
+
+def _choice(spec: Spec, operand: int, view: MemoryView) -> tuple[tuple[int, int], MemoryView]:
+    """The number and step of an operand's places of which data choose one, and one of them.
+
+    These are along a dimension that no other operand has, and is not reduced: rows of `take`.
+    """
+    operation = spec.operation
+    if operation.primitive is not None and operation.primitive.indices:
+        others = [each.dims for n, each in enumerate(operation.operands) if n != operand]
+        known = {*operation.reduced, *chain(*others)}
+        for place, dim in enumerate(operation.operands[operand].dims):
+            if dim not in known:
+                return (view.extents[place], view.step(place)), view.cut(place, 1, 0, None, 1)
+    return (1, 0), view
