@@ -16,6 +16,7 @@ from tests.sampling import some
 import morello
 from morello.base.errors import CallError, SpecError
 from morello.cli.parser import main
+from morello.frontends.text import parse
 from morello.graph.graph import apply
 from morello.graph.operators import Constant
 from morello.ir.dtype import BF16, F32, DType
@@ -199,3 +200,19 @@ def test_whatever_is_an_array_can_be_laid_out() -> None:
             kernel.pack("b", odd)
     with pytest.raises(CallError, match=r"b is a masked array.*pass b.filled\(0\), or b.data"):
         kernel.pack("b", np.ma.masked_array(values, mask=values > 5))
+
+
+@pytest.mark.parametrize(
+    ("expression", "operand", "rows"),
+    [
+        ("relu(take(f32[900,4], i64[300]))", 1, 900),
+        ("scatter_max(f32[90,4], i32[300], f32[300,4])", 1, 90),
+        ("segment_sum(f32[300,4], i32[300], count=50)", 1, 50),
+        ("grouped_matmul(f32[64,4], f32[8,4,4], i32[64])", 2, 8),
+    ],
+)
+def test_random_numbers_of_rows_are_of_all_rows(expression: str, operand: int, rows: int) -> None:
+    """Else what is timed reads a few rows, which stay in the first cache."""
+    numbers = random_inputs(parse(expression)).plain[operand]
+    assert numbers.min() >= 0
+    assert 0.9 * rows <= numbers.max() + 1 <= rows

@@ -214,20 +214,33 @@ class Inputs:
 
 
 def random_inputs(spec: Spec) -> Inputs:
-    """Random inputs of moderate magnitude; see `Argument.random`.
+    """Random inputs of moderate magnitude, see `Argument.random`, and numbers of all rows.
 
-    The numbers of matrices are as costs have them: sorted, and each as likely as another.
+    Numbers of matrices are sorted, as grouped products have them.
     """
     random = np.random.default_rng(0)
     taken = [argument for argument in arguments(plain(spec)) if not argument.output]
     values = tuple(argument.random(random) for argument in taken)
-    primitive = spec.operation.primitive
-    if primitive is not None and primitive.chosen:
-        (index,) = primitive.indices
-        ids = values[list(spec.arrays.values()).index(index)]
-        ids[...] = np.sort(random.integers(0, spec.size(primitive.chosen), ids.shape))
+    rows, primitive = _rows(spec), spec.operation.primitive
+    grouped = primitive is not None and bool(primitive.chosen)
+    for array, operand in zip(values, spec.arrays.values(), strict=False):
+        if operand in rows:
+            numbers = random.integers(0, rows[operand], array.shape)
+            array[...] = np.sort(numbers) if grouped else numbers
     pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
     return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))
+
+
+def _rows(spec: Spec) -> dict[int, int]:
+    """Of each operand that numbers rows of another, or matrices, the number of these."""
+    rows: dict[int, int] = {}
+    for part in spec.parts:
+        operation = part.operation
+        for index in operation.primitive.indices if operation.primitive else ():
+            own = operation.operands[index].dims
+            numbered = next(dim for dim in operation.untiled if dim not in own)
+            rows[part.inputs[index]] = part.sizes[numbered]
+    return rows
 
 
 def random_outputs(arguments: Sequence[Argument]) -> tuple[Array, ...]:
