@@ -37,3 +37,13 @@ def test_the_first_nan_of_a_column_is_its_extremum() -> None:
     x[[4, 2, 5, 0], [3, 3, 20, 49]] = np.nan
     x[1, 7] = np.inf
     np.testing.assert_array_equal(kernel(x), x.argmax(0))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_in_columns_of_more_than_the_caches(name: str) -> None:
+    """Two blocks of columns, rows that are no multiple of those read together, and a remainder."""
+    kernel = morello.compile(f"{name}(f32[127,2100], axis=0)", table="off")
+    random = np.random.default_rng(0)
+    x = random.integers(0, 40, (127, 2100)).astype(np.float32)
+    x[random.integers(0, 127, 50), random.integers(0, 2100, 50)] = np.nan
+    np.testing.assert_array_equal(kernel(x), getattr(x, name)(0))

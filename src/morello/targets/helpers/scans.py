@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) void {name}_strip_{kind}(int32_t *o
     x += step;
     for (int r = 0; r < registers; ++r) {{
       const {kind} y = load_{kind}(x + r * {width});
-      const {places} better = {better};
+      const {places} better = {better_of_strip};
       best[r] = ({kind})((({places})y & better) | (({places})best[r] & ~better));
       place[r] = (splat_{places}((int)i) & better) | (place[r] & ~better);
     }}
@@ -157,10 +157,42 @@ static inline __attribute__((always_inline)) void {name}_strip_{kind}(int32_t *o
 }}
 """
 
+_PLACE_BLOCK = """
+// rows are read from one end to the other, {together} at once, as prefetchers follow them
+static inline void {name}_block_{kind}(int32_t *out, const {c} *x, long count, long step, long n) {{
+  {c} most[{block}];
+  for (long j = 0; j < n; ++j) {{
+    most[j] = x[j];
+    out[j] = 0;
+  }}
+  for (long i = 1; i < count; i += {together}) {{
+    const {c} *rows = x + i * step;
+    const int height = count - i < {together} ? (int)(count - i) : {together};
+    for (long j = 0; j < n; j += {width}) {{
+      {kind} best = load_{kind}(most + j);
+      {places} place = load_{places}(out + j);
+      for (int k = 0; k < height; ++k) {{
+        const {kind} y = load_{kind}(rows + k * step + j);
+        const {places} better = {better};
+        best = ({kind})((({places})y & better) | (({places})best & ~better));
+        place = (splat_{places}((int)i + k) & better) | (place & ~better);
+      }}
+      store_{kind}(most + j, best);
+      store_{places}(out + j, place);
+    }}
+  }}
+}}
+"""
+
 _PLACE_ROWS = """
 // the place of the first {extremum} of each column, or of its first NaN, of `count` rows
 static inline void {name}_rows_{kind}(int32_t *out, const {c} *x, long count, long step, long n) {{
-  long j = 0;
+  long j = 0, size;
+  const int far = n > {wide} && count * step > {far};
+  for (; far && j + {width} <= n; j += size) {{
+    size = n - j < {block} ? (n - j) / {width} * {width} : {block};
+    {name}_block_{kind}(out + j, x + j, count, step, size);
+  }}
   for (; j + {wide} <= n; j += {wide}) {name}_strip_{kind}(out + j, x + j, count, step, {strip});
   for (; j < n; j += {width}) {{  // the last register overlaps the one before it
     const long at = j + {width} <= n ? j : n - {width};
@@ -173,6 +205,12 @@ static inline void {name}_rows_{kind}(int32_t *out, const {c} *x, long count, lo
 STRIP = 4
 """The registers of columns that are looked through at once."""
 
+BLOCK, TOGETHER, FAR = 2048, 8, 1 << 18
+"""The most columns, and the rows, that are read together of more than so many elements.
+
+So many do not stay in a second-level cache; a few registers of each row are in another page each.
+"""
+
 
 def scan_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
     """Scans of f32 or i32 by registers: of a run, and of rows whose elements are in a run."""
@@ -183,6 +221,7 @@ def scan_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
     values = {
         "kind": kind, "c": scalar(dtype), "work": work, "sum": total, "places": places,
         "width": width, "strip": STRIP, "wide": STRIP * width,
+        "block": BLOCK, "together": TOGETHER, "far": FAR,
         "steps": "\n    ".join(_sums_up_to_each(width)),
         "carried": shuffled("v", "v", [width - 1] * width),
     }  # fmt: skip
@@ -194,10 +233,12 @@ def scan_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
         ("argmax", "maximum", ">", "<="),
         ("argmin", "minimum", "<", ">="),
     ):
-        better = f"~(y {no_better} best[r]) & (best[r] == best[r])"
         own = {"name": name, "extremum": extremum}
-        own["better"] = better if dtype == "f32" else f"y {than} best[r]"
+        for suffix, best in (("", "best"), ("_of_strip", "best[r]")):
+            better = f"~(y {no_better} {best}) & ({best} == {best})"
+            own[f"better{suffix}"] = better if dtype == "f32" else f"y {than} {best}"
         helpers[f"{name}_strip_{kind}"] = _PLACE_STRIP.format(**values, **own).strip()
+        helpers[f"{name}_block_{kind}"] = _PLACE_BLOCK.format(**values, **own).strip()
         helpers[f"{name}_rows_{kind}"] = _PLACE_ROWS.format(**values, **own).strip()
     return helpers
 
