@@ -63,14 +63,17 @@ static inline int64_t quotient(int64_t x, int64_t y) {
   return y ? (int64_t)ratio : 0;
 }
 
+// Sums and products wrap around: rows past the last one hold what was there before.
+#define WRAPPED(x, operator, y) ((int64_t)((uint64_t)(x) operator (uint64_t)(y)))
+
 static void on_integers(int code, const int64_t *restrict x, const int64_t *restrict y,
                         const int64_t *restrict z, int64_t *restrict r) {
   switch (code) {
-    case ADD: EACH(x[i] + y[i]);
-    case SUBTRACT: EACH(x[i] - y[i]);
-    case MULTIPLY: EACH((int64_t)((uint64_t)x[i] * (uint64_t)y[i]));
+    case ADD: EACH(WRAPPED(x[i], +, y[i]));
+    case SUBTRACT: EACH(WRAPPED(x[i], -, y[i]));
+    case MULTIPLY: EACH(WRAPPED(x[i], *, y[i]));
     case FLOOR_DIVIDE: EACH(quotient(x[i], y[i]));
-    case REMAINDER: EACH(y[i] ? x[i] - quotient(x[i], y[i]) * y[i] : 0);
+    case REMAINDER: EACH(y[i] ? WRAPPED(x[i], -, WRAPPED(quotient(x[i], y[i]), *, y[i])) : 0);
     case MINIMUM: EACH(x[i] < y[i] ? x[i] : y[i]);
     case MAXIMUM: EACH(x[i] > y[i] ? x[i] : y[i]);
     case LEFT_SHIFT: EACH((int64_t)((uint64_t)x[i] << (y[i] & 63)));
