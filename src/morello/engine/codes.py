@@ -11,8 +11,8 @@ BLOCK = 64
 class Code(IntEnum):
     """The operations, by their names in a trace.
 
-    Those from `EQUAL` on are conditions, which have a bit for each row. Of the ones named `BITS`,
-    some operands are such, too: a trace has none of these.
+    Those from `EQUAL` on are conditions, which have a bit for each row. Operations named `BITS`
+    take conditions: a `Tape` has them in place of others of its trace.
     """
 
     ADD = auto()

@@ -146,11 +146,11 @@ def _for_dimensions(
     rest = [slice(None)] * (rank - given)
     for number, each in enumerate(subscripts):
         if isinstance(each, EllipsisType):
-            result += [(number, whole) for whole in rest]
+            result += [(number, every) for every in rest]
             rest = []
         else:
             result.append((number, each))
-    return result + [(len(subscripts), whole) for whole in rest]
+    return result + [(len(subscripts), every) for every in rest]
 
 
 def _within(size: int) -> str:

@@ -62,8 +62,8 @@ _NONE: Program = inf, ()
 class _Cut:
     """A way to take a Spec apart: the rewrite, and what it leaves.
 
-    `plain` says whether it is one that takes a plain program apart (see `Parts.plain`), and `whole`
-    whether it leaves the composition in one piece.
+    It may be one that makes `plain` programs (see `Parts.plain`), and may leave the composition
+    `whole`.
     """
 
     rewrite: Rewrite
@@ -99,9 +99,9 @@ class Parts:
         return self._best()
 
     def plain_of_all_sizes(self, watch: Watch) -> Incumbent:
-        """The program of `plain`, or a better one of the same pieces, as time allows.
+        """The best program of the pieces of `plain`, or of the goal's `_rests`, as time allows.
 
-        Or one of the goal's `_rests` instead. There is none if the goal is the only piece.
+        There is none if the goal is the only piece.
         """
         pieces = [*dict.fromkeys([*self._plain(self.spec), *self._rests(self.spec)])]
         pieces = [spec for spec in pieces if spec != self.spec]
@@ -156,9 +156,9 @@ class Parts:
             yield from self._plain(hole.spec)
 
     def _rests(self, spec: Spec) -> Iterator[Spec]:
-        """Copies of operands whose neighbours lie along a batch, and what is left, uncut.
+        """Copies of operands whose neighbours lie along a batch, and what they leave in one piece.
 
-        Of a batch that is looped over, that is one.
+        If a batch is looped over, what is left is a single item of it.
         """
         cut = next((cut for cut in self._cuts(spec) if cut.whole), None)
         if cut is not None:

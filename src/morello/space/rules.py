@@ -38,9 +38,10 @@ from morello.space.steps import step_rewrites
 from morello.targets.target import Target
 
 LARGE_MATRIX, LARGE_PRODUCT = 128, int(512**1.5)
-"""The least elements of each matrix, and the least multiplications, of a batch of products that are
-looped over one by one, before any other loop: of smaller matrices, several may share cache lines,
-and in smaller products, it counts if they do. The latter are those of three matrices of 512."""
+"""The least elements of each matrix, and the least multiplications of each product, of a batch that
+is looped over one by one, before any other loop. Several smaller matrices may share cache lines,
+and that costs smaller products much. A product of three matrices of 512 elements has 512**1.5.
+"""
 
 SMALL, TINY = 0.25, 0.125
 """The shares of a cache up to which all operands are brought there before loops over equal parts,

@@ -19,8 +19,7 @@ VECTOR = 16
 """The elements of a long vector, of four bytes each."""
 
 INTERLEAVED = 0.5
-"""The share of the farthest cache beyond which operands of several matrices are not copied there
-whole."""
+"""The share of the farthest cache that operands may fill if they are to be copied there whole."""
 
 MOST_PRODUCTS = 3
 """The most sums of products in a composition that is not `long`."""
