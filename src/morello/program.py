@@ -26,7 +26,6 @@ from morello.graph.operators import Cast, PrimitiveOperator
 from morello.importers.text import TextGraph, order_in_memory, text_graph
 from morello.ir.computation import Tensor, letter
 from morello.ir.functions import COMPARISONS
-from morello.ir.primitives.scans import ARGMAX, ARGMIN
 from morello.kernel import Kernel
 from morello.measure.load import GIL_CYCLES
 from morello.models.compiling import CompiledGraph, compile_graph
@@ -228,4 +227,4 @@ def _jumps(node: Node) -> bool:
     operation = node.operator.operation
     function = operation.function
     jumps = function is not None and function.name in JUMPING
-    return jumps or operation.primitive in (ARGMAX, ARGMIN)
+    return jumps or bool(operation.primitive and operation.primitive.counts)  # places of extrema
