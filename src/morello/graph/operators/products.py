@@ -99,14 +99,14 @@ class Conv(Operator):
         taps = filters.shape[2:]
         # [b, g, c, y..., p...] and [g, f, c, p...]
         left = views.reshape(batch, groups, channels // groups, *out, *taps)
-        right = filters.reshape(groups, -1, channels // groups, *taps)
+        right = filters.reshape(groups, len(filters) // groups, channels // groups, *taps)
         y = [*range(3, 3 + rank)]
         p = [*range(3 + rank, 3 + 2 * rank)]
         f = 3 + 2 * rank
         result: Array = np.einsum(
             left, [0, 1, 2, *y, *p], right, [1, f, 2, *p], [0, 1, f, *y], optimize=True
         )
-        return result.reshape(batch, -1, *out)
+        return result.reshape(batch, len(filters), *out)
 
     def value(self, *inputs: Value) -> Value:
         return conv(

@@ -20,6 +20,7 @@ from morello.importers.onnx.call import (
     INT32,
     LeftError,
     OnnxCall,
+    UndefinedError,
     along,
     cast,
     constant,
@@ -51,8 +52,11 @@ def attention(call: OnnxCall) -> list[Node]:
         raise GraphError(f"attention of {q.type} to {k.type} and {v.type}.")
     if 0 in (*q.shape, *k.shape, *v.shape):
         raise LeftError("it has no elements")
+    cap = call.attribute("softcap", 0.0)
+    if not 0 <= cap < math.inf:
+        raise UndefinedError(f"its softcap is {cap}")
     scale = call.attribute("scale", 1 / math.sqrt(q.shape[3]))
-    plain = Attention(scale, cap=call.attribute("softcap", 0.0) or None)
+    plain = Attention(scale, cap=cap or None)
     mask = _mask(call, q, k.shape[2], before)
     result = attended(GraphBuilder(), plain, (q, k, v), mask)
     return [together(result) if call[0].type.rank == 3 else result, k, v]

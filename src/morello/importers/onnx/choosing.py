@@ -35,6 +35,7 @@ def largest(call: OnnxCall) -> list[Node]:
     """The k largest or smallest elements in order, and their places."""
     x, axis = call[0], call.axis(-1)
     (count,) = call.integers(1) if call.version >= 10 else (call.attribute("k"),)
+    call.flag("sorted", default=True)  # in order is one of the orders that may be
     if not 0 < count <= x.shape[axis] or 0 in x.shape:
         raise LeftError(f"it chooses {count} of {x.type}")
     with left_if_refused():

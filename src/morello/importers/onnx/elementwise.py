@@ -32,6 +32,7 @@ from morello.importers.onnx.call import (
     INTEGERS,
     LeftError,
     OnnxCall,
+    UndefinedError,
     along,
     cast,
     constant,
@@ -291,6 +292,8 @@ def selu(call: OnnxCall) -> Node:
 @translates("Celu")
 def celu(call: OnnxCall) -> Node:
     x, alpha = call[0], call.attribute("alpha", 1.0)
+    if not alpha:
+        raise UndefinedError("it divides by its alpha, which is 0")
     inside = function("expm1", function("divide", x, number(alpha, x)))
     low = function("minimum", scaled(inside, alpha), number(0, x))
     return function("add", function("relu", x), low)
@@ -319,6 +322,8 @@ def thresholded_relu(call: OnnxCall) -> Node:
 
 @translates("Shrink")
 def shrink(call: OnnxCall) -> Node:
+    if call[0].dtype.kind == "u":
+        raise UndefinedError("its limits have signs, and its input has none")
     call.floating()
     x, limit = call[0], call.attribute("lambd", 0.5)
     bias = number(call.attribute("bias", 0.0), x)

@@ -36,6 +36,8 @@ from morello.importers.pooling import largest, unpooled
 def global_pool(call: OnnxCall) -> Node:
     call.floating()
     axes = tuple(range(2, call[0].type.rank))
+    if 0 in call[0].shape:
+        raise LeftError("it has no elements")
     return op(Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, True), call[0])
 
 
