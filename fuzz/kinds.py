@@ -11,6 +11,7 @@ from fuzz.certificates import Certificates
 from fuzz.commands import Commands
 from fuzz.kills import Interrupts, Kills
 from fuzz.models import Models
+from fuzz.nodes import Nodes
 from fuzz.programs import Programs
 from fuzz.schedules import Schedules
 from fuzz.tables import Tables
@@ -20,6 +21,6 @@ KINDS: Mapping[str, Adversary] = {
     kind.name: kind
     for kind in (
         Programs(), Texts(), Schedules(), Tables(), Caches(), Kills(), Interrupts(), Arguments(),
-        Commands(), Models(), Certificates(),
+        Commands(), Models(), Nodes(), Certificates(),
     )
 }  # fmt: skip

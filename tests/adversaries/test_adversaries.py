@@ -19,7 +19,17 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 import morello
-from fuzz import arguments, caches, certificates, commands, kills, launch, programs, schedules
+from fuzz import (
+    arguments,
+    caches,
+    certificates,
+    commands,
+    kills,
+    launch,
+    nodes,
+    programs,
+    schedules,
+)  # fmt: skip
 from fuzz.__main__ import environment
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, fault_of, numbered
 from fuzz.bounded import DTYPES
@@ -32,6 +42,7 @@ from fuzz.process import CaseWorker
 from fuzz.reading import Node, read
 from fuzz.shrink import shrink
 from morello.base.errors import MorelloError
+from morello.graph.interpreter import evaluate as evaluated
 from morello.runtime.argument import argument
 
 
@@ -275,6 +286,16 @@ def test_what_a_kill_broke_is_found(tmp_path: Path) -> None:
         interrupts.judge(1, "")
     with pytest.raises(FaultError, match="a traceback"):
         interrupts.judge(1, 'Traceback (most recent\n  File "cli.py", line 1, in main\n')
+
+
+def test_nodes_find_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(
+        nodes, "_evaluated", lambda graph, inputs: [x + 1 for x in evaluated(graph, inputs)]
+    )
+    finding = found("nodes")
+    assert finding.sort.endswith(": wrong")
+    assert len(json.loads(finding.case)) == 2  # the change is not what is wrong
 
 
 # ---- what they share
