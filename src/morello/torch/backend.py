@@ -20,9 +20,10 @@ from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import type_of
 from morello.importers.aten_trace import changed_by
 from morello.models import compile_graph
+from morello.models.checking import tolerance_of
 from morello.models.reporting import ProgramReport, note_of
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
-from morello.torch.checking import Expected, tolerance_of
+from morello.torch.checking import Expected
 from morello.torch.laying import laid
 from morello.torch.numbers import (
     Numbers,

@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from math import isfinite
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils._pytree import tree_leaves
 
-from morello.graph.graph import Graph
-
-_ROUNDED = 0.05
-"""The largest error of what is computed in f32 that is no mistake: some functions are steep."""
-
-_NARROW = 0.5
-"""That of what is computed in 16 bits: rounding may choose another expert of a mixture."""
-
-_LEAST = 1e-5
-"""The errors of results that are smaller, as what sums cancel to, are relative to this number."""
-
-
-def tolerance_of(graph: Graph) -> float:
-    """The largest error of a graph's results that is no mistake; 0 if it has no floats."""
-    floats = [node.dtype for node in graph.nodes if node.dtype.kind not in "iub"]
-    if any(dtype.itemsize < np.dtype(np.float32).itemsize for dtype in floats):
-        return _NARROW
-    return _ROUNDED if floats else 0.0
+from morello.graph.graph import Array
+from morello.models.checking import error_of
 
 
 class Expected:
@@ -75,22 +57,16 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _error(expected: torch.Tensor, given: Any, exact: bool) -> float:
-    """The norm of the difference over that of what is expected; infinite for another type.
-
-    Where infinity or no number is expected, nothing is compared: narrow numbers overflow.
-    """
+    """The error of a result (see `error_of`); infinite for what is no tensor of the same type."""
     if not _is_tensor(given) or (given.shape, given.dtype) != (expected.shape, expected.dtype):
         return float("inf")
     if not expected.dtype.is_floating_point:
         return 0.0 if not exact or torch.equal(expected, given) else float("inf")
-    a, b = (each if each.dtype is torch.float64 else each.float() for each in (expected, given))
-    finite = torch.isfinite(a)
-    if not finite.all():
-        a, b = a[finite], b[finite]
-    if not a.numel():
-        return 0.0
-    difference, size = (
-        float(torch.linalg.vector_norm(each, dtype=torch.float64)) for each in (b - a, a)
-    )
-    error = difference / max(size, _LEAST * a.numel() ** 0.5)
-    return error if isfinite(error) else float("inf")
+    return error_of(_array(given), _array(expected), exact)
+
+
+def _array(tensor: torch.Tensor) -> Array:
+    """Floats as an array of NumPy, which does not have all that are narrow."""
+    wide = tensor if tensor.dtype is torch.float64 else tensor.float()
+    array: Array = wide.numpy(force=True)
+    return array
