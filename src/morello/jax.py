@@ -63,6 +63,8 @@ def jit(function: Function | None = None, /, **options: Unpack[JaxOptions]) -> A
     passed again, the very arrays, are packed for the kernels that read them, by one more
     compilation: by another thread when calls with them have taken as long as that is expected to
     take, in the second call with `weights="constant"`, never with `weights="plain"` or shardings.
+    The first call of each program is compared with JAX's, unless `verify` is false: where results
+    differ by more than rounding, JAX computes the function from then on, with a `FallbackWarning`.
     Also a decorator, with or without arguments.
     """
     if function is None:
@@ -72,8 +74,9 @@ def jit(function: Function | None = None, /, **options: Unpack[JaxOptions]) -> A
     if weights is not None and weights not in WEIGHTS:
         raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(weights)}.")
     ours = {name: value for name, value in options.items() if name in GraphOptions.__annotations__}
-    of_jax = {name: value for name, value in options.items() if name not in ours}
-    return JaxFunction(function, cast(GraphOptions, ours), of_jax)
+    verify = options.get("verify", True)
+    of_jax = {name: value for name, value in options.items() if name not in {*ours, "verify"}}
+    return JaxFunction(function, cast(GraphOptions, ours), of_jax, verify=verify)
 
 
 def report(function: Function) -> tuple[ProgramReport, ...]:

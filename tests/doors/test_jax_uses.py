@@ -16,14 +16,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AbstractMesh, Mesh, PartitionSpec
-from tests.doors.test_jax import OPTIONS, W, agree
+from tests.doors.test_jax import UNVERIFIED, W, agree
 from tests.importers.test_stablehlo import X, random
 
 import morello.jax
 from morello.base.errors import SearchError
 from morello.frameworks import jax_weights
 
-jit: Any = partial(morello.jax.jit, **OPTIONS)
+jit: Any = partial(morello.jax.jit, **UNVERIFIED)
 
 
 def layer(x: Any, w: Any) -> Any:
@@ -91,7 +91,7 @@ def test_wrappers_of_functions_do_not_take_on_their_methods() -> None:
 
 def test_methods_are_functions() -> None:
     class Model:
-        @partial(morello.jax.jit, static_argnums=0, **OPTIONS)
+        @partial(morello.jax.jit, static_argnums=0, **UNVERIFIED)
         def __call__(self, x: Any) -> Any:
             return layer(x, W)
 

@@ -19,7 +19,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 from jax import lax
-from tests.doors.test_jax import OPTIONS, agree
+from tests.doors.test_jax import UNVERIFIED, agree
 from tests.importers.test_stablehlo import random
 from tests.support import in_threads
 from tests.waiting import PATIENCE_S
@@ -30,7 +30,7 @@ from morello.frameworks import jax_weights
 from morello.frameworks.jax_models import model_of
 from morello.frameworks.jax_programs import JaxProgram
 
-jit = partial(morello.jax.jit, **{"weights": "constant", **OPTIONS})
+jit = partial(morello.jax.jit, **{"weights": "constant", **UNVERIFIED})
 
 X = random(8, 96)
 
@@ -132,7 +132,7 @@ def test_weights_are_packed_once_calls_took_as_long_as_that_is_expected_to_take(
         return waits[-1]
 
     monkeypatch.setattr(jax_weights, "_calls_before", recorded)
-    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function, w = morello.jax.jit(layer, **UNVERIFIED), weights()
     for _ in range(3):
         function(X, w)
     (report,) = morello.jax.report(function)
@@ -299,7 +299,7 @@ def test_images_are_no_weights() -> None:
 
 
 def test_weights_are_packed_once_that_would_have_been_worth_it() -> None:
-    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function, w = morello.jax.jit(layer, **UNVERIFIED), weights()
     call_until_due(function, w)
     finish_packing()
     assert len(packed(function)) == 1
@@ -314,7 +314,7 @@ def test_calls_go_on_while_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -
         may_end.wait(PATIENCE_S)
         return model_of(*arguments)
 
-    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function, w = morello.jax.jit(layer, **UNVERIFIED), weights()
     function(X, w)
     monkeypatch.setattr(jax_weights, "model_of", compiled_later)
     call_until_due(function, w)
@@ -337,7 +337,7 @@ def test_weights_of_several_functions_are_packed_in_turns(monkeypatch: pytest.Mo
         may_end.wait(PATIENCE_S)
         return model_of(*arguments)
 
-    functions, w = [morello.jax.jit(layer, **OPTIONS) for _ in range(2)], weights()
+    functions, w = [morello.jax.jit(layer, **UNVERIFIED) for _ in range(2)], weights()
     for function in functions:
         function(X, w)
     monkeypatch.setattr(jax_weights, "model_of", compiled_later)
@@ -362,7 +362,7 @@ def compiled_forever(graph: Any, options: Any) -> Any:
 def test_weights_that_are_freed_while_they_are_packed(
     monkeypatch: pytest.MonkeyPatch, contents: list[weakref.ref[Any]]
 ) -> None:
-    function, w = morello.jax.jit(layer, **OPTIONS), weights()
+    function, w = morello.jax.jit(layer, **UNVERIFIED), weights()
     function(X, w)
 
     monkeypatch.setattr(jax_weights, "model_of", compiled_forever)
@@ -374,7 +374,7 @@ def test_weights_that_are_freed_while_they_are_packed(
 
 
 def test_threads_that_pack_end_when_the_function_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    function: Any = morello.jax.jit(layer, **OPTIONS)
+    function: Any = morello.jax.jit(layer, **UNVERIFIED)
     w = weights()
     function(X, w)
 
@@ -398,7 +398,7 @@ def test_weights_are_packed_in_contexts_of_one_thread(monkeypatch: pytest.Monkey
         def counted(x: Any, w: dict[str, Any], n: Any) -> Any:
             return layer(x, w), n * steps
 
-        function, w, n = morello.jax.jit(counted, **OPTIONS), weights(), jnp.arange(256)
+        function, w, n = morello.jax.jit(counted, **UNVERIFIED), weights(), jnp.arange(256)
         for _ in range(5):
             function(X, w, n)
         finish_packing()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MethodType
 from typing import Any
 
 import jax
 
+from morello.base.errors import FallbackWarning
+from morello.frameworks.jax_checking import mistake
 from morello.frameworks.jax_programs import alike_kind, program_of
 from morello.frameworks.jax_weights import PackedCalls, TracedCall, traced_call
+from morello.graph.frameworks import JAX
 from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
 
@@ -31,6 +36,7 @@ class JaxOptions(GraphOptions, total=False):
     in_shardings: Any
     out_shardings: Any
     compiler_options: dict[str, Any] | None
+    verify: bool
 
 
 class JaxFunction:
@@ -44,22 +50,76 @@ class JaxFunction:
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self, function: Callable[..., Any], options: GraphOptions, of_jax: Mapping[str, Any]
+        self,
+        function: Callable[..., Any],
+        options: GraphOptions,
+        of_jax: Mapping[str, Any],
+        *,
+        verify: bool,
     ) -> None:
         """The options of JAX are `of_jax`."""
         functools.update_wrapper(self, function)
+        self._by_jax = functools.partial(jax.jit, function, **of_jax)
         calls: list[TracedCall] = []
+        self._unverified: list[TracedCall] = []
+        """The traced calls that are to be compared with JAX's when they are made."""
         self.reports: list[ProgramReport] = []
-        self._compiled = _compiled(function, options, of_jax, self.reports, calls)
         weights, is_sharded = options.get("weights"), any(name in of_jax for name in _SHARDINGS)
-        plain = weights == "plain" or is_sharded
-        at_once = weights is not None
-        self._packed = None if plain else PackedCalls(self._compiled, calls, at_once=at_once)
+        verify = verify and not is_sharded
+
+        def record(call: TracedCall) -> None:
+            calls.append(call)
+            if verify and call.program.is_repeatable:
+                self._unverified.append(call)
+
+        self._compiled = _compiled(function, options, of_jax, self.reports, record)
+        self._packed: PackedCalls | None = None
+        if not (weights == "plain" or is_sharded):
+            at_once = weights is not None
+            self._packed = PackedCalls(self._compiled, calls, at_once=at_once, verify=verify)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if self._packed is None or jax.config.jax_disable_jit:
+        if jax.config.jax_disable_jit:
             return self._compiled(*args, **keywords)
-        return self._packed(*args, **keywords)
+        results = (self._packed or self._compiled)(*args, **keywords)
+        if self._unverified and not self._verified(args, keywords, results):
+            return self._compiled(*args, **keywords)
+        return results
+
+    def _verified(self, args: Any, keywords: Any, results: Any) -> bool:
+        """Whether the first call of a program does what JAX does; else, the function is JAX's."""
+        leaves, form = jax.tree.flatten((args, keywords))
+        given = jax.tree.leaves(results)
+        calls = (
+            call for call in reversed(self._unverified) if call.takes(form, leaves, call.kinds)
+        )
+        call = next((call for call in calls if call.returns(given)), None)
+        if call is None:
+            return True
+        with suppress(ValueError):  # another thread makes the same call
+            self._unverified.remove(call)
+        arrays = [leaves[number] for number in call.kinds]
+        spread = any(len(each.devices()) > 1 for each in arrays if isinstance(each, jax.Array))
+        graphs = call.program.graphs
+        if not graphs or spread:
+            return True
+        try:
+            why = mistake(graphs, call.program.by_jax(*arrays), arrays, given)
+        except Exception:  # as of too little memory, which is no reason for a call to fail
+            return True
+        if why:
+            call.program.leave()
+            self._leave_to_jax(why)
+        return not why
+
+    def _leave_to_jax(self, why: str) -> None:
+        """Let JAX compute the function from now on, and say so."""
+        note = f"the kernels do not do what JAX does: {why}"
+        self.clear_cache()
+        self._compiled, self._packed = self._by_jax(), None
+        self.reports[:] = [ProgramReport(JAX.name, (), note=note)]
+        name = getattr(self, "__name__", repr(self.__wrapped__))
+        warnings.warn(f"{name} is left to JAX, as {note}.", FallbackWarning, stacklevel=4)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """The method of an instance, if it is one of a class."""
@@ -83,6 +143,7 @@ class JaxFunction:
     def clear_cache(self) -> None:
         """Forget what was compiled, and free the weights that were packed."""
         self._compiled.clear_cache()
+        self._unverified.clear()
         if self._packed is not None:
             self._packed.forget()
 
@@ -92,9 +153,9 @@ def _compiled(
     options: GraphOptions,
     of_jax: Mapping[str, Any],
     reports: list[ProgramReport],
-    calls: list[TracedCall],
+    record: Callable[[TracedCall], None],
 ) -> Any:
-    """A function of `jax.jit` that adds to the reports, and to the calls, when it is traced."""
+    """A function of `jax.jit` that adds to the reports, and records the call, when it is traced."""
     of_arguments = {name: of_jax[name] for name in _OF_ARGUMENTS if name in of_jax}
 
     @functools.wraps(function)
@@ -119,7 +180,7 @@ def _compiled(
             return function(*args, **keywords)
         leaves, form = jax.tree.flatten((args, keywords))
         returned = jax.tree.structure(stage.out_info)
-        calls.append(traced_call(program, form, leaves, returned))
+        record(traced_call(program, form, leaves, returned))
         given = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
         return jax.tree.unflatten(returned, program(*given))
 

@@ -7,7 +7,8 @@ derivatives none is needed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,12 @@ from morello.models.reporting import ProgramReport
 from morello.options import GraphOptions
 
 Function = Callable[..., list[Any]]
+
+_OTHERWISE_AGAIN = frozenset({"pure_callback", "rng_uniform"})
+"""The operations of JAX without effects that may compute something else when they are repeated."""
+
+_by_jax: ContextVar[bool] = ContextVar("by JAX", default=False)
+"""Whether what is lowered is to be computed by JAX alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +93,48 @@ class JaxProgram:
         results: list[Any] = run(*arrays)
         return results
 
+    @property
+    def kernels(self) -> JaxModel | None:
+        """The kernels of what is being lowered; None if JAX is to compute all of it."""
+        return None if _by_jax.get() else self.model
+
     def evaluated(self, *arrays: Any) -> list[Any]:
         """The results in operations of JAX: calls of segments, and what is left."""
-        return (self.model or self.plain)(*arrays)
+        return (self.kernels or self.plain)(*arrays)
+
+    def by_jax(self, *arrays: Any) -> Function:
+        """The function as JAX alone compiles it for such arrays, with the programs within it."""
+        token = _by_jax.set(True)
+        try:
+            compiled: Function = jax.jit(jaxpr_as_fun(self.traced)).lower(*arrays).compile()
+        finally:
+            _by_jax.reset(token)
+        return compiled
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a call may be made twice, and its results are the same."""
+        names = {e.primitive.name for each in self.every for e in _equations(each.traced.jaxpr)}
+        return not self.donated and names.isdisjoint(_OTHERWISE_AGAIN)
+
+    @property
+    def every(self) -> Iterator[JaxProgram]:
+        """The program, and those within it, which are functions of `morello.jax.jit`, too."""
+        yield self
+        for equation in _equations(self.traced.jaxpr):
+            if equation.primitive is _program:
+                yield from equation.params["program"].every
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs that kernels compute, wholly or in part, as far as they were lowered."""
+        models = (vars(program).get("model") for program in self.every)
+        return [compiled.graph for model in models if model for compiled in model.every]
+
+    def leave(self) -> None:
+        """Let JAX compute it, and programs within, wherever it is lowered from now on."""
+        for program in self.every:
+            vars(program)["model"] = None
 
 
 def program_of(
@@ -151,13 +197,20 @@ def _obstacle(stage: Any) -> str:
 
 def _spans_devices(jaxpr: Any) -> bool:
     """Whether a part of what JAX has traced is for several devices."""
-    for equation in jaxpr.eqns:
+    for equation in _equations(jaxpr):
         mesh, sharding = (equation.params.get(name) for name in ("mesh", "sharding"))
         is_within = getattr(getattr(sharding, "mesh", None), "are_all_axes_manual", False)
         spread = getattr(sharding, "num_devices", 1) > 1 and not is_within
         if getattr(mesh, "size", 1) > 1 or spread:
             return True
-    return any(map(_spans_devices, subjaxprs(jaxpr)))
+    return False
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """The operations of what JAX has traced, and of all parts of it."""
+    yield from jaxpr.eqns
+    for part in subjaxprs(jaxpr):
+        yield from _equations(part)
 
 
 def _evaluate(*arrays: Any, program: JaxProgram) -> list[Any]:
@@ -170,7 +223,7 @@ def _types(*_: Any, program: JaxProgram) -> list[Any]:
 
 def _lowered(context: Any, *arrays: Any, program: JaxProgram) -> Any:
     """The results in operations of XLA: for a program with kernels, of arrays that do not vary."""
-    if program.model:
+    if program.kernels:
 
         def alike(kinds: Any) -> list[Any]:
             return [jax.core.ShapedArray(k.shape, k.dtype, k.weak_type) for k in kinds]

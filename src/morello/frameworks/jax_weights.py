@@ -8,6 +8,7 @@ chosen by their identity, and ends with the first of them.
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +20,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from morello.base.errors import FallbackWarning
 from morello.base.memory import free_memory
+from morello.frameworks.jax_checking import mistake
 from morello.frameworks.jax_models import JaxModel, model_of, results_of, weights_in
 from morello.frameworks.jax_programs import JaxProgram
 from morello.graph.graph import Array
@@ -88,6 +91,11 @@ class TracedCall:
             and all(type(leaves[n]) is type(e) and leaves[n] == e for n, e in self.others.items())
         )
 
+    def returns(self, results: Sequence[Any]) -> bool:
+        """Whether results have the types of this call, and are computed."""
+        kinds = [_type(kind) for kind in self.program.traced.out_avals]
+        return kinds == [*map(_kind, results)]
+
 
 def traced_call(program: JaxProgram, form: Any, leaves: Sequence[Any], returned: Any) -> TracedCall:
     """The call that is being traced, with these leaves."""
@@ -119,10 +127,19 @@ class PackedCalls:
     """
 
     def __init__(
-        self, function: Callable[..., Any], traced: list[TracedCall], *, at_once: bool
+        self,
+        function: Callable[..., Any],
+        traced: list[TracedCall],
+        *,
+        at_once: bool,
+        verify: bool,
     ) -> None:
-        """The function adds the calls that it traces to the list."""
-        self._function, self._traced, self._at_once = function, traced, at_once
+        """The function adds the calls that it traces to the list.
+
+        To `verify`, the first call with packed weights is compared with one without.
+        """
+        self._function, self._traced = function, traced
+        self._at_once, self._verify = at_once, verify
         self._weights: tuple[_Weights, ...] = ()
         self._before: deque[tuple[Any, list[_Reference]]] = deque(maxlen=CALLS_BEFORE)
         self._in_vain = self._without = 0
@@ -146,7 +163,37 @@ class PackedCalls:
             return self._function(*args, **keywords)
         self._without = self._without + 1 if weights.is_refused else 0
         result = weights(leaves)
-        return self._function(*args, **keywords) if result is NotImplemented else result
+        if result is NotImplemented or (
+            self._verify and weights.is_unverified and not self._verified(weights, leaves, result)
+        ):
+            return self._function(*args, **keywords)
+        return result
+
+    def _verified(self, weights: _Weights, leaves: Sequence[Any], result: Any) -> bool:
+        """Whether the first call with packed weights does what one without does.
+
+        Otherwise, no weights of this function are packed any more, with a warning.
+        """
+
+        def plain(*arrays: Any) -> list[Any]:
+            every = [*leaves]
+            for number, array in zip(traced.kinds, arrays, strict=True):
+                every[number] = array
+            args, keywords = jax.tree.unflatten(traced.form, every)
+            results: list[Any] = jax.tree.leaves(self._function(*args, **keywords))
+            return results
+
+        weights.is_unverified, traced = False, weights.traced
+        graphs = traced.program.graphs
+        if not graphs:  # as another thread has left the function to JAX
+            return False
+        arrays = [leaves[number] for number in traced.kinds]
+        why = mistake(graphs, plain, arrays, jax.tree.leaves(result))
+        if why:
+            self._without = MOST_WITHOUT
+            what = f"kernels with packed weights do not do what those without do: {why}"
+            warnings.warn(f"weights stay arguments, as {what}.", FallbackWarning, stacklevel=4)
+        return not why
 
     def forget(self) -> None:
         """Free what is packed, and forget the calls that were traced."""
@@ -236,7 +283,8 @@ class _Weights:
         self, traced: TracedCall, leaves: Sequence[Any], numbers: Sequence[int], at_once: bool
     ) -> None:
         """The weights are the leaves with these numbers."""
-        self._traced, self._numbers = traced, numbers
+        self.traced, self._numbers = traced, numbers
+        self.is_unverified = traced.program.is_repeatable
         self._ids = [id(leaves[n]) for n in numbers]
         self._varying = [n for n in traced.kinds if n not in numbers]
         donated = {n for place, n in enumerate(traced.kinds) if place in traced.program.donated}
@@ -283,12 +331,12 @@ class _Weights:
         if len(leaves) <= self._numbers[-1] or self._ids != [id(leaves[n]) for n in self._numbers]:
             return False
         # Only now: other arrays may have the ids of those that were freed.
-        return not self.ended and self._traced.takes(form, leaves, self._varying)
+        return not self.ended and self.traced.takes(form, leaves, self._varying)
 
     def pack(self, leaves: Sequence[Any]) -> None:
         """Compile the program that has them packed, unless it is not worth it."""
         with suppress(Exception):  # which is no reason for the function to fail
-            self._packing(leaves, self._traced.program.options)()
+            self._packing(leaves, self.traced.program.options)()
         self._decide()
 
     def pack_meanwhile(self, leaves: Sequence[Any]) -> None:
@@ -319,7 +367,7 @@ class _Weights:
         self._wait, self.are_being_packed = inf, True
         with ExitStack() as stack, suppress(Exception):
             stack.callback(end)
-            packing = self._packing(leaves, {**self._traced.program.options, "progress": go_on})
+            packing = self._packing(leaves, {**self.traced.program.options, "progress": go_on})
             threading.Thread(target=work, args=[packing], name=THREAD).start()
             stack.pop_all()  # the thread ends it
 
@@ -329,9 +377,9 @@ class _Weights:
 
     def _packing(self, leaves: Sequence[Any], options: GraphOptions) -> Callable[[], None]:
         """A function that packs them, which does not keep these arrays of JAX alive."""
-        program = self._traced.program
+        program = self.traced.program
         graph = program.graph
-        nodes = dict(zip(self._traced.kinds, graph.inputs, strict=True))
+        nodes = dict(zip(self.traced.kinds, graph.inputs, strict=True))
         arrays = jax.device_get({n: leaves[n] for n in self._numbers})
         first = leaves[self._numbers[0]]
         place = first.sharding if first.committed else None
@@ -348,7 +396,7 @@ class _Weights:
                 self._contents = None
             types = tuple(
                 f"packed {kind}" if number in arrays else str(kind)
-                for number, kind in zip(self._traced.kinds, program.traced.in_avals, strict=True)
+                for number, kind in zip(self.traced.kinds, program.traced.in_avals, strict=True)
             )
             program.reports.extend(model.reports(types))
 
@@ -366,7 +414,7 @@ class _Weights:
             [leaves[n] for n in contents.unpacked],
             contents.packed,
         )
-        return jax.tree.unflatten(self._traced.returned, arrays)
+        return jax.tree.unflatten(self.traced.returned, arrays)
 
 
 def _is_exiting() -> bool:
