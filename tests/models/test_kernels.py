@@ -94,8 +94,8 @@ def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
 
 
 def test_weights_that_no_cache_holds_have_the_costs_of_streams() -> None:
-    """Those of a graph together, however small each is; but not if elements are used often, or most
-    of a kernel's are others.
+    """Those of a graph together, beside what else a call touches, however small each is; but not if
+    elements are used often, or most of a kernel's are others.
     """
     machine = replace(native(), streaming={"memory.per_line": 3.0}, tunings=(), last_cache=0)
 
@@ -109,7 +109,8 @@ def test_weights_that_no_cache_holds_have_the_costs_of_streams() -> None:
 
     plain = machine.levels[0].per_line
     lines_of_both = 2 * 64 * 64 * 4 // 64
-    assert products(1, 2 * lines_of_both) == [plain] * 2
-    assert products(1, 2 * lines_of_both - 1) == [3 * plain] * 2
+    touched = lines_of_both + 3 * 64 * 4 // 64
+    assert products(1, 2 * touched) == [plain] * 2
+    assert products(1, 2 * touched - 1) == [3 * plain] * 2
     for rows in 16, 256:
         assert products(rows, 2 * lines_of_both - 1) == [plain] * 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.graph.graph import Node
-from morello.models.schedule import PlacedCall
+from morello.models.schedule import PlacedCall, PlacedStage
 from morello.runtime.argument import CACHE_LINE
 
 
@@ -28,6 +28,13 @@ class _Lifetime:
 
     def overlaps(self, other: _Lifetime) -> bool:
         return self.first <= other.last and other.first <= self.last
+
+
+def arena_of(stage: PlacedStage) -> Arena:
+    """The memory for what only the stage reads."""
+    given = {*stage.inputs, *stage.outputs}
+    inner = dict.fromkeys(call.output.base for call in stage.calls)
+    return arena(stage.calls, [node for node in inner if node not in given])
 
 
 def arena(calls: Sequence[PlacedCall], nodes: Sequence[Node]) -> Arena:

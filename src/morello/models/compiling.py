@@ -27,6 +27,7 @@ from morello.graph.rewriting import rewritten, simplified
 from morello.ir.primitives.winograd import TRANSFORMS
 from morello.kernel import Kernel
 from morello.models.channels_last import in_place_by_pixels
+from morello.models.evicted import are_evicted
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.light import without_light
@@ -39,7 +40,6 @@ from morello.native.toolchain import find_compiler
 from morello.options import GraphOptions, Options, check_known
 from morello.request.goal import target_of
 from morello.runtime.threads import thread_count
-from morello.targets.costs import exceeds_last_cache
 
 GAP = 0.02
 """How much more than the cheapest a program may cost, unless the options say otherwise."""
@@ -225,9 +225,11 @@ def _compiled(
     if (requested := known.get("compiler")) is not None:
         find_compiler(requested)  # raises, where each kernel would only have no program
     longer = 0.0 if "budget" in asked else LONGER
-    kernels = Kernels(known, longer, evicted=_are_evicted(graph, known))
+    machine = target_of(known.get("target", "native"))
+    cut = _Cut(graph, given)
+    kernels = Kernels(known, longer, lambda: are_evicted(graph, lambda: cut.first, machine))
     with same_workers():
-        plan = _chosen(graph, given, framework, kernels, seconds)
+        plan = _chosen(cut, framework, kernels, seconds)
     planned = perf_counter()
     steps = [step if isinstance(step, Node) else Segment(*step) for step in plan.steps]
     ended = perf_counter()
@@ -235,37 +237,38 @@ def _compiled(
     return CompiledGraph(graph, tuple(steps), framework, plan, taken)
 
 
-def _are_evicted(graph: Graph, options: Options) -> bool:
-    """Whether constants are evicted from all caches between calls: each reads all of the graph."""
-    constants = (node.operator for node in graph.nodes)
-    arrays = [each.array for each in constants if isinstance(each, Constant) and not each.uniform]
-    machine = target_of(options.get("target", "native"))
-    return exceeds_last_cache(sum(array.nbytes for array in arrays), machine)
+@dataclass(frozen=True)
+class _Cut:
+    """A graph, and its partition if one is given."""
+
+    graph: Graph
+    given: GraphPartition | None
+
+    @cached_property
+    def first(self) -> GraphPartition:
+        """The partition that is tried first: the given one, or that by the rule."""
+        return self.given or by_rule(self.graph)
 
 
-def _chosen(
-    graph: Graph,
-    given: GraphPartition | None,
-    framework: Framework,
-    kernels: Kernels,
-    seconds: float | None,
-) -> Plan:
+def _chosen(cut: _Cut, framework: Framework, kernels: Kernels, seconds: float | None) -> Plan:
     """The plan for a graph; one that was made before, if groups are chosen by cost."""
+
+    def planned(groups: GraphPartition) -> _Plan:
+        return _planned(groups, framework, kernels)
+
     if seconds == 0:
-        plan = _planned(given or by_rule(graph), framework, kernels)
+        plan = planned(cut.first)
         return _with_kernels(plan, RememberedCut(plan.partition, plan.cost, Weighing()), kernels)
     choosing = {**kernels.options, "fuse_seconds": seconds, "framework": framework.name}
-    asked = plan_question(graph, given, {**choosing, "longer": kernels.longer})
+    asked = plan_question(cut.graph, cut.given, {**choosing, "longer": kernels.longer})
     if asked:
-        kept = recalled_plan(
-            asked, graph, kernels, lambda partition: _planned(partition, framework, kernels).steps
-        )
+        kept = recalled_plan(asked, cut.graph, kernels, lambda groups: planned(groups).steps)
         if kept:
             return kept
-    plan, cut = _cheapest(graph, given, kernels, framework, choosing)
+    plan, chosen = _cheapest(cut, kernels, framework, choosing)
     if asked:
-        keep_plan(asked, plan.steps, plan.cost, cut, kernels)
-    return _with_kernels(plan, cut, kernels)
+        keep_plan(asked, plan.steps, plan.cost, chosen, kernels)
+    return _with_kernels(plan, chosen, kernels)
 
 
 def _with_kernels(plan: _Plan, cut: RememberedCut, kernels: Kernels) -> Plan:
@@ -299,31 +302,27 @@ class _Plan:
 
 
 def _cheapest(
-    graph: Graph,
-    given: GraphPartition | None,
-    kernels: Kernels,
-    framework: Framework,
-    choosing: Mapping[str, Any],
+    cut: _Cut, kernels: Kernels, framework: Framework, choosing: Mapping[str, Any]
 ) -> tuple[_Plan, RememberedCut]:
     """The plan for the cheapest partition that is found, that partition, the cost of the given
     one's plan, and what is known of other groups.
     """
-    asked = cut_question(graph, given, choosing)
-    cut = recalled(asked, graph) if asked else None
-    if cut:
-        plan = _planned(cut.partition, framework, kernels)
-        if plan.partition == cut.partition:
-            return plan, cut
-    first = best = _planned(given or by_rule(graph), framework, kernels)
+    asked = cut_question(cut.graph, cut.given, choosing)
+    known = recalled(asked, cut.graph) if asked else None
+    if known:
+        plan = _planned(known.partition, framework, kernels)
+        if plan.partition == known.partition:
+            return plan, known
+    first = best = _planned(cut.first, framework, kernels)
     other, weighing = cheaper(first.partition, kernels, choosing["fuse_seconds"])
     if other != first.partition:
         second = _planned(other, framework, kernels)
         if second.cost < first.cost and second.partition.left == first.partition.left:
             best = second
-    cut = RememberedCut(best.partition, first.cost, weighing)
+    found = RememberedCut(best.partition, first.cost, weighing)
     if asked:
-        remember(asked, cut)
-    return best, cut
+        remember(asked, found)
+    return best, found
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:

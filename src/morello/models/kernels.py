@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from math import floor, inf, log2
 
 from morello.base.choices import STREAMED
@@ -41,11 +42,13 @@ _Wanted = tuple[Spec, tuple[str, ...], str]
 class Kernels:
     """The kernels of calls that were compiled so far, with None for those that have none."""
 
-    def __init__(self, options: Options, longer: float = 0.0, *, evicted: bool = False) -> None:
+    def __init__(
+        self, options: Options, longer: float = 0.0, evicted: Callable[[], bool] = lambda: False
+    ) -> None:
         """The options are those of `morello.compile`; `threads` are the most of a kernel.
 
         If constants are `evicted` from all caches between calls, kernels that read little else are
-        searched for with the costs of streams.
+        searched for with the costs of streams. It is only asked where there are such kernels.
 
         With so many seconds `longer`, searches for kernels that have a large part of all arithmetic
         operations may take more than their budget, and up to that. A kernel that turns out to take
@@ -53,7 +56,7 @@ class Kernels:
         from its bound, or without one: it may be several times as slow as the cheapest.
         """
         self.options = options
-        self._longer, self._evicted = longer, evicted
+        self._longer, self._evicted = longer, cache(evicted)
         self.seconds = 0.0
         """How long compiling took so far."""
         self._known: dict[_Wanted, Kernel | None] = {}
@@ -172,7 +175,7 @@ class Kernels:
     def _wanted(self, call: StoredCall) -> _Wanted:
         """The goal of a call's kernel, and how it is to be compiled."""
         weights = "constant" if prepacked(call) else "plain"
-        if weights == "constant" and self._evicted and _reads_weights(call.spec):
+        if weights == "constant" and _reads_weights(call.spec) and self._evicted():
             weights = STREAMED
         return call.spec, call.spec.names, weights
 

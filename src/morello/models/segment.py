@@ -18,7 +18,7 @@ from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
-from morello.models.buffers import Arena, arena
+from morello.models.buffers import Arena, arena_of
 from morello.models.packing import packed, panels
 from morello.models.schedule import PlacedCall, PlacedStage
 from morello.native.toolchain import Compiler, find_compiler
@@ -92,8 +92,7 @@ class Segment:
         self.inputs, self.outputs, self.kernels = stage.inputs, stage.outputs, tuple(kernels)
         self.calls = stage.calls
         given = (*self.inputs, *self.outputs)
-        inner = dict.fromkeys(call.output.base for call in stage.calls)
-        self.arena = arena(stage.calls, [node for node in inner if node not in given])
+        self.arena = arena_of(stage)
         placing = _Placing(self.arena, given)
         self.places = tuple(
             tuple(
