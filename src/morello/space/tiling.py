@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from morello.ir.axes import axis
 from morello.ir.compose import batches_of_some
@@ -17,9 +18,6 @@ from morello.targets.target import Target
 
 VECTOR = 16
 """The elements of a long vector, of four bytes each."""
-
-INTERLEAVED = 0.5
-"""The share of the farthest cache that operands may fill if they are to be copied there whole."""
 
 MOST_PRODUCTS = 3
 """The most sums of products in a composition that is not `long`."""
@@ -90,19 +88,24 @@ def is_crowded(goal: Spec) -> bool:
 
 
 def is_interleaved(goal: Spec, target: Target) -> bool:
-    """Whether neighbours in memory lie along a batch in operands that fill much of a cache.
+    """Whether neighbours in memory lie along a batch in operands that do not fit the farthest cache
+    beside one matrix of each of the others.
 
-    Whole, these cannot be copied to it before loops over single matrices, each of which has an
+    So these cannot be copied there whole before loops over single matrices, each of which has an
     element of every line.
     """
     if any(part.operation.windows for part in goal.parts):
         return False
-    batches, lines = {d for d in batches_of_some(goal.operation) if goal.size(d) > 1}, 0
+    batches = {dim for dim in batches_of_some(goal.operation) if goal.size(dim) > 1}
+    whole, lines = False, 0
     for tensor, axes in zip(goal.tensors, goal.operation.axes, strict=True):
         fastest = [d for d in tensor.placement.layout.physical if tensor.shape[d] > 1][-1:]
-        if any(batches.intersection(axes[dim].names) for dim in fastest):
-            lines += -(-tensor.bytes // LINE_BYTES)
-    return lines > target.levels[1].capacity * INTERLEAVED
+        names = [batches.intersection(each.names) for each in axes]
+        along = any(names[dim] for dim in fastest)
+        matrices = 1 if along else prod(map(goal.size, set().union(*names)))
+        lines += -(-tensor.bytes // (matrices * LINE_BYTES))
+        whole |= along
+    return whole and lines > target.levels[1].capacity
 
 
 def _steps_of_tensors(goal: Spec) -> Iterator[list[tuple[str, int]]]:
