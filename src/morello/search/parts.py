@@ -16,7 +16,7 @@ from math import inf
 from morello.base.errors import RewriteError
 from morello.ir.compose import batches_of, batches_of_some, inputs_of, tensor_dims, touches_product
 from morello.ir.layout import row_major
-from morello.ir.operation import Operation
+from morello.ir.operation import Operand, Operation
 from morello.ir.spec import Spec
 from morello.rewrites import Bufferize, Move, Rewrite, Tile
 from morello.rewrites.rewrite import Step, apply
@@ -263,6 +263,11 @@ def _easiest(goal: Goal) -> int:
     return 0
 
 
+def copies(spec: Spec) -> bool:
+    """Whether plain programs copy inputs within main memory, which no program of the space does."""
+    return any(_interleaved(spec))
+
+
 def in_parts(operation: Operation, seconds: float = 0.0) -> bool:
     """Whether a composition is searched part by part, if its bound may take so many seconds."""
     few = operation.sums_products and not is_long(operation)
@@ -307,14 +312,22 @@ def _copies(spec: Spec, target: Target) -> Iterator[_Cut]:
     Its products can be computed one by one then, from neighbours along their own dimensions. Not
     all products need have the batch.
     """
-    operation, memory = spec.operation, target.levels[0].name
+    memory = target.levels[0].name
+    for operand in _interleaved(spec):
+        rewrite = Move(operand.name, memory, row_major(len(operand.dims)))
+        with suppress(RewriteError):  # if it is nearer than main memory
+            yield _Cut(rewrite, apply(rewrite, spec, target))
+            return
+
+
+def _interleaved(spec: Spec) -> Iterator[Operand]:
+    """The inputs whose neighbours in memory lie along a batch, unless they are row-major."""
+    operation = spec.operation
     batches = {dim for dim in batches_of_some(operation) if spec.size(dim) > 1}
     for index, operand in enumerate(operation.operands):
-        if not operand.written and batches & _fastest(spec, index):
-            rewrite = Move(operand.name, memory, row_major(len(operand.dims)))
-            with suppress(RewriteError):  # if it is nearer than main memory
-                yield _Cut(rewrite, apply(rewrite, spec, target))
-                return
+        as_it_is = spec.placements[index].layout.row_major
+        if not (operand.written or as_it_is) and batches & _fastest(spec, index):
+            yield operand
 
 
 def _fastest_dims(spec: Spec) -> set[str]:

@@ -28,7 +28,7 @@ from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import Floats, SearchGraph, of_spec, spec_and_decisions
 from morello.search.incumbent import Incumbent, tell_best
-from morello.search.parts import Parts, in_parts
+from morello.search.parts import Parts, copies, in_parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
 from morello.search.rejected import Rejected, rejected
@@ -60,8 +60,9 @@ class Session:
     It keeps the search space, the lower bound, the graph of cheap programs and the result, so
     that whatever is asked next starts from there. Answers in the `table` are reused, and new ones
     are added to it by searches that prove their programs, unless an operand of the goal is not in
-    main memory: answers assume that the operands of a Spec take room where they are. If the `cost`
-    of the cheapest program is known already, the goal need not be solved first.
+    main memory: answers assume that the operands of a Spec take room where they are. Nor are there
+    answers for goals whose plain programs have copies that the space lacks. If the `cost` of the
+    cheapest program is known already, the goal need not be solved first.
 
     With `others`, Specs that differ from the goal in their layouts, it searches for the cheapest
     program of any, without the table; the Spec of that program is the goal from then on.
@@ -78,7 +79,7 @@ class Session:
         self.goal, self.target = goal, target
         self._table, self._cost = table, cost
         self._memo: SpaceMemo | None = None
-        if table is not None and not any(goal.levels) and not others:
+        if table is not None and not any(goal.levels) and not others and not copies(goal):
             self._memo = SpaceMemo(table, target, TilingTraits.of(target, goal))
         self._space = PrunedSpace([(goal, *others)], target, self._memo)
         self._best_first: BestFirst | None = None
@@ -104,6 +105,9 @@ class Session:
         yet, with one that it finds soon after. Raises `SearchError` when nothing fits the target's
         memory limits, or when the search does not fit the budget's memory. Once the budget's gap
         is reached, there is nothing left to search.
+
+        A plain program may have copies within main memory, which the space lacks. If it costs less
+        than all of these programs, it is the result, and proven to cost no more than they do.
         """
         known = self._result
         if known is not None and known.statistics.gap <= budget.gap and not everything:
@@ -266,7 +270,7 @@ class Session:
             incumbent = replace(incumbent, bounded=bound.specs)
         else:
             session = proxy(self)  # a cycle of references would keep the graph in memory
-            improved = watch.after(soon, lambda: session._improve_poor(parts, watch))
+            improved = watch.after(soon, lambda: session._improve(parts, watch))
             search = BestFirst(self._space.space, bound, improved, soon)
             self._best_first = search
             if not parts.found:
@@ -274,6 +278,9 @@ class Session:
             if parts.found or incumbent.undecided:
                 early = parts.soon(watch.part(EARLY))
                 search.improve(early.cost, early.decisions)
+                (incumbent,) = search.run(tell_best)
+            if copies(parts.spec) and not watch.over:
+                self._improve(parts, watch)
                 (incumbent,) = search.run(tell_best)
         if incumbent.undecided:  # few sizes do not suffice
             space = self._space.of_spec(self.goal)
@@ -283,11 +290,17 @@ class Session:
             )
         return incumbent
 
-    def _improve_poor(self, parts: Parts, watch: Watch) -> None:
-        """If the program so far is poor, give the search the plain one, if that costs less."""
+    def _improve(self, parts: Parts, watch: Watch) -> None:
+        """If the program so far may cost more than the plain one, give the search the latter.
+
+        So it may if it is poor, or if the plain one has copies that the space lacks.
+        """
         search = self._best_first
-        if search is not None and search.gap > POOR:
-            plain = parts.plain_of_all_sizes(watch.part(PLAIN))
+        if search is None:
+            return
+        poor = search.gap > POOR
+        if poor or copies(parts.spec):
+            plain = parts.plain_of_all_sizes(watch.part(PLAIN if poor else SOON))
             search.improve(plain.cost, plain.decisions)
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
