@@ -319,10 +319,10 @@ def _cheapest(
         second = _planned(other, framework, kernels)
         if second.cost < first.cost and second.partition.left == first.partition.left:
             best = second
-    found = RememberedCut(best.partition, first.cost, weighing)
+    chosen = RememberedCut(best.partition, first.cost, weighing)
     if asked:
-        remember(asked, found)
-    return best, found
+        remember(asked, chosen)
+    return best, chosen
 
 
 def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:
