@@ -155,6 +155,10 @@ def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
             'MaxPool <kernel_shape = [2, 2147483647], auto_pad = "SAME_UPPER"> (x)',
             "its padded images are of [5, 2147483650]",
         ),
+        (
+            "ConvTranspose <strides = [1, 2000000]> (x, x)",
+            "it is a transposed convolution with strides of 2000000",
+        ),
     ],
 )
 def test_no_definition_of_onnx_is_taken_for_what_it_does_not_define(node: str, why: str) -> None:

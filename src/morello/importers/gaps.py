@@ -18,6 +18,9 @@ from morello.graph.operators import Concat, Conv, Pad, Slice
 from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
 from morello.importers.taking import backwards
 
+MOST_PHASES = 1 << 12
+"""The widest gaps, as there is a filter for each place between two elements."""
+
 
 def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
     """The transpose of a convolution, of images [b, c, ...] by weights [c, f / groups, ...].
@@ -51,6 +54,8 @@ def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv:
         return apply(conv, image, filters)
     if max(conv.dilations) > 1 or min(conv.before) < 0:
         raise GraphError("a transposed convolution with dilation, or that cuts off more than taps.")
+    if max(gaps) > MOST_PHASES:
+        raise GraphError(f"a transposed convolution with strides of {max(gaps)}.")
     batch, _, *sizes = image.shape
     count, _, *taps = filters.shape
     axes = [*map(_Axis, sizes, gaps, taps, conv.before, conv.after)]
