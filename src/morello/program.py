@@ -48,7 +48,7 @@ JUMPING = frozenset({*COMPARISONS, "ceil", "floor", "quotient", "remainder", "ro
 
 @dataclass(frozen=True)
 class KernelSequence:
-    """What a program was compiled from: its text, and kernels in the order in which they run."""
+    """The text and the kernels of a program, the latter in the order in which they run."""
 
     text: str
     kernels: tuple[Kernel, ...]

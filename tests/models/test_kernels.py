@@ -94,8 +94,8 @@ def test_what_may_be_far_from_the_cheapest_is_searched_for_longer(
 
 
 def test_weights_that_no_cache_holds_have_the_costs_of_streams() -> None:
-    """Those of a graph together, beside what else a call touches, however small each is; but not if
-    elements are used often, or most of a kernel's are others.
+    """All weights count together, and with what else a call touches, however small each is; but
+    not where elements are used often, or most of a kernel's are others.
     """
     machine = replace(native(), streaming={"memory.per_line": 3.0}, tunings=(), last_cache=0)
 
