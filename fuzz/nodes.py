@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -51,6 +52,8 @@ _WEIGHING = {
     "Gemm", "GridSample", "LSTM", "MatMul", "RNN", "Resize", "STFT", "Upsample",
 }  # fmt: skip
 """Operators that may multiply what is infinite by 0, or leave such terms out."""
+_RECURRENT = {"GRU", "LSTM", "RNN"}
+"""Operators with which ONNX Runtime crashes if an input has no elements."""
 _ROUNDING = {
     "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear", "Round", "Cast",
     "CastLike",
@@ -105,13 +108,19 @@ def _examples(operator: str) -> tuple[Example, ...]:
     from onnx import numpy_helper
     from onnx.backend.test.case import node
 
-    before = len(node._NodeTestCases)
+    before, name = len(node._NodeTestCases), f"{node.__name__}.{operator}"
+    known = sys.modules.pop(name, None)
     np.random.seed(0)  # some tests have random inputs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import_module(f"{node.__name__}.{operator}")
+        import_module(name)
+    cases = node._NodeTestCases[before:]
+    del node._NodeTestCases[before:]  # others find the module and its tests as they were
+    del sys.modules[name]
+    if known is not None:
+        sys.modules[name] = known
     examples = []
-    for case in node._NodeTestCases[before:]:
+    for case in cases:
         if any(each.op_type in _RANDOM for each in case.model.graph.node):
             continue
         given = [
@@ -169,6 +178,9 @@ def _expected(
     """The results of ONNX Runtime; None if it refuses the model."""
     import onnxruntime
 
+    types = {each.op_type for each in example.model.graph.node}
+    if types & _RECURRENT and not all(x.size for x in example.inputs):
+        return None
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 4
@@ -189,6 +201,8 @@ def _differs(example: Example, got: Array, wanted: Array) -> str:
     types = {each.op_type for each in example.model.graph.node}
     floats = [x for x in example.inputs if x.dtype.kind == "f"]
     if not example.is_defined or not _holds(wanted.dtype, floats):
+        return ""
+    if "Pow" in types and wanted.dtype.kind in "iu":  # too large a power is any integer
         return ""
     if types & _ORDERING and any(np.isnan(x).any() for x in floats):
         return ""

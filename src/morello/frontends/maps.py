@@ -154,6 +154,8 @@ def pow(x: Value, exponent: float) -> Value:
     size = abs(exponent)
     if size == 0:
         raise MisuseError("any number to the power of 0 is 1", "use another exponent", at=1)
+    if not math.isfinite(size):
+        raise MisuseError("a power is to be finite", "use another exponent", at=1)
     whole, half = int(size), size % 1 == 0.5
     if size == whole and whole > MOST_FACTORS:
         raise MisuseError("this power is too large", f"use at most {MOST_FACTORS}", at=1)

@@ -30,6 +30,8 @@ def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
     """
     channels, filters, *taps = weight.shape
     rank, groups = len(taps), conv.groups
+    if groups < 1 or channels % groups:
+        raise GraphError(f"a transposed convolution of {channels} channels in {groups} groups.")
     apart = reshaped(weight, (groups, channels // groups, filters, *taps))
     swapped = transposed(apart, (0, 2, 1, *range(3, 3 + rank)))
     kernel = reshaped(swapped, (groups * filters, channels // groups, *taps))

@@ -37,6 +37,9 @@ from morello.importers.onnx.call import (
 @translates("Attention")
 def attention(call: OnnxCall) -> list[Node]:
     """The heads' results, and all keys and values: those before, and those of this call."""
+    cap = call.attribute("softcap", 0.0)
+    if not 0 <= cap < math.inf:
+        raise UndefinedError(f"its softcap is {cap}")
     call.floating()
     call.only(0, 1, 2)
     if known_dtype(call.attribute("softmax_precision", 1)) not in (FLOAT32, call[0].dtype):
@@ -52,9 +55,6 @@ def attention(call: OnnxCall) -> list[Node]:
         raise GraphError(f"attention of {q.type} to {k.type} and {v.type}.")
     if 0 in (*q.shape, *k.shape, *v.shape):
         raise LeftError("it has no elements")
-    cap = call.attribute("softcap", 0.0)
-    if not 0 <= cap < math.inf:
-        raise UndefinedError(f"its softcap is {cap}")
     scale = call.attribute("scale", 1 / math.sqrt(q.shape[3]))
     plain = Attention(scale, cap=cap or None)
     mask = _mask(call, q, k.shape[2], before)

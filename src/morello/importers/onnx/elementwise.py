@@ -96,6 +96,8 @@ def _with_numbers(like: Node) -> Callable[..., Node]:
 
 @translates(*_OF_NUMBERS)
 def of_numbers(call: OnnxCall) -> Node:
+    if call[0].dtype == BOOL:
+        raise LeftError("it is of bool")
     return function(_OF_NUMBERS[call.type], call[0])
 
 

@@ -24,6 +24,7 @@ from morello.importers.onnx.call import (
     MOST_FOLDED,
     LeftError,
     OnnxCall,
+    UndefinedError,
     constant,
     contents,
     function,
@@ -76,6 +77,8 @@ def flatten(call: OnnxCall) -> Node:
 @translates("Squeeze")
 def squeeze(call: OnnxCall) -> Node:
     x, axes = call[0], call.listed("axes", 1, 13)
+    if axes == ():
+        raise UndefinedError("it names no axes, which may mean all or none")
     every = enumerate(x.shape)
     gone = {d for d, n in every if n == 1} if axes is None else {*positions(axes, x.type.rank)}
     if any(x.shape[d] != 1 for d in gone):

@@ -52,7 +52,7 @@ _AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}
 
 @translates(*_KINDS)
 def reduction(call: OnnxCall) -> Node:
-    x, kind = call[0], _KINDS[call.type]
+    x, kind, keeps = call[0], _KINDS[call.type], _keeps(call)
     if kind == "mean" or call.type in _AFTER:
         call.floating()
     if x.dtype == bool and kind not in ("max", "min"):
@@ -61,7 +61,7 @@ def reduction(call: OnnxCall) -> Node:
     if call.type in _BEFORE:
         x = function(_BEFORE[call.type], x)
     if axes:
-        x = in_few_bits(partial(op, Reduce(kind, axes, _keeps(call))), x)
+        x = in_few_bits(partial(op, Reduce(kind, axes, keeps)), x)
     return function(_AFTER[call.type], x) if call.type in _AFTER else x
 
 
@@ -135,6 +135,7 @@ def cumulated(call: OnnxCall) -> Node:
 
 @translates("Softmax", "LogSoftmax")
 def softmax(call: OnnxCall) -> Node:
+    call.floating()
     x, axis = _with_axis(call)
     shape = call[0].shape
     if call.type == "Softmax":
