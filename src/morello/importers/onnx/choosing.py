@@ -51,7 +51,8 @@ def gather_slices(call: OnnxCall) -> Node:
     if not index.type.rank or 0 in (*x.shape, *index.shape):
         raise LeftError(f"it gathers {index.type} of {x.type}")
     *shape, count = index.shape
-    if not 0 <= batch <= len(shape) or batch + count > x.type.rank:
+    alike = index.shape[: max(batch, 0)] == x.shape[: max(batch, 0)]
+    if not 0 <= batch <= len(shape) or batch + count > x.type.rank or not alike:
         raise GraphError(f"{index.type} are no places in {x.type}, of {batch} dimensions alike.")
     columns = [selected(index, len(shape), d) for d in range(count)]
     places = [from_start(each, x.shape[batch + d]) for d, each in enumerate(columns)]

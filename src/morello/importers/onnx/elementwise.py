@@ -336,6 +336,7 @@ def shrink(call: OnnxCall) -> Node:
 
 @translates("Softplus", "Mish")
 def softplus(call: OnnxCall) -> Node:
+    call.floating()
     x = call[0]
     tail = function("log1p", function("exp", function("neg", function("abs", x))))
     result = function("add", function("relu", x), tail)
