@@ -71,6 +71,8 @@ class Primitive:
     """Whether the primitive only moves data, or fills a tensor with a constant."""
     rearranges: bool = False
     """Whether the output has the elements of the input, at other places."""
+    normalizes: bool = False
+    """Whether the output has exponentials of the input, divided by their sum."""
     selects: bool = False
     """Whether each element of the output is one of several elements of the input."""
     indices: tuple[int, ...] = ()

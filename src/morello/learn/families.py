@@ -6,7 +6,6 @@ from math import prod
 
 from morello.ir.dtype import F32
 from morello.ir.operation import Operation
-from morello.ir.primitives import SOFTMAX
 from morello.ir.spec import Spec, SpecPart
 
 
@@ -16,7 +15,7 @@ def family_of(spec: Spec) -> str:
     softmax(f32[8,16] @ f32[16,32]) -> attention
     """
     parts = [part.operation for part in spec.parts]
-    softmax = any(part.primitive is SOFTMAX for part in parts)
+    softmax = any(part.primitive is not None and part.primitive.normalizes for part in parts)
     if any(map(_multiplies, parts)):
         return "attention" if softmax else _products(spec)
     if softmax:

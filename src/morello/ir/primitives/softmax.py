@@ -240,6 +240,7 @@ SOFTMAX = replace(
     ),
     bound=_bound_softmax,
     flops=4,
+    normalizes=True,
 )
 
 SOFTMAX_PARTS = {
