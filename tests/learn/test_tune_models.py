@@ -41,7 +41,7 @@ def test_a_model_uses_what_was_found_for_its_kernels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So do kernels whose weights come from memory, which have other costs on some machines."""
-    monkeypatch.setattr("morello.models.compiling.exceeds_last_cache", lambda *_: streamed)
+    monkeypatch.setattr("morello.models.evicted.exceeds_last_cache", lambda *_: streamed)
     onnx = pytest.importorskip("onnx")
     from morello.importers.onnx import import_model, read_model
 

@@ -285,7 +285,7 @@ def test_what_hardly_matters_for_the_gap_is_not_searched_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Remainders of 500 by tiles, of which any program will do."""
-    goal, target = parse("f32[500,300] @ f32[300,500]"), find_target("avx2")
+    goal, target = parse("f32[500,500] @ f32[500,500]"), find_target("avx2")
     quick = search(goal, target, budget=Budget(inf, gap=0.02))
     monkeypatch.setattr(best_first, "LAST_WEIGHT", 0.0)
     thorough = search(goal, target, budget=Budget(inf, gap=0.02))

@@ -59,8 +59,13 @@ static inline void {PAST}joined(uint8_t *to, const uint8_t *from, long n, const 
 
 _LINES_AVX2 = {
     "copy_bytes": """\
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, long n) {
-  __builtin_memcpy(to, from, n);
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, long n) { // n < 64
+  if (n & 32) __builtin_memcpy(to, from, 32), to += 32, from += 32; // no calls, as sizes are known
+  if (n & 16) __builtin_memcpy(to, from, 16), to += 16, from += 16;
+  if (n & 8) __builtin_memcpy(to, from, 8), to += 8, from += 8;
+  if (n & 4) __builtin_memcpy(to, from, 4), to += 4, from += 4;
+  if (n & 2) __builtin_memcpy(to, from, 2), to += 2, from += 2;
+  if (n & 1) *to = *from;
 }""",
     f"{PAST}line": f"""\
 static inline void {PAST}line(uint8_t *to, const uint8_t *from) {{
