@@ -241,6 +241,8 @@ class TestFiles:
             "einsum": "agraph (float[3, 5, 5] x) => (float[3, 5] y) "
             '{ y = Einsum <equation = "..Kii ->...i"> (x) }',
             "huge": "agraph (float[999999, 999999, 9999] x) => (float[4] y) { y = Relu (x) }",
+            "empty": "agraph (float[999999, 999999, 0] x) => (float[999999, 999999, 0] y) "
+            "{ y = Relu (x) }",
         }.items():
             path = tmp_path / f"{name}.onnx"
             path.write_bytes(parsed(body).SerializeToString())

@@ -199,10 +199,15 @@ def known_dtype(code: int) -> np.dtype[np.generic]:
     return dtype
 
 
+def is_too_large(kind: TensorType) -> bool:
+    """Whether no model may have such a tensor; NumPy limits the other sizes of empty ones, too."""
+    return prod(filter(None, kind.shape)) * kind.dtype.itemsize > MOST_BYTES
+
+
 def op(operator: Operator, *inputs: Node) -> Node:
     """The node that applies an operator, or its value if all inputs are constants."""
     kind = operator.result(*(node.type for node in inputs))
-    if kind.bytes > MOST_BYTES:
+    if is_too_large(kind):
         raise GraphError(f"{operator} computes {kind}, which is too large.")
     node = Node(operator, inputs, kind)
     arrays = [node.operator.array for node in inputs if isinstance(node.operator, Constant)]

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, TensorType
 from morello.graph.operators import Constant
-from morello.importers.onnx.call import KNOWN, MOST_BYTES, constant, domain_of
+from morello.importers.onnx.call import KNOWN, constant, domain_of, is_too_large
 
 _SHOWN = 2**10
 """The most elements of a constant that the inference of shapes is given."""
@@ -39,7 +39,7 @@ def type_of(code: int, shape: Sequence[int]) -> TensorType | None:
     except (KeyError, ValueError, TypeError):
         return None
     kind = TensorType(tuple(map(int, shape)), dtype)
-    if kind.bytes > MOST_BYTES:
+    if is_too_large(kind):
         raise GraphError(f"a tensor of {kind} is too large.")
     return kind
 
