@@ -82,3 +82,7 @@ def created(model: str | bytes, asked: Any) -> Any:
         return runtime.InferenceSession(model, asked)
     except runtime.capi.onnxruntime_pybind11_state.NotImplemented:
         return None
+    except runtime.capi.onnxruntime_pybind11_state.Fail as error:
+        if "not supported" in str(error):  # as of batches first in recurrent layers
+            return None
+        raise
