@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.graph.nodes import given
+from tests.onnx_text import parsed
 from tests.pages import data_of
 
 from morello.__main__ import run as run_command
@@ -54,10 +55,6 @@ from morello.onnx.checking import largest_error  # noqa: E402
 from morello.onnx.nodes import NodeWriter  # noqa: E402
 
 F32, BOOL = np.dtype(np.float32), np.dtype(bool)
-
-
-def parsed(body: str, version: int = 17) -> Any:
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {version}]>{body}')
 
 
 def weights(model: Any, *tensors: tuple[str, tuple[int, ...]]) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.doors.test_onnx import layer, parsed, weights
+from tests.doors.test_onnx import layer, weights
+from tests.onnx_text import parsed
 
 from morello.base.errors import GraphError, SearchError
 from morello.graph.frameworks import Framework

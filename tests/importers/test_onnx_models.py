@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.onnx_text import parsed
 from tests.sampling import some
 
 from morello.base.errors import GraphError, MorelloError
@@ -31,11 +32,6 @@ runtime = pytest.importorskip("onnxruntime")
 from morello.importers.onnx import import_model, read_model  # noqa: E402
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-
-
-def parsed(body: str, version: int = 17, extra: str = "") -> Any:
-    """A model in the language of `onnx.parser`."""
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {version}{extra}]>{body}')
 
 
 def agrees(

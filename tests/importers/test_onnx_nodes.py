@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.onnx_text import parsed
 from tests.sampling import some
 
 from morello.base.errors import GraphError
@@ -127,19 +128,13 @@ def near(result: Array, expected: Array, tolerance: float) -> bool:
 
 
 def test_a_node_that_does_not_fit_is_an_error() -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]>'
-        "agraph (float[4,8] x, float[4,8] y) => (float[4,4] z) { z = MatMul(x, y) }"
-    )
+    model = parsed("agraph (float[4,8] x, float[4,8] y) => (float[4,4] z) { z = MatMul(x, y) }")
     with pytest.raises(GraphError, match=r"MatMul: .*8 is not 4"):
         import_model(model)
 
 
 def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]>'
-        "agraph (float[4,8] x) => (float[a,b] y) { y = ReduceMax <keepdims = 2> (x) }"
-    )
+    model = parsed("agraph (float[4,8] x) => (float[a,b] y) { y = ReduceMax <keepdims = 2> (x) }")
     assert import_model(model).left == (("ReduceMax", "its keepdims is 2, and neither 0 nor 1"),)
 
 
@@ -162,10 +157,10 @@ def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
     ],
 )
 def test_no_definition_of_onnx_is_taken_for_what_it_does_not_define(node: str, why: str) -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 23]>'
+    model = parsed(
         "agraph (float[1,2,4,4] x, float[1,4,2] c) => (y)"
-        f" {{ five = Constant <value = int32 {{5}}> () y = {node} }}"
+        f" {{ five = Constant <value = int32 {{5}}> () y = {node} }}",
+        23,
     )
     ((_, reason),) = import_model(model).left
     assert reason == why
@@ -182,8 +177,7 @@ def test_bits_of_two_integers_need_both(given: list[str]) -> None:
 
 @pytest.mark.parametrize("number", [1.0, np.inf, -np.inf])
 def test_sums_of_exponentials_may_be_of_infinity(number: float) -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]>'
+    model = parsed(
         "agraph (float[2,3] x) => (float[2,1] y) { y = ReduceLogSumExp <axes = [1]> (x) }"
     )
     x = np.full((2, 3), -np.inf, np.float32)
@@ -194,21 +188,21 @@ def test_sums_of_exponentials_may_be_of_infinity(number: float) -> None:
 
 @pytest.mark.parametrize("sizes", [(4, -(2**31)), (4, 2**40), (4, 0), (4, 6)])
 def test_windows_of_an_image_of_another_size_are_refused(sizes: tuple[int, int]) -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 18]>'
+    model = parsed(
         "agraph (float[1,4,4] x) => (float[a,b,c,d] y) {"
         f"size = Constant <value_ints = [{sizes[0]}, {sizes[1]}]> ()"
         "window = Constant <value_ints = [2, 2]> ()"
-        "y = Col2Im <strides = [2, 2]> (x, size, window) }"
+        "y = Col2Im <strides = [2, 2]> (x, size, window) }",
+        18,
     )
     with pytest.raises(GraphError, match=r"Col2Im: f32\[1,4,4\] are no windows"):
         import_model(model)
 
 
 def test_a_split_into_more_parts_than_there_are_elements_is_refused() -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 18]>'
-        "agraph (float[7] x) => (float[a] y) { y = Split <num_outputs = 9223372036854775807> (x) }"
+    model = parsed(
+        "agraph (float[7] x) => (float[a] y) { y = Split <num_outputs = 9223372036854775807> (x) }",
+        18,
     )
     with pytest.raises(GraphError, match="is not split into 9223372036854775807"):
         import_model(model)
