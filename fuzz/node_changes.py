@@ -50,8 +50,8 @@ class Example:
         return Example(self.name, model, [*self.inputs], self.freezes)
 
     @property
-    def is_defined(self) -> bool:
-        """Whether its attributes are numbers."""
+    def has_finite_attributes(self) -> bool:
+        """Whether no float among the attributes of the nodes is infinite or NaN."""
         every = [each for node in self.model.graph.node for each in node.attribute]
         return all(np.isfinite([each.f, *each.floats]).all() for each in every)
 
