@@ -278,6 +278,15 @@ def test_output_is_made_with_its_strides() -> None:
         assert f"{made}, or omit out." in message
 
 
+def test_no_memory_leaks_with_outputs_that_begin_with_a_line() -> None:
+    kernel = compile_kernel(NOTHING, "one", (argument("c", F32, (300, 200), output=True),))
+    kernel()
+    blocks = sys.getallocatedblocks()
+    for _ in range(1000):
+        kernel()
+    assert sys.getallocatedblocks() - blocks < 150
+
+
 def test_what_no_kernel_can_have(tmp_path: Path) -> None:
     a, b, c = matmul_arguments()
     wrong: list[tuple[tuple[Argument, ...], str]] = [

@@ -23,7 +23,7 @@ from morello.models.packing import packed, panels
 from morello.models.schedule import PlacedCall, PlacedStage
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.argument import Argument
-from morello.runtime.kernel import allocator
+from morello.runtime.kernel import new_arrays
 from morello.runtime.load import SegmentAddress, make_segment_function, own_library
 from morello.runtime.threads import CALLER, Threads, pool
 
@@ -181,7 +181,7 @@ class Segment:
         return make_segment_function(
             self.entry,
             arguments,
-            allocate=allocator(arguments[-1]),
+            results=new_arrays(arguments[-1]),
             otherwise=otherwise,
             keep=self,
             compiler=find_compiler(),

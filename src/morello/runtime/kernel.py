@@ -13,15 +13,15 @@ import numpy as np
 from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import Argument, Array
+from morello.runtime.argument import CACHE_LINE, Argument, Array
 from morello.runtime.call_errors import explain
 from morello.runtime.dlpack import call_on_arrays
-from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
+from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, NewArrays, make_function
 
 if TYPE_CHECKING:
     from inspect import Signature
 
-# From this size on, aligning an output to a cache line is worth the microsecond it takes.
+# From this size on, aligning an output to a cache line is worth the time it takes.
 _ALIGN_BYTES = 1 << 16
 
 
@@ -106,7 +106,7 @@ class CompiledKernel:
             self.library,
             symbol,
             arguments,
-            allocate=allocator(arguments[-1]),
+            results=new_arrays(arguments[-1]),
             compiler=compiler or find_compiler(),
             release_gil=release_gil,
         )
@@ -228,15 +228,16 @@ def _validate(arguments: tuple[Argument, ...]) -> None:
             raise BuildError(f"argument {a.name} has a negative size or stride: {a}.")
 
 
-def allocator(output: Argument) -> Callable[[], Array]:
-    """A function that makes a new array for an output, in the fastest way.
+def new_arrays(output: Argument) -> NewArrays:
+    """The fastest way to make a new array for an output.
 
     It raises `CallError` for an output that is updated, which must be given.
     """
     if output.updated:
-        return functools.partial(_refuse_new, output)
+        return NewArrays(functools.partial(_refuse_new, output))
     if output.is_row_major and output.extent < _ALIGN_BYTES:
-        return functools.partial(np.empty, output.shape, output.raw)
-    if output.raw == output.dtype.np:
-        return output.empty
-    return lambda: output.empty().view(output.raw)
+        return NewArrays(functools.partial(np.empty, output.shape, output.raw))
+    memory = functools.partial(np.empty, CACHE_LINE + output.extent, np.dtype(np.uint8))
+    array: Callable[..., Array] = np.ndarray
+    strides = {} if output.is_row_major else {"strides": output.strides}
+    return NewArrays(memory, functools.partial(array, output.shape, output.raw, **strides))

@@ -7,6 +7,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,18 +74,29 @@ class _CArgument(ctypes.Structure):
     ]
 
 
+@dataclass(frozen=True)
+class NewArrays:
+    """How a function makes an array for its result."""
+
+    memory: Callable[[], Array]
+    place: Callable[[Array, int], Array] | None = None
+    """Makes the array, of the memory and the byte of it where a cache line begins. If it is None,
+    the memory is the array.
+    """
+
+
 def make_function(
     library: Library,
     symbol: str,
     arguments: tuple[Argument, ...],
     *,
-    allocate: Callable[[], Array],
+    results: NewArrays,
     compiler: Compiler,
     release_gil: bool = False,
 ) -> Callable[..., Array]:
     """The builtin function `f(*inputs, out=None)` that checks its arrays and calls `symbol`.
 
-    `symbol` takes one pointer per argument, the last of which is the output; `allocate`
+    `symbol` takes one pointer per argument, the last of which is the output; `results`
     creates an output when none is passed, and others are passed as inputs are. The function keeps
     `library` loaded, and raises `CallError` when arrays do not match. Raises `BuildError` if the
     trampoline cannot be built.
@@ -92,7 +104,7 @@ def make_function(
     otherwise = _Otherwise(tuple(argument.as_bits for argument in arguments))
     make = functools.partial(_trampoline(compiler), library.address(symbol), None, False)
     function: Callable[..., Array] = make(
-        *_described(arguments), release_gil, allocate, otherwise, library
+        *_described(arguments), release_gil, results.memory, results.place, otherwise, library
     )
     otherwise.function = weakref.ref(function)
     return function
@@ -136,7 +148,7 @@ def make_segment_function(
     address: SegmentAddress,
     arguments: tuple[Argument, ...],
     *,
-    allocate: Callable[[], Array],
+    results: NewArrays,
     otherwise: Callable[..., Any],
     keep: object,
     compiler: Compiler,
@@ -150,8 +162,8 @@ def make_segment_function(
     returns the output, or with `number` its only element.
     """
     function: Callable[..., Any] = _trampoline(compiler)(
-        None, ctypes.byref(address), number, *_described(arguments), release_gil, allocate,
-        otherwise, keep,
+        None, ctypes.byref(address), number, *_described(arguments), release_gil,
+        results.memory, results.place, otherwise, keep,
     )  # fmt: skip
     return function
 
@@ -186,7 +198,7 @@ def _trampoline(compiler: Compiler) -> Callable[..., Any]:
     """trampoline.c's `make_function`. It is never unloaded, as its functions may live on."""
     source = Path(__file__).with_name("trampoline.c")
     library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL)
-    objects = [ctypes.py_object] * 3
+    objects = [ctypes.py_object] * 4
     library.set_types.argtypes = [*objects[:2], ctypes.c_ssize_t]
     library.set_types.restype = None
     # The pointer to an object's type is the last field of the object header.

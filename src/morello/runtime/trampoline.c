@@ -56,13 +56,14 @@ PyObject *PyObject_GetItem(PyObject *, PyObject *);
 PyObject *PyTuple_New(Py_ssize_t);
 PyObject *PyObject_CallObject(PyObject *, PyObject *);
 PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
+PyObject *PyLong_FromSsize_t(Py_ssize_t);
 PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *));
 void *PyCapsule_GetPointer(PyObject *, const char *);
 PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *);
 
-enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
+enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8, CACHE_LINE = 64 };
 
 /* What an array must be. load.py has the same struct. */
 typedef struct {
@@ -93,7 +94,8 @@ typedef struct {
     void *memory; /* an arena for the next call of the segment, if there is one */
     Py_ssize_t inputs; /* the last output comes after them; others are passed as they are */
     int release_gil;
-    PyObject *allocate; /* () -> a new output */
+    PyObject *allocate; /* () -> a new output, or memory for one that begins with a line */
+    PyObject *place;    /* (memory, offset) -> the output in it; None if memory is the output */
     PyObject *explain;  /* (same arguments) -> raises CallError */
     PyObject *keep;     /* holds the kernel's code in memory */
     PyObject *index;    /* the empty tuple if it returns output[()], a number; or null */
@@ -241,6 +243,28 @@ static int find_output(const Plan *plan, PyObject *const *args, Py_ssize_t nargs
     return 1;
 }
 
+/* A new output; NULL if there is no memory for it. What this costs is done by few functions of
+ * Python, as a kernel may have evicted them from the caches. */
+static PyObject *new_output(const Plan *plan)
+{
+    PyObject *memory = PyObject_CallObject(plan->allocate, NULL);
+    if (memory == NULL || plan->place == &_Py_NoneStruct)
+        return memory;
+    PyObject *result = NULL, *offset = NULL;
+    Py_buffer view;
+    if (PyObject_GetBuffer(memory, &view, 0) == 0) {
+        offset = PyLong_FromSsize_t((Py_ssize_t)(-(uintptr_t)view.buf % CACHE_LINE));
+        PyBuffer_Release(&view);
+    }
+    if (offset != NULL) {
+        PyObject *args[] = {memory, offset};
+        result = PyObject_Vectorcall(plan->place, args, 2, NULL);
+        Py_DecRef(offset);
+    }
+    Py_DecRef(memory);
+    return result;
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     Plan *plan = PyCapsule_GetPointer(self, NULL);
@@ -264,7 +288,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
             goto finish;
     }
     if (given == NULL) {
-        result = PyObject_CallObject(plan->allocate, NULL);
+        result = new_output(plan);
         if (result == NULL) {
             done = 1; /* out of memory, which `explain` knows nothing of */
             goto finish;
@@ -316,6 +340,7 @@ static void destroy(PyObject *capsule)
 {
     Plan *plan = PyCapsule_GetPointer(capsule, NULL);
     Py_DecRef(plan->allocate);
+    Py_DecRef(plan->place);
     Py_DecRef(plan->explain);
     Py_DecRef(plan->keep);
     Py_DecRef(plan->index);
@@ -330,7 +355,7 @@ static PyMethodDef method = {"kernel", call, METH_FASTCALL | METH_KEYWORDS, NULL
  * runs the segment, if there is one. With `number`, it returns the only element of the output. */
 PyObject *make_function(void *kernel, const Segment *segment, int number, const Argument *arguments,
                         Py_ssize_t count, int release_gil, PyObject *allocate,
-                        PyObject *explain, PyObject *keep)
+                        PyObject *place, PyObject *explain, PyObject *keep)
 {
     Plan *plan = PyMem_Malloc(sizeof *plan);
     if (plan == NULL)
@@ -343,6 +368,7 @@ PyObject *make_function(void *kernel, const Segment *segment, int number, const 
     plan->inputs = count - 1;
     plan->release_gil = release_gil;
     plan->allocate = allocate;
+    plan->place = place;
     plan->explain = explain;
     plan->keep = keep;
     for (Py_ssize_t i = 0; i < count; i++)
@@ -353,6 +379,7 @@ PyObject *make_function(void *kernel, const Segment *segment, int number, const 
         return NULL;
     }
     Py_IncRef(allocate);
+    Py_IncRef(place);
     Py_IncRef(explain);
     Py_IncRef(keep);
     PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);
