@@ -16,6 +16,7 @@ onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 
 from morello.importers.onnx import OnnxProgram, import_model  # noqa: E402
+from morello.models.compiling import partitioned  # noqa: E402
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
@@ -124,6 +125,15 @@ FUNCTIONS: list[tuple[list[str], dict[str, Any]]] = [
      {"activation_alpha": [0.3, 0.6], "activation_beta": [0.2, -0.1]}),
     (["HardSigmoid", "LeakyRelu", "Elu"], {}),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "kernels"), [("GRU", 2), ("LSTM", 3)])
+def test_a_step_is_a_product_and_its_gates(kind: str, kernels: int) -> None:
+    """Nothing of a step is stored but the product and the next state, and the c of an LSTM."""
+    model, _ = layer(kind, linear_before_reset=1) if kind == "GRU" else layer(kind)
+    groups = partitioned(imported(model).graph, threads=1).groups
+    of_inputs = 1  # the product of the inputs, of all steps
+    assert len(groups) == of_inputs + STEPS * kernels
 
 
 @pytest.mark.parametrize(("functions", "parameters"), FUNCTIONS)

@@ -102,8 +102,9 @@ def gru(
     def step(given: Node, state: tuple[Node, ...]) -> tuple[Node, ...]:
         (h,) = state
         product = weights.of_state(h)
-        gates = mapped("add", given, product)
-        r, z = (of_gates(_gate(gates, order.index(name), hidden)) for name in "rz")
+        # of r and z alone: the sum of all gates would be stored, beside the product
+        parts = ([_gate(n, order.index(gate), hidden) for n in (given, product)] for gate in "rz")
+        r, z = (of_gates(mapped("add", *part)) for part in parts)
         if resets_product:
             new = mapped("multiply", r, _gate(product, first, hidden))
         else:
