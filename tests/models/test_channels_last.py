@@ -340,6 +340,22 @@ def test_tokens_that_a_convolution_makes_are_no_images() -> None:
     assert texts[-1] == "tanh(f32[20,16] @ f32[16,16])"
 
 
+def test_tokens_that_a_convolution_is_added_to_are_no_images() -> None:
+    """Those of a product before it, and of a Conformer."""
+    generator = np.random.default_rng(0)
+    x = given(1, 24, 32)
+    tokens = apply(Dot((), ((2, 0),)), x, constant(generator, 32, 32))
+    within = apply(Dot((), ((2, 0),)), tokens, constant(generator, 32, 32))
+    image = apply(Transpose((0, 2, 1)), within)
+    filters = constant(generator, 32, 32, 1)
+    turned = apply(Transpose((0, 2, 1)), apply(Conv((1,), (0,), (0,), (1,), 1), image, filters))
+    added = apply(Map("add"), tokens, turned)
+    output = apply(Map("tanh"), apply(Dot((), ((2, 0),)), added, constant(generator, 32, 8)))
+    texts = computed(Graph((x,), (output,)))
+    assert texts[0] == texts[1] == "f32[24,32] @ f32[32,32]"
+    assert texts[-1] == "tanh(f32[24,32] @ f32[32,8])"
+
+
 def test_sums_with_tiles_of_winograd_are_in_no_rows() -> None:
     """Although functions of them are, as a convolution by few filters reads these."""
     x = given(1, 64, 28, 28)

@@ -92,7 +92,7 @@ def _images(stage: Stage, rows: Collection[Node]) -> list[Node]:
         for call, nodes in near
         if _has_windows(call)
         for node in nodes
-        if not (node is call.output.base and _turns(call))
+        if not (node.shape == call.output.base.shape and _turns(call))
     )
     before = 0
     while len(images) > before:
