@@ -180,6 +180,11 @@ class Placements:
         result: Bools = along | (fastest < 0)
         return result
 
+    def runs_across(self, codes: Ints, dim: int) -> Bools:
+        """Whether the fastest dimension is another one; it may be, of an ideal layout."""
+        result: Bools = self._fastest[codes] != dim
+        return result
+
     def gapless_along(self, codes: Ints, dim: int) -> Bools:
         """Whether there are no gaps, and `dim` is the fastest dimension."""
         return self._may_along(codes, dim, (self._fastest[codes] == dim) & self._gapless[codes])

@@ -24,7 +24,7 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
     inputs may also be packed into panels. Panels run along the dimension of a matrix that is not
     reduced; they are one register wide, or several if that is the output's fastest dimension. For
     convolutions, see `_conv_layouts`; for compositions, these are the panels of their products.
-    Other operations read their operands as they are.
+    Other operations read their operands as they are, but for maps (`places_in_rows`).
     """
     if operation.components:
         packed = [
@@ -64,6 +64,19 @@ def columns_fastest(operation: Operation, index: int) -> list[Layout]:
     if output[-1] not in dims[:-1]:
         return []
     return [fastest(len(dims), dims.index(output[-1]))]
+
+
+def places_in_rows(operation: Operation, index: int) -> list[int]:
+    """The dimensions of a map's input that may be the fastest one of its output, by their places.
+
+    An input that has another one fastest is copied, so that registers hold neighbours of both.
+    """
+    others = operation.is_product, operation.windows, operation.reduced, operation.components
+    dims = operation.operands[index].dims
+    if any(others) or index == operation.output or len(dims) < 2:
+        return []
+    output = operation.operands[operation.output].dims
+    return [place for place, dim in enumerate(dims) if dim in output]
 
 
 def channels_fastest(operation: Operation, index: int) -> list[Layout]:

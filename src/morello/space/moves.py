@@ -23,6 +23,7 @@ from morello.space.copies import (
     copy_layouts,
     fills_by_channels,
     panel_width,
+    places_in_rows,
 )
 from morello.space.guards import Guard, Rules, all_from, at
 from morello.space.kernels import kernels_of, usable_kernels
@@ -68,6 +69,10 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
                 groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
         for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
             guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
+            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
+        for place in places_in_rows(operation, index) if nearest else ():
+            guard = _across_rows(index, number, place)
+            layout = fastest(rank, place)
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
         for layout in channels_fastest(operation, index) if index else ():
             guard = _for_channels(index, number, target)
@@ -273,6 +278,23 @@ def _in_uneven_panels(index: int, level: int, layout: Layout, width: int) -> Gua
         count = shape[columns]
         here = here & (count > 1) & ((count % width != 0) | (count == width))
         return here & ~batch.placements.not_row_major(batch.codes[index], shape)
+
+    return guard
+
+
+def _across_rows(index: int, level: int, place: int) -> Guard:
+    """Where neighbours of the output along a dimension are none of an operand at a level."""
+
+    def guard(batch: Batch) -> Bools:
+        here: Bools = batch.levels[index] == level
+        if not any_row(here):
+            return here
+        operation, placements, codes = batch.operation, batch.placements, batch.codes
+        output = operation.output
+        along = operation.operands[output].dims.index(operation.operands[index].dims[place])
+        here = here & (batch.shape(index)[place] > 1)
+        here = here & placements.unit_stride(codes[output], batch.shape(output), along)
+        return here & placements.runs_across(codes[index], place)
 
     return guard
 
