@@ -12,7 +12,7 @@ from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.quantized import quantized_helpers
 from morello.targets.helpers.rows import ROWS
-from morello.targets.helpers.runs import converted_sums, run_helpers
+from morello.targets.helpers.runs import converted_runs, run_helpers
 from morello.targets.helpers.scans import SCANS, scan_helpers
 from morello.targets.helpers.scattering import SCATTERING
 from morello.targets.helpers.shuffles import (
@@ -54,7 +54,7 @@ def helpers_for(
         for dtype in ("f32", "i32"):
             helpers |= scan_helpers(isa, dtype, bytes_ // size(dtype))
         for source in ("bf16", "f16"):
-            helpers |= converted_sums(isa, source, bytes_ // 4)
+            helpers |= converted_runs(isa, source, bytes_ // 4)
         helpers |= every_second_helpers(isa, bytes_ // 4)
         helpers |= shared_groups_helpers(isa, bytes_ // 4)
         for source, target in CONVERSIONS:

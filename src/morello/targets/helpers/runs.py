@@ -34,14 +34,21 @@ def run_helpers(width: int) -> dict[str, str]:
     return math_helpers(1) | math_helpers(width) | expand(texts, width)
 
 
-def converted_sums(isa: str, source: str, width: int) -> dict[str, str]:
-    """Sums of a run of numbers of 16 bits, or of squares, in f32 from when they are loaded."""
+def converted_runs(isa: str, source: str, width: int) -> dict[str, str]:
+    """Sums of a run of numbers of 16 bits, or of squares, in f32 from when they are loaded.
+
+    Extrema are found by comparing bits.
+    """
     kind = f"f32x{width}_{source}"
     helpers = conversion_helpers(isa, source, "f32", width)
     in_part = f"load_part_{kind}" in helpers
     for name, term in _TERMS.items():
         text = _without_unrolling(_sum_run(name, term, source=source, in_part=in_part))
         (helpers[f"{name}_{kind}"],) = expand({name: text}, width).values()
+    for name, values in _EXTREMA.items():
+        helpers[f"{name}_{source}"] = Template(_EXTREMUM_RUN).substitute(
+            values, name=name, source=source, element=scalar(source), infinity=_INFINITY[source]
+        )
     return helpers
 
 
@@ -176,6 +183,27 @@ static inline void store_part_f32(float *p, float v, int n) {
 }
 
 # ---- the loops
+
+# Floats are in the order of their bits as integers, those below 0 in the opposite order.
+_EXTREMUM_RUN = """\
+static inline float ${name}_$source(const $element *x, long n, float m) {
+  const __attribute__((may_alias)) int16_t *all = (const void *)x;
+  int16_t best = $worst, most = 0;
+  for (long i = 0; i < n; ++i) {
+    int16_t bits = all[i], magnitude = bits & 0x7fff, key = bits ^ ((bits >> 15) & 0x7fff);
+    best = key $better best ? key : best;
+    most = magnitude > most ? magnitude : most;
+  }
+  if (most > $infinity) return __builtin_nanf("");
+  union { int16_t bits; $element value; } found = {best ^ ((best >> 15) & 0x7fff)};
+  float top = cast_f32_$source(found.value);
+  return top $better m ? top : m;
+}"""
+_EXTREMA = {
+    "max_run": {"worst": "-32767 - 1", "better": ">"},
+    "min_run": {"worst": "32767", "better": "<"},
+}
+_INFINITY = {"bf16": "0x7f80", "f16": "0x7c00"}
 
 _SUM_RUN = """
 static inline float ${name}_${K}$suffix(const $element *x, ${given}long n) {

@@ -51,7 +51,7 @@ from morello.targets.kernels.products import (
 from morello.targets.kernels.quantized import quantized_product
 from morello.targets.kernels.reductions import (
     complete_lanes,
-    converted_sums,
+    converted_runs,
     integer_runs,
     lanes,
     pools,
@@ -173,7 +173,7 @@ def standard_kernels(
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
     for source in (BF16, F16):
-        kernels += converted_sums(source, width)
+        kernels += converted_runs(source, width)
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)

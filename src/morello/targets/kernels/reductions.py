@@ -26,7 +26,9 @@ from morello.targets.target import Column, Condition, Group, InRegisters, LeafKe
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 CONVERTED = 1.2
-"""The cycles of each register of a run of floats that are converted first."""
+"""The cycles of each register of a sum of floats that are converted first."""
+COMPARED = 1.3
+"""The cycles of an extremum of 16-bit floats, for each register of as many of 32 bits."""
 COLUMNS = 10.0
 """The cycles of each register of a softmax of columns."""
 INTEGERS = 1.0
@@ -166,26 +168,37 @@ def _softmax_of_columns(width: int) -> LeafKernel:
     )  # fmt: skip
 
 
-def converted_sums(source: DType, width: int) -> tuple[LeafKernel, ...]:
-    """Sums of a contiguous run of 16-bit floats in the nearest cache, and of squares, in f32."""
+def converted_runs(source: DType, width: int) -> tuple[LeafKernel, ...]:
+    """Sums, of squares too, and extrema of a run of 16-bit floats in the nearest cache, in f32."""
     kind = f"{kind_of(F32, width)}_{source}"
 
-    def cost(s: Batch) -> Column:
-        cycles: Column = START + CONVERTED * -(-s.size(scan(s)) // width)
-        return cycles
+    def run(name: str, operation: str, line: str, each: float, semantics: Semantics) -> LeafKernel:
+        def cost(s: Batch) -> Column:
+            cycles: Column = START + each * -(-s.size(scan(s)) // width)
+            return cycles
 
-    def run(name: str, operation: str, semantics: Semantics) -> LeafKernel:
         return LeafKernel(
-            f"{name}_{kind}", operation, (source, F32), (None, None),
-            f"{{out}} += {name}_{kind}(&{{x}}, {{length}});", semantics,
+            f"{name}_{kind}", operation, (source, F32), (None, None), line, semantics,
             lambda s: along_run(s, 0), cost, registers=9, group="reductions",
         )  # fmt: skip
 
     return (
-        run("sum_run", "SumAccum", lambda x, out: out + x.astype(np.float32).sum()),
+        run(
+            "sum_run", "SumAccum", f"{{out}} += sum_run_{kind}(&{{x}}, {{length}});", CONVERTED,
+            lambda x, out: out + x.astype(np.float32).sum(),
+        ),
         run(
             "sum_squares_run", "SumSquaresAccum",
+            f"{{out}} += sum_squares_run_{kind}(&{{x}}, {{length}});", CONVERTED,
             lambda x, out: out + np.square(x.astype(np.float32)).sum(),
+        ),
+        run(
+            "max_run", "MaxAccum", f"{{out}} = max_run_{source}(&{{x}}, {{length}}, {{out}});",
+            COMPARED, lambda x, out: np.maximum(out, x.astype(np.float32).max()),
+        ),
+        run(
+            "min_run", "MinAccum", f"{{out}} = min_run_{source}(&{{x}}, {{length}}, {{out}});",
+            COMPARED, lambda x, out: np.minimum(out, x.astype(np.float32).min()),
         ),
     )  # fmt: skip
 
