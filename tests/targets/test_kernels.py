@@ -296,6 +296,8 @@ def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]
         return [o.dims for o in make(tile_of(operation), channels_last=True).operands]
     if operation.name in ("Argmax", "Argmin", "Cumsum", "Softmax"):  # what is scanned is first
         return [tuple(sorted(dims, key=lambda d: d not in operation.untiled)) for dims in operands]
+    if "_of_rows_" in kernel.name:  # what is reduced is last
+        return [tuple(sorted(dims, key=lambda d: d in operation.reduced)) for dims in operands]
     if operation.function is not None or operation.name in ("Move", "DivideVecScalar"):
         return [operands[-1]] * len(operands)
     return operands

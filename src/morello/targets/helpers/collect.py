@@ -11,6 +11,7 @@ from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.quantized import quantized_helpers
+from morello.targets.helpers.row_folds import row_folds
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import converted_runs, run_helpers
 from morello.targets.helpers.scans import SCANS, scan_helpers
@@ -43,6 +44,7 @@ def helpers_for(
     helpers: dict[str, str] = {**ROWS, **SCANS, **SCATTERING}
     for bytes_ in (*vector_bytes, 4):
         helpers |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
+    helpers |= row_folds(vector_bytes[0] // 4)
     for dtype in INTEGERS:
         for width in (*(bytes_ // size(dtype) for bytes_ in vector_bytes), 1):
             helpers |= integer_helpers(dtype, width)

@@ -56,6 +56,7 @@ from morello.targets.kernels.reductions import (
     lanes,
     pools,
     pools_by_two,
+    row_folds,
     runs,
 )
 from morello.targets.kernels.rounded import rounded
@@ -153,6 +154,8 @@ def standard_kernels(
             kernels += [
                 block_sums(dtypes, width, reading, rates.broadcast) for reading in BLOCK_READINGS
             ]
+    if masks:
+        kernels += row_folds(width)
     if "byte_products" in features:
         kernels += [byte_rows(U8, 4.75), byte_rows(I8, 5.35)]
     kernels += _few_columns(widest, features, masks, rates)

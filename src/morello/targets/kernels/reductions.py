@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from morello.targets.kernels.conditions import (
     every_second,
     flat,
     one_register,
+    rows_without_gaps,
     scan,
     scanned_rows,
     unit_sizes,
@@ -27,6 +29,8 @@ START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 CONVERTED = 1.2
 """The cycles of each register of a sum of floats that are converted first."""
+FOLD = 3.0
+"""The cycles of each of several rows to combine their registers."""
 COMPARED = 1.3
 """The cycles of an extremum of 16-bit floats, for each register of as many of 32 bits."""
 COLUMNS = 10.0
@@ -199,6 +203,54 @@ def converted_runs(source: DType, width: int) -> tuple[LeafKernel, ...]:
         run(
             "min_run", "MinAccum", f"{{out}} = min_run_{source}(&{{x}}, {{length}}, {{out}});",
             COMPARED, lambda x, out: np.minimum(out, x.astype(np.float32).min()),
+        ),
+    )  # fmt: skip
+
+
+def row_folds(width: int) -> tuple[LeafKernel, ...]:
+    """Sums and extrema of several rows of f32 in the nearest cache, whose results fill a register.
+
+    The rows' last elements are loaded under masks.
+    """
+    kind = kind_of(F32, width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        along = scan(s)
+        rows = prod_columns(s.sizes) // s.size(along)
+        yield Condition(rows == width, f"there must be {width} rows")
+        single = reduce(np.maximum, [s.size(d) for d in s.operation.dims if d != along])
+        yield Condition(single == width, "rows must lie along one dimension")
+        yield Condition(s.size(along) > 1, "a row must have several elements")
+        yield rows_without_gaps(s, 0, along)
+        yield one_register(s, 1)
+
+    def fold(name: str, operation: str, line: str, each: float, function: Any) -> LeafKernel:
+        def cost(s: Batch) -> Column:
+            cycles: Column = FOLD * width + each * width * -(-s.size(scan(s)) // width)
+            return cycles
+
+        rows = f"{name}_of_rows_{kind}(&{{x}}, {{x_rows}}, {{elements}} / {width})"
+        return LeafKernel(
+            f"{name}_of_rows_{kind}", operation, (F32, F32), (None, InRegisters(width)),
+            line.replace("ROWS", rows), lambda x, out: function(x, out), applies, cost,
+            registers=width + 2, group="reductions",
+        )  # fmt: skip
+
+    return (
+        fold(
+            "sum", "SumAccum", "{out} += ROWS;", 0.6, lambda x, out: out + x.sum(axis=-1)
+        ),
+        fold(
+            "sum_squares", "SumSquaresAccum", "{out} += ROWS;", 0.6,
+            lambda x, out: out + np.square(x).sum(axis=-1),
+        ),
+        fold(
+            "max", "MaxAccum", f"{{out}} = max_{kind}({{out}}, ROWS);", 1.5,
+            lambda x, out: np.maximum(out, x.max(axis=-1)),
+        ),
+        fold(
+            "min", "MinAccum", f"{{out}} = min_{kind}({{out}}, ROWS);", 1.5,
+            lambda x, out: np.minimum(out, x.min(axis=-1)),
         ),
     )  # fmt: skip
 
