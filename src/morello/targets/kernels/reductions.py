@@ -238,18 +238,18 @@ def row_folds(width: int) -> tuple[LeafKernel, ...]:
 
     return (
         fold(
-            "sum", "SumAccum", "{out} += ROWS;", 0.6, lambda x, out: out + x.sum(axis=-1)
+            "sum", "SumAccum", "{out} += ROWS;", 0.7, lambda x, out: out + x.sum(axis=-1)
         ),
         fold(
-            "sum_squares", "SumSquaresAccum", "{out} += ROWS;", 0.6,
+            "sum_squares", "SumSquaresAccum", "{out} += ROWS;", 0.7,
             lambda x, out: out + np.square(x).sum(axis=-1),
         ),
         fold(
-            "max", "MaxAccum", f"{{out}} = max_{kind}({{out}}, ROWS);", 1.5,
+            "max", "MaxAccum", f"{{out}} = max_{kind}({{out}}, ROWS);", 2.0,
             lambda x, out: np.maximum(out, x.max(axis=-1)),
         ),
         fold(
-            "min", "MinAccum", f"{{out}} = min_{kind}({{out}}, ROWS);", 1.5,
+            "min", "MinAccum", f"{{out}} = min_{kind}({{out}}, ROWS);", 2.0,
             lambda x, out: np.minimum(out, x.min(axis=-1)),
         ),
     )  # fmt: skip
