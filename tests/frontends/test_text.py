@@ -93,6 +93,8 @@ def test_ways_to_write_the_same(text: str) -> None:
         ("move(transpose(f32[4,8]))", "transpose(f32[4,8])"),
         ("sum(f32[4,8], keepdims=False)", "sum(f32[4,8])"),
         ("avg_pool(f32[1,2,4,4], window=2)", "sum_pool(f32[1,2,4,4], window=[2,2]) * 0.25"),
+        ("avg_pool(f32[1,2,4,4], window=4)", "mean(f32[1,2,4,4], axis=[2,3], keepdims=True)"),
+        ("max_pool(f32[3,9,2], window=9, layout=NHWC)", "max(f32[3,9,2], axis=1, keepdims=True)"),
         ("conv(u8[1,2,5,5], i8[3,2,3,3], stride=[1,1])", "conv(u8[1,2,5,5], i8[3,2,3,3])"),
     ],
 )  # fmt: skip

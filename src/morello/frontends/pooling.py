@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from morello.frontends import reductions
 from morello.frontends.copies import cast
 from morello.frontends.maps import check_float, multiply
 from morello.frontends.values import MisuseError, Numbers, Value, apply_operation
@@ -61,6 +62,10 @@ def avg_pool(
     return cast(multiply(sums, 1 / prod(counts)), x.dtype)
 
 
+_OF_ALL = {MAX_POOL: reductions.max, SUM_POOL: reductions.sum}
+"""Reductions that are pools of a single window: their kernels are for runs of any length."""
+
+
 def _pooled(
     primitive: Primitive,
     x: Value,
@@ -78,6 +83,10 @@ def _pooled(
     size = x.shape[1:-1] if last else x.shape[2:]
     pixels = each_number("window", window, len(size), lowest=1)
     windows, counts = slide(x, size, pixels, stride, padding, dilation, of="window")
+    pads = (padding,) if isinstance(padding, int) else padding
+    if tuple(pixels) == tuple(size) and not any(pads):
+        axes = range(1, x.rank - 1) if last else range(2, x.rank)
+        return _OF_ALL[primitive](x, axis=tuple(axes), keepdims=True)
     channels = x.shape[-1] if last else x.shape[1]
     shape = (x.shape[0], *counts, channels) if last else (x.shape[0], channels, *counts)
     return apply_operation(pool(primitive, windows, last), [x], shape)
