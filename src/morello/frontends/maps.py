@@ -221,6 +221,8 @@ def less_equal(a: Value | float, b: Value | float) -> Value:
 def where(condition: Value, a: Value | float, b: Value | float) -> Value:
     """a where the condition, of their dtype, is not 0, and b where it is."""
     if isinstance(a, float) and isinstance(b, float):
+        if math.isinf(a) and not math.isinf(b):  # the constant may be infinite
+            return where(equal(condition, 0.0), b, a)
         a = clip(not_equal(condition, 0.0), a, a)  # a tensor whose elements are all this number
     if isinstance(a, float):
         return where(equal(condition, 0.0), b, a)
