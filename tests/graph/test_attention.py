@@ -232,6 +232,17 @@ def test_repeated_heads_are_read_once() -> None:
     assert other.inputs[1].shape[1] == 6
 
 
+@pytest.mark.parametrize("kept", [(1, 7, 8), (2, 1, 7, 8)])
+def test_all_heads_read_one_key_and_value_as_rows(kept: tuple[int, ...]) -> None:
+    batch = kept[0]
+    q, k, v = given(batch, 6, 5, 8), given(*kept), given(*kept)
+    heads = [apply(Broadcast((batch, 6, 7, 8)), x) for x in (k, v)]
+    result = after(weighted(softmax(scores(q, heads[0]), 3), heads[1]))
+    assert [x.shape for x in the_attention(result)[1]] == [
+        (batch, 1, 30, 8), (batch, 1, 7, 8), (batch, 1, 7, 8)
+    ]  # fmt: skip
+
+
 def test_heads_that_share_keys_become_rows_unless_a_mask_tells_them_apart() -> None:
     q, k, v = given(2, 6, 1, 8), given(2, 3, 7, 8), given(2, 3, 7, 4)
     for causal in (False, True):

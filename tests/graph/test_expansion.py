@@ -109,18 +109,6 @@ def test_a_padded_tensor_is_joined_with_constants() -> None:
     np.testing.assert_array_equal(evaluate(expanded, [array])[0], evaluate(graph, [array])[0])
 
 
-def test_heads_that_share_keys_read_them_once() -> None:
-    shapes = (2, 6, 5, 4), (2, 1, 9, 4), (2, 1, 9, 3)
-    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
-    q, k, v = inputs
-    repeated = (apply(Broadcast((2, 6, *x.shape[2:])), x) for x in (k, v))
-    graph = Graph(inputs, (apply(Attention(0.5), q, *repeated),))
-    expanded = rewritten(graph, EXPANSIONS)
-    assert not any(isinstance(node.operator, Broadcast) for node in expanded.nodes)
-    arrays = [np.random.default_rng(0).uniform(-1, 1, shape) for shape in shapes]
-    np.testing.assert_allclose(evaluate(expanded, arrays)[0], evaluate(graph, arrays)[0], 1e-9)
-
-
 def test_filters_that_fill_registers_are_a_few_more() -> None:
     """Functions of them are computed of the added ones too; a tenth more would not be worth it."""
     random = np.random.default_rng(0)

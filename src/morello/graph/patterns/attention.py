@@ -337,24 +337,32 @@ def shared_heads(node: Node) -> Node | None:
 
 
 def _unrepeated(node: Node, axis: int) -> Node | None:
-    """x if a node is x with each slice along an axis repeated several times; None otherwise."""
+    """x if a node is x with each slice along an axis repeated, or its only one; None otherwise."""
     if isinstance(node.operator, Transpose):
         order = node.operator.order
         once = _unrepeated(node.inputs[0], order[axis])
         return once and apply(Transpose(order), once)
+    if isinstance(node.operator, Broadcast):
+        once, repeated = _before_broadcast(node)
+        return once if repeated == [axis] else None
     if not isinstance(node.operator, Reshape):
         return None
     (wide,) = node.inputs
     if not isinstance(wide.operator, Broadcast) or wide.type.rank != node.type.rank + 1:
         return None
-    (x,) = wide.inputs
+    once, repeated = _before_broadcast(wide)
     split = wide.shape[: axis + 1] + wide.shape[axis + 2 :]
-    x_shape = (1,) * (wide.type.rank - x.type.rank) + x.shape
-    repeated = [d for d, n in enumerate(wide.shape) if x_shape[d] != n]
     merged = (*split[:axis], split[axis] * wide.shape[axis + 1], *split[axis + 1 :])
     if repeated != [axis + 1] or merged != node.shape:
         return None
-    return reshaped(x, split)
+    return reshaped(once, split)
+
+
+def _before_broadcast(node: Node) -> tuple[Node, list[int]]:
+    """What is broadcast, in the rank of the result, and the dimensions along which it is."""
+    (x,) = node.inputs
+    once = reshaped(x, (1,) * (node.type.rank - x.type.rank) + x.shape)
+    return once, [d for d, n in enumerate(node.shape) if once.shape[d] != n]
 
 
 def heads_as_rows(node: Node) -> Node | None:

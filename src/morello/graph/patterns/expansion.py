@@ -87,19 +87,6 @@ def grouped_heads(node: Node) -> Node | None:
     return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
 
 
-def shared_heads(node: Node) -> Node | None:
-    """Attention(q, broadcast(k), broadcast(v)) over heads -> Attention(q, k, v)."""
-    q, *shared = node.inputs[:3]
-    if q.type.rank < 3 or not all(isinstance(x.operator, Broadcast) for x in shared):
-        return None
-    k, v = (x.inputs[0] for x in shared)
-    for source, x in zip((k, v), shared, strict=True):
-        outer, inner = x.shape[:-3], x.shape[-2:]
-        if source.shape != (*outer, 1, *inner):
-            return None
-    return apply(node.operator, q, k, v, *node.inputs[3:])
-
-
 def _for_groups(mask: Node, shared: int) -> Node:
     """A mask [..., heads, rows, columns], or one for all heads, as one for groups of heads."""
     if mask.type.rank < 3:
@@ -191,7 +178,7 @@ def _written_out(node: Node) -> Node:
 
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
-    Attention: (shared_heads, causal_mask, grouped_heads),
+    Attention: (causal_mask, grouped_heads),
     Cast: (computed, *VOLUMES[Cast]),
     Concat: VOLUMES[Concat],
     Conv: (*VOLUMES[Conv], conv_of_registers),
