@@ -23,8 +23,10 @@ from morello.rewrites import (
     Serial,
     SizedOverlap,
     SizedTile,
+    SpatialSplit,
     cropped,
 )
+from morello.rewrites.conv import pixels_of
 from morello.rewrites.move import SCHEDULED
 from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import groups_share, kernel_rules, sums_by_two, usable_kernels
@@ -46,6 +48,10 @@ and that costs smaller products much. A product of three matrices of 512 element
 SMALL, TINY = 0.25, 0.125
 """The shares of a cache up to which all operands are brought there before loops over equal parts,
 and before all loops. Few operands of compositions with products are, so these may be tiled."""
+
+LARGE_IMAGE = 400
+"""The least pixels of each image of several that are looped over one by one, before their rows:
+filters that are brought near for each of them are used so often that this costs little."""
 
 BLOCKS = 1, 2, 4, 8, 16, 32, 64
 """The most rows of one matrix that may be multiplied at once: a program for each is tried."""
@@ -86,7 +92,9 @@ def rules(
     for dim in operation.dims:
         loops = _loops(kind, dim, target, sizes, interleaved=interleaved)
         groups += _once_near(loops, levels, target)
-    groups += [Rules(always, (step,)) for step in step_rewrites(kind, target, long=long)]
+    for step in step_rewrites(kind, target, long=long):
+        held = partial(_sums_held, target.registers)
+        groups.append(Rules(held if isinstance(step, SpatialSplit) else always, (step,)))
     groups += padding_rules(kind, target)
     if operation.components and (long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
@@ -108,7 +116,8 @@ def _loops(
     whose sums registers hold for all pixels of the filter. So are those of groups that share
     registers, and of every second pixel of rows, whose kernels compute a pixel of the filter.
 
-    All kernels compute a pixel of a window, so loops over a few are over one after the other.
+    All kernels compute a pixel of a window, so loops over a few are over one after the other. So
+    are those over `_large_images`, before loops over their rows.
 
     Without masks, whole registers take the place of remainders, but not in products, whose tiles
     have several, nor in copies.
@@ -134,6 +143,12 @@ def _loops(
     if not (interleaved or operation.windows) and (batches := batches_of(operation)):
         large = partial(_large_matrices, batches)
         if dim in batches:
+            loops = one_by_one(dim, MAX_SIZE, loops, large)
+        else:
+            loops = [Rules(_unless(large, group.guard), group.rewrites) for group in loops]
+    if images := _images(operation, dim):
+        large = partial(_large_images, images)
+        if dim == images[0]:
             loops = one_by_one(dim, MAX_SIZE, loops, large)
         else:
             loops = [Rules(_unless(large, group.guard), group.rewrites) for group in loops]
@@ -176,6 +191,16 @@ def _large_matrices(batches: tuple[str, ...], batch: Batch) -> Bools:
         for dims in matrices:
             elements = _elements(batch, dims.difference(batches))
             large = large & (elements >= LARGE_MATRIX) & (elements < multiplications)
+    return large
+
+
+def _large_images(images: tuple[str, ...], batch: Batch) -> Bools:
+    """Where there are several images, in each of which filters have much use.
+
+    `images` are the dimensions of these, and of their rows and columns (see `_images`).
+    """
+    several, *pixels = map(batch.size, images)
+    large: Bools = (several > 1) & (prod_columns(pixels) >= LARGE_IMAGE)
     return large
 
 
@@ -235,6 +260,16 @@ def _holds_long_sums(registers: int, batch: Batch) -> Bools:
     return result
 
 
+def _sums_held(registers: int, batch: Batch) -> Bools:
+    """Where registers hold a convolution's sums, or its filters have one pixel.
+
+    They stay there for all pixels. Sums in memory would be loaded and stored for each.
+    """
+    pixels = [batch.size(dim) for dim in pixels_of(batch.operation).values()]
+    held: Bools = (batch.levels[batch.operation.output] == registers) | (prod_columns(pixels) == 1)
+    return held
+
+
 def _unless(excluded: Guard, guard: Guard) -> Guard:
     """Where `guard` holds, and `excluded` does not."""
     return lambda batch: ~excluded(batch) & guard(batch)
@@ -246,11 +281,21 @@ def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
     Where kernels compute windows themselves, tiles of several rows may be better: they share rows
     of the image in registers.
     """
+    *rows, columns = _images(operation, dim) or ("",)
+    return tuple(rows) if dim == columns else ()
+
+
+def _images(operation: Operation, dim: str) -> tuple[str, ...]:
+    """The dimensions of images, rows and columns of a convolution by products that has `dim` among
+    them, if any.
+    """
     components = [(c.operation, c.dims) for c in operation.components]
     for primitive, dims in components or [(operation, operation.dims)]:
-        names = dict(zip(primitive.dims, dims, strict=True))
-        if primitive.lowers_to is not None and names.get("x") == dim:
-            return tuple(names[outer] for outer in ("b", "y") if outer in names)
+        if primitive.lowers_to is not None:
+            names = dict(zip(primitive.dims, dims, strict=True))
+            images = tuple(names[own] for own in ("b", *pixels_of(primitive)))
+            if dim in images:
+                return images
     return ()
 
 
