@@ -19,8 +19,15 @@ from morello.targets.target import Packing, Target
 BROADCAST_APART = 0.2
 """Cycles of a broadcast that is a separate instruction, for each multiply-add."""
 
-FILTERS = (4, 8)
-"""The sides of the blocks of filters and channels that have a kernel to transpose them."""
+FILTERS = {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0}
+"""The cycles of a kernel that transposes blocks of filters and channels, for each pixel, by the
+bytes of an element and the sides of the blocks."""
+
+NARROW_FILTERS = {(4, 16): 50.0, (4, 8): 20.0, (4, 4): 8.0}
+"""Those of AVX-512 on units that take two passes; blocks of 16 were not timed on wider ones.
+
+Filters of 16-bit floats are packed in groups there, which is faster, though it costs more.
+"""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = (
@@ -133,16 +140,14 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_TILE_PACKINGS * ("byte_tiles" in kinds)  # before others of signed bytes
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
-    # kernels for blocks of 8 and for whole filters were not timed on narrower units (there,
-    # blocks of 8 are no better than four of 4)
-    timed = passes(machine, 64) == 1
-    blocks_of_8 = 20.0 if timed else 4 * 8.0
+    wide = passes(machine, 64) == 1
+    blocks_of_8 = 20.0 if wide else 4 * 8.0  # no better there than four of 4
     transposes = {
         (4, 16): 50.0, (4, 8): blocks_of_8, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0,
     }  # fmt: skip
     kernels = standard_kernels(
         (64,), True, transposes, kinds,
-        filters=FILTERS if timed else (), rates=_rates(machine, 64), in_order=True,
+        filters=FILTERS if wide else NARROW_FILTERS, rates=_rates(machine, 64), in_order=True,
     )  # fmt: skip
     target = Target(
         "avx512",

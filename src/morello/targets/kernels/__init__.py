@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.ir.dtype import (
@@ -126,18 +126,18 @@ def standard_kernels(
     transposes: dict[tuple[int, int], float],
     features: frozenset[str],
     *,
-    filters: Sequence[int] = (),
+    filters: Mapping[tuple[int, int], float] | None = None,
     rates: Rates | None = None,
     in_order: bool = False,
 ) -> tuple[LeafKernel, ...]:
     """All kernels of a machine with registers of these sizes.
 
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
-    transposes in registers; `filters` are the sides for which it transposes whole filters, too;
+    transposes in registers; `filters`, those for which it transposes whole filters, too;
     `features` names its special products ("bf16_products", "byte_products", "bf16_tiles" and
     "byte_tiles"). With `in_order`, compilers do not move loads across multiply-adds.
     """
-    rates = rates or Rates()
+    rates, filters = rates or Rates(), filters or {}
     kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
         kernels += _one_size(size, masks and index == 0, masks, in_order)
@@ -163,9 +163,9 @@ def standard_kernels(
     for (size, n), cycles in transposes.items():
         same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
         kernels += [transpose(dtype, n, cycles) for dtype in same]
-        if n in filters:
+        if (size, n) in filters:
             floats = [d for d in same if d.is_float and d.lanes == 1]
-            kernels += [transpose_filters(dtype, n, cycles) for dtype in floats]
+            kernels += [transpose_filters(dtype, n, filters[size, n]) for dtype in floats]
     kernels += odd_even(widest // 2)
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
         wide = widest // dtype.bytes
