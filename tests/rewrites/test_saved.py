@@ -20,6 +20,7 @@ from tests.rewrites.rewritten import solved as rewritten
 from tests.support import with_capacities
 
 from morello.api import implement
+from morello.base.choices import STREAMED
 from morello.base.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
 from morello.impl.operations import operation_data, read_operation
@@ -58,6 +59,18 @@ FUSED: dict[str, Any] = json.loads(json.dumps(save(rewritten("fused").impl)))
 
 def through_json(impl: Impl) -> Any:
     return json.loads(json.dumps(save(impl), allow_nan=False))
+
+
+def test_costs_of_operands_that_are_evicted_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = replace(find_target("avx512"), streaming={"memory.per_line": 3.0})
+    monkeypatch.setattr("morello.impl.saved.find_target", lambda _: target)
+    kept, evicted = (
+        implement("f32[64] @ f32[64,128]", target=target, weights=weights)[0]
+        for weights in ("constant", STREAMED)
+    )
+    assert kept.cost < evicted.cost
+    for impl in (kept, evicted):
+        assert load(through_json(impl)) == impl
 
 
 def test_saved_programs_read_back() -> None:

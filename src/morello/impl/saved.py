@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from morello.base.errors import RewriteError, SpecError, quoted
+from morello.base.errors import RewriteError, SpecError, TargetError, quoted
 from morello.impl.fields import Fields, integer, read_dtype, read_layout
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay
@@ -32,10 +32,22 @@ def save(impl: Impl) -> dict[str, Any]:
     """A complete Impl as JSON-able data, which `load` reads back."""
     if not impl.complete:
         raise RewriteError(f"{impl.spec} is not scheduled to the end; fill its holes, then save.")
-    return save_spec(impl.spec, impl.target) | {
-        "cost": impl.cost,
-        "rewrites": [rewrite.data() for rewrite in impl.decisions()],
-    }
+    data = save_spec(impl.spec, impl.target)
+    if _is_evicted(impl):
+        data["evicted"] = True
+    rewrites = [rewrite.data() for rewrite in impl.decisions()]
+    return data | {"cost": impl.cost, "rewrites": rewrites}
+
+
+def _is_evicted(impl: Impl) -> bool:
+    """Whether costs are those of operands that are evicted between calls, and would be others."""
+    if not impl.target.from_memory:
+        return False
+    with suppress(TargetError):  # of a target that only its own program knows
+        known = replace(find_target(impl.target.name), cores=impl.target.cores)
+        plain, evicted = (with_costs_of(known, impl.spec, evicted=each) for each in (False, True))
+        return impl.target == evicted != plain
+    return False
 
 
 def save_spec(spec: Spec, target: Target) -> dict[str, Any]:
@@ -65,9 +77,10 @@ def load(data: Any, target: Target | None = None) -> Impl:
             _rewrite(step, f"rewrite {number}")
             for number, step in enumerate(top.get("rewrites", list), start=1)
         ]
+    evicted = top.get("evicted", bool, False)
     try:
         with _depth_of("rewrites"):
-            return replay(spec, with_costs_of(target, spec), rewrites)
+            return replay(spec, with_costs_of(target, spec, evicted=evicted), rewrites)
     except RewriteError as error:
         note = _saved_elsewhere(top.get("target", str), limits, target)
         raise RewriteError(f"{error}{note}") from None
