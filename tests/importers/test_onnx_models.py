@@ -245,6 +245,18 @@ class TestFiles:
             with pytest.raises(GraphError):
                 import_model(read_model(path))
 
+    def test_nodes_of_very_many_steps_are_not_computed(self) -> None:
+        """Operators of constants are, by ONNX's own reference, which would not end here."""
+        grams = "ngram_counts = [0, 1], ngram_indexes = [0, 1], pool_int64s = [1, 2]"
+        body = f"""agraph (float[2] x) => (float[2] y) {{
+            c = Constant <value = int64[4] {{1, 2, 1, 2}}> ()
+            f = TfIdfVectorizer <mode = "TF", min_gram_length = 1, max_gram_length = 1,
+                max_skip_count = 9223372036854775807, {grams}> (c)
+            y = Add (x, f)
+        }}"""
+        program = import_model(parsed(body))
+        assert any(isinstance(node.operator, Foreign) for node in program.graph.nodes)
+
     def test_mutated_files_are_models_or_errors(self, tmp_path: Path) -> None:
         model = parsed(
             """agraph (float[2, 3, 8, 8] x) => (float[2, 5] y) {

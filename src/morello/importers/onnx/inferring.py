@@ -20,7 +20,7 @@ _SHOWN = 2**10
 """The most elements of a constant that the inference of shapes is given."""
 
 _COMPUTED = 2**20
-"""The most elements of constants of which others are computed."""
+"""The most elements of constants of which others are computed, and steps that these may take."""
 
 _RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 """The operators of some inputs that draw random numbers."""
@@ -92,6 +92,8 @@ def known(
         return []
     if max(sizes) > _COMPUTED and proto.op_type not in _CHOOSING:
         return []
+    if any(abs(n) > _COMPUTED for each in proto.attribute for n in (each.i, *each.ints)):
+        return []  # as many steps, perhaps
     arrays = {name: node.operator.array for name, node in inputs.items()
               if node is not None and isinstance(node.operator, Constant)}  # fmt: skip
     small = sum(array.size for array in arrays.values()) <= _COMPUTED
