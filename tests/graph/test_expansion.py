@@ -50,6 +50,21 @@ def test_attention_keeps_its_values(
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
 
 
+@pytest.mark.parametrize("one", [1, 2])
+def test_heads_that_share_keys_or_values_alone_read_no_broadcast(one: int) -> None:
+    """`one` of the inputs is the same for all heads, and the other is not."""
+    shapes = [(2, 6, 5, 4), (2, 6, 9, 4), (2, 6, 9, 3)]
+    given = [*shapes]
+    given[one] = (2, 1, *shapes[one][2:])
+    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in given)
+    heads = [*inputs]
+    heads[one] = apply(Broadcast(shapes[one]), heads[one])
+    graph = Graph(inputs, (apply(Attention(0.5), *heads),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert by_rule(expanded).left == ()
+    _same_values(graph, expanded)
+
+
 @pytest.mark.parametrize("axes", [(1,), (0, 2)])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_products_are_made_of_halves(axes: tuple[int, ...], keepdims: bool) -> None:
@@ -256,6 +271,19 @@ def test_rows_that_are_the_same_are_multiplied_once(side: int) -> None:
     expanded = rewritten(graph, EXPANSIONS)
     (product,) = (node for node in expanded.nodes if isinstance(node.operator, Dot))
     assert product.type.size == 5 * 3
+    _same_values(graph, expanded)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("shape", [(), (1, 1)])
+def test_products_by_one_number_are_sums(side: int, shape: tuple[int, ...]) -> None:
+    """As the gradient of a sum, whose factor is a number at every place."""
+    shapes = [(3, 5, 2, 4), (2, 3, 4, 6)]
+    a, x = (apply(Input(TensorType(each, F32))) for each in (shape, shapes[1 - side]))
+    factors = [apply(Broadcast(shapes[side]), a), x]
+    graph = Graph((a, x), (apply(Dot(*DOT), *(factors if side == 0 else factors[::-1])),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(isinstance(node.operator, Dot) for node in expanded.nodes)
     _same_values(graph, expanded)
 
 

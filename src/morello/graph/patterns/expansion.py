@@ -31,6 +31,7 @@ from morello.graph.patterns.factors import (
     product_with_zeros,
     repeated_rows,
     shared_factor,
+    summed_factor,
 )
 from morello.graph.patterns.folding import computed
 from morello.graph.patterns.matching import (
@@ -64,11 +65,17 @@ def causal_mask(node: Node) -> Node | None:
 
 
 def grouped_heads(node: Node) -> Node | None:
-    """Attention of 8 heads of q over 2 of k and v -> products with q as 2 groups of 4 heads."""
+    """Attention of 8 heads of q over 2 of k and v -> products with q as 2 groups of 4 heads.
+
+    So too, with groups of one, if only one of k and v is broadcast, which no attention reads.
+    """
     attention = node.operator
     assert isinstance(attention, Attention)
     q, k, v, *masks = node.inputs
-    if q.type.rank < 3 or q.shape[-3] == k.shape[-3]:
+    read = q.shape[-3:-2] == k.shape[-3:-2] and not any(
+        isinstance(x.operator, Broadcast) for x in (k, v)
+    )
+    if q.type.rank < 3 or read:
         return None
     *outer, heads, rows, depth = q.shape
     shared = k.shape[-3]
@@ -184,6 +191,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Conv: (*VOLUMES[Conv], conv_of_registers),
     Dot: (
         product_with_zeros,
+        summed_factor,
         shared_factor,
         repeated_rows,
         outer_product,

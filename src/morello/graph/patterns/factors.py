@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Constant, Dot
+from morello.graph.operators import Broadcast, Constant, Dot, Reduce
 from morello.graph.patterns.matching import (
     constant,
     in_shape,
@@ -75,6 +75,29 @@ def repeated_rows(node: Node) -> Node | None:
             inputs = [*node.inputs]
             inputs[side] = in_shape(reshaped(source, shape), cut)
             return in_shape(apply(dot, *inputs), node.shape)
+    return None
+
+
+def summed_factor(node: Node) -> Node | None:
+    """dot(broadcast(a), b) -> broadcast(sum(b) * a), if a is one number: the gradient of a sum."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    for side, source, _ in _broadcast_factors(node):
+        other, pair, known = node.inputs[1 - side], 1 - side, number(source)
+        special = known is not None and (known == 0 or not np.isfinite(known))
+        if source.type.size != 1 or special or dot.dtype not in (None, other.dtype):
+            continue
+        axes = tuple(sorted(each[pair] for each in dot.contracted))
+        kept = [d for d in range(other.type.rank) if d not in axes]
+        batch = [each[pair] for each in dot.batch]
+        free = [*dot.free(pair, other.type.rank)]
+        summed = apply(Reduce("sum", axes), other) if axes else other
+        moved = transposed(summed, tuple(kept.index(d) for d in (*batch, *free)))
+        units = (1,) * len(dot.free(side, node.inputs[side].type.rank))
+        own = tuple(other.shape[d] for d in free)
+        shape = (*(other.shape[d] for d in batch), *(units + own if side == 0 else own + units))
+        scaled = mapped("multiply", reshaped(moved, shape), reshaped(source, ()))
+        return in_shape(scaled, node.shape)
     return None
 
 
