@@ -13,7 +13,7 @@ from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.quantized import quantized_helpers
 from morello.targets.helpers.row_folds import row_folds
 from morello.targets.helpers.rows import ROWS
-from morello.targets.helpers.runs import converted_runs, run_helpers
+from morello.targets.helpers.runs import SUMMED_BY_INSTRUCTION, converted_runs, run_helpers
 from morello.targets.helpers.scans import SCANS, scan_helpers
 from morello.targets.helpers.scattering import SCATTERING
 from morello.targets.helpers.shuffles import (
@@ -65,7 +65,7 @@ def helpers_for(
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa, features)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     if "avx512_bf16" in features:
-        helpers |= ROUNDED_BY_INSTRUCTION
+        helpers |= ROUNDED_BY_INSTRUCTION | SUMMED_BY_INSTRUCTION
     if isa != "neon":
         helpers |= bypassing_helpers(helpers) | bypassing_rows(isa)
     return {name: _resolved(isa, text) for name, text in helpers.items()}

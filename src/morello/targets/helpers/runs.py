@@ -199,6 +199,39 @@ static inline float ${name}_$source(const $element *x, long n, float m) {
   float top = cast_f32_$source(found.value);
   return top $better m ? top : m;
 }"""
+
+
+def _sum_by_instruction(name: str, factor: str) -> str:
+    return f"""\
+static inline float {name}_f32x16_bf16(const uint16_t *x, long n) {{
+  const __m512i one = _mm512_set1_epi16(0x3f80);
+  __m512 s[8];
+  for (int j = 0; j < 8; ++j) s[j] = _mm512_setzero_ps();
+  long i = 0;
+#pragma GCC unroll 1
+  for (; i + 256 <= n; i += 256)
+    for (int j = 0; j < 8; ++j) {{
+      const __m512i v = _mm512_loadu_si512(x + i + 32 * j);
+      s[j] = _mm512_dpbf16_ps(s[j], (__m512bh)v, (__m512bh){factor});
+    }}
+#pragma GCC unroll 1
+  for (; i < n; i += 32) {{
+    const __mmask32 first = n - i < 32 ? (1u << (n - i)) - 1 : ~0u;
+    const __m512i v = _mm512_maskz_loadu_epi16(first, x + i);
+    s[0] = _mm512_dpbf16_ps(s[0], (__m512bh)v, (__m512bh){factor});
+  }}
+  for (int j = 4; j > 0; j /= 2)
+    for (int k = 0; k < j; ++k) s[k] = _mm512_add_ps(s[k], s[k + j]);
+  return sum_of_f32x16((f32x16)s[0]);
+}}"""
+
+
+SUMMED_BY_INSTRUCTION = {
+    f"{name}_f32x16_bf16": _sum_by_instruction(name, factor)
+    for name, factor in (("sum_run", "one"), ("sum_squares_run", "v"))
+}
+"""Helpers that replace those of AVX-512 on CPUs with an instruction that sums products of bf16."""
+
 _EXTREMA = {
     "max_run": {"worst": "-32767 - 1", "better": ">"},
     "min_run": {"worst": "32767", "better": "<"},

@@ -176,7 +176,7 @@ def standard_kernels(
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
     for source in (BF16, F16):
-        kernels += converted_runs(source, width)
+        kernels += converted_runs(source, width, features)
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.dtype import F32, DType
+from morello.ir.dtype import BF16, F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.helpers.runs import ROW
 from morello.targets.kernels.conditions import (
@@ -29,6 +29,8 @@ START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 CONVERTED = 1.2
 """The cycles of each register of a sum of floats that are converted first."""
+SUMMED = 0.6
+"""The cycles where an instruction adds two bf16 to each sum."""
 FOLD = 3.0
 """The cycles of each of several rows to combine their registers."""
 COMPARED = 1.3
@@ -172,8 +174,9 @@ def _softmax_of_columns(width: int) -> LeafKernel:
     )  # fmt: skip
 
 
-def converted_runs(source: DType, width: int) -> tuple[LeafKernel, ...]:
+def converted_runs(source: DType, width: int, features: frozenset[str]) -> tuple[LeafKernel, ...]:
     """Sums, of squares too, and extrema of a run of 16-bit floats in the nearest cache, in f32."""
+    summed = SUMMED if source is BF16 and "bf16_products" in features else CONVERTED
     kind = f"{kind_of(F32, width)}_{source}"
 
     def run(name: str, operation: str, line: str, each: float, semantics: Semantics) -> LeafKernel:
@@ -188,12 +191,12 @@ def converted_runs(source: DType, width: int) -> tuple[LeafKernel, ...]:
 
     return (
         run(
-            "sum_run", "SumAccum", f"{{out}} += sum_run_{kind}(&{{x}}, {{length}});", CONVERTED,
+            "sum_run", "SumAccum", f"{{out}} += sum_run_{kind}(&{{x}}, {{length}});", summed,
             lambda x, out: out + x.astype(np.float32).sum(),
         ),
         run(
             "sum_squares_run", "SumSquaresAccum",
-            f"{{out}} += sum_squares_run_{kind}(&{{x}}, {{length}});", CONVERTED,
+            f"{{out}} += sum_squares_run_{kind}(&{{x}}, {{length}});", summed,
             lambda x, out: out + np.square(x.astype(np.float32)).sum(),
         ),
         run(
