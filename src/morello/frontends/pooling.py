@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from morello.frontends import reductions
@@ -25,7 +26,7 @@ def max_pool(
     layout: str = "NCHW",
 ) -> Value:
     """The maximum of each window of x; padding is lower than any number."""
-    return _pooled(MAX_POOL, x, window, stride, padding, dilation, layout)
+    return _pooled(MAX_POOL, reductions.max, x, window, stride, padding, dilation, layout)
 
 
 def sum_pool(
@@ -38,7 +39,7 @@ def sum_pool(
     layout: str = "NCHW",
 ) -> Value:
     """The sum of each window of x."""
-    return _pooled(SUM_POOL, x, window, stride, padding, dilation, layout)
+    return _pooled(SUM_POOL, reductions.sum, x, window, stride, padding, dilation, layout)
 
 
 def avg_pool(
@@ -57,17 +58,14 @@ def avg_pool(
         what = "windows at the borders would be divided by other counts than those inside"
         raise MisuseError(what, "multiply sum_pool by factors of your own", at="count_include_pad")
     wide = cast(x, F32) if narrow(x.dtype) else x
-    sums = _pooled(SUM_POOL, wide, window, stride, padding, 1, layout)
+    sums = _pooled(SUM_POOL, reductions.sum, wide, window, stride, padding, 1, layout)
     counts = (window,) * (x.rank - 2) if isinstance(window, int) else window
     return cast(multiply(sums, 1 / prod(counts)), x.dtype)
 
 
-_OF_ALL = {MAX_POOL: reductions.max, SUM_POOL: reductions.sum}
-"""Reductions that are pools of a single window: their kernels are for runs of any length."""
-
-
 def _pooled(
     primitive: Primitive,
+    of_all: Callable[..., Value],
     x: Value,
     window: Numbers,
     stride: Numbers,
@@ -75,6 +73,7 @@ def _pooled(
     dilation: Numbers,
     layout: str,
 ) -> Value:
+    """The pool of each window; of all pixels by the reduction `of_all`, if there is one window."""
     last = channels_last(layout)
     x = x.without_new_axes
     if x.rank not in (3, 4):
@@ -86,7 +85,7 @@ def _pooled(
     pads = (padding,) if isinstance(padding, int) else padding
     if tuple(pixels) == tuple(size) and not any(pads):
         axes = range(1, x.rank - 1) if last else range(2, x.rank)
-        return _OF_ALL[primitive](x, axis=tuple(axes), keepdims=True)
+        return of_all(x, axis=tuple(axes), keepdims=True)
     channels = x.shape[-1] if last else x.shape[1]
     shape = (x.shape[0], *counts, channels) if last else (x.shape[0], channels, *counts)
     return apply_operation(pool(primitive, windows, last), [x], shape)
