@@ -53,6 +53,7 @@ MODULES = {
     "test_workers.py": "crash",
     "adversaries/test_meaning.py": "unit",
     "bench/test_model.py": "emit",
+    "bench/test_predictions.py": "emit",
     "bench/test_race.py": "emit",
     "bench/test_recordings.py": "emit",
     "bench/test_tuning.py": "emit",

@@ -21,7 +21,7 @@ from morello.ir.tensor import LINE_BYTES
 from morello.learn.corpus import SUFFIX, MeasuredSpec, files, kept, read, write
 from morello.learn.hardware import Compiled, Hardware, compiled_apart
 from morello.learn.label import seconds_for
-from morello.learn.programs import propose
+from morello.learn.programs import Proposal, propose
 from morello.learn.specs import interleaved
 from morello.measure.stopwatch import Stopwatch
 from morello.native.toolchain import Compiler, find_compiler
@@ -112,9 +112,13 @@ class MeasuringMachine:
 
     def measured(self, family: str, expression: str, count: int) -> MeasuredSpec:
         """About `count` programs of a Spec and their times. Raises `MorelloError`."""
-        goal = parse(expression)
         seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)
-        proposals = propose(goal, self.target, count, seed, SEARCH_S)
+        proposals = propose(parse(expression), self.target, count, seed, SEARCH_S)
+        return self.timed(family, expression, proposals)
+
+    def timed(self, family: str, expression: str, proposals: Sequence[Proposal]) -> MeasuredSpec:
+        """These programs of a Spec and their times. Raises `MorelloError`."""
+        goal = parse(expression)
         tell(phase="build")
         built = compiled_apart([proposal.impl for proposal in proposals], self.compiler)
         programs = [program for program in built if program is not None]
