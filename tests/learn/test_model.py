@@ -21,15 +21,16 @@ from morello.base.errors import CorpusError, SearchError
 from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
-from morello.learn import predictors
+from morello.learn import predictors, training
 from morello.learn.adapt import corrected
+from morello.learn.batches import LEAST_DEVIATION, Scale
 from morello.learn.features import PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.intervals import Intervals
 from morello.learn.local import local_path, read_local, write_local
-from morello.learn.model import Model, read_model, write_model
+from morello.learn.model import Model, Reach, read_model, write_model
 from morello.learn.network import CoefficientNetwork
-from morello.learn.training import Recipe, model_of
+from morello.learn.training import Recipe, continued, model_of
 from morello.targets.catalog import find_target, recorded
 from morello.targets.costs import with_costs_of
 
@@ -43,7 +44,13 @@ def model(groups: list[ProgramGroup]) -> Model:
     models = [model_of(groups, recipe, seed) for seed in (0, 1)]
     members = [member for one in models for member in one.members]
     seen = Intervals((-0.2, 0.3), {"products": (-0.1, 0.2)})
-    return replace(models[0], members=members, seen=seen, unseen=Intervals((-0.5, 0.6)))
+    return replace(
+        models[0],
+        members=members,
+        seen=seen,
+        unseen=Intervals((-0.5, 0.6)),
+        reach=Reach(-2.5, 0.0, 2.5),
+    )
 
 
 @pytest.fixture
@@ -62,12 +69,64 @@ def test_a_model_is_the_mean_of_its_networks(model: Model, groups: list[ProgramG
         np.testing.assert_allclose(model.log_cycles(group), np.mean(alone, axis=0), rtol=1e-5)
 
 
+def test_costs_decide_what_networks_cannot_tell(
+    model: Model, groups: list[ProgramGroup], ships: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = [replace(group, seconds=3.0 * group.seconds) for group in groups]
+    reach = Reach.of(slow).joined(Reach.of(groups))
+    assert reach.low == pytest.approx(-np.log(2), abs=0.05) and abs(reach.mostly) < 0.05
+    assert reach.high == pytest.approx(np.log(6), abs=0.05)
+    assert all(model.reaches(group).all() for group in groups)
+    lost = replace(model, reach=Reach(5.0, 0.1, 6.0))  # which no prediction is in
+    for group in groups:
+        assert not lost.reaches(group).any()
+        np.testing.assert_allclose(lost.log_cycles(group), np.log(group.cost) + 0.1)
+    found = impls()[0]
+    path = ships.with_name("lost.npz")
+    write_model(path, lost)
+    monkeypatch.setenv("MORELLO_MODEL", str(path))
+    prediction = predictors.predict(found)
+    assert prediction is not None
+    assert prediction.seconds == pytest.approx(found.cost / 4e9 * np.exp(0.1), rel=0.05)
+    assert prediction.low == pytest.approx(prediction.seconds * np.exp(4.9))
+    assert prediction.high == pytest.approx(prediction.seconds * np.exp(5.9))
+
+
+def test_models_are_trained_further_from_where_they_were(
+    model: Model, groups: list[ProgramGroup]
+) -> None:
+    slower = [replace(group, seconds=1.5 * group.seconds) for group in groups]
+    recipe = Recipe(model.network, steps=20, programs=8)
+    moved = continued(model, slower, recipe, 0)
+    assert len(moved.members) == len(model.members) and moved.clocks == model.clocks
+    assert moved.reach.low == model.reach.low and moved.reach.high >= model.reach.high
+    for group in groups:
+        assert (moved.log_cycles(group) > model.log_cycles(group) + 0.03).all()
+
+
+def test_first_layers_of_other_scales_give_the_same() -> None:
+    random = np.random.default_rng(0)
+    features, weights = random.standard_normal((9, 5)), random.standard_normal((7, 4))
+    before = Scale(*(random.uniform(0.1, 2.0, 5).astype(np.float32) for _ in range(2)))
+    before.deviation[2] = LEAST_DEVIATION  # it never varied
+    after = Scale(*(random.uniform(0.1, 2.0, 5).astype(np.float32) for _ in range(2)))
+    member = {"nodes.w": weights.astype(np.float32), "nodes.b": np.ones(4, np.float32)}
+    found = training.rescaled(member, "nodes", before, after)
+    assert not found["nodes.w"][2].any()
+    np.testing.assert_array_equal(found["nodes.w"][5:], member["nodes.w"][5:])
+    weights[2] = 0.0
+    wanted = (features - before.mean) / before.deviation @ weights[:5] + 1.0
+    given = (features - after.mean) / after.deviation @ found["nodes.w"][:5] + found["nodes.b"]
+    np.testing.assert_allclose(given, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_files_keep_what_is_predicted(
     model: Model, groups: list[ProgramGroup], ships: Path
 ) -> None:
     found = read_model(ships)
     assert (found.clocks, found.network) == (model.clocks, model.network)
     assert (found.seen, found.unseen) == (model.seen, model.unseen)
+    assert found.reach == model.reach
     for group in groups:
         np.testing.assert_allclose(found.log_cycles(group), model.log_cycles(group), atol=0.02)
 

@@ -113,6 +113,17 @@ def test_traffic_is_about_that_of_a_simulated_cache() -> None:
     assert np.mean((np.array(ratios) > 0.4) & (np.array(ratios) < 3)) > 0.9
 
 
+def test_a_shared_cache_misses_a_part_of_what_fills_it() -> None:
+    impl = next(every(("f32[16,64] + f32[16,64]",)))
+    footprints = Footprints(Nests().of(impl))
+    lines = 3 * 16 * 64 * 4 / 64
+    for full, missing in ((0.25, 0.0), (0.5, 0.0), (0.75, 0.5), (1.0, 1.0), (1.25, 1.0)):
+        capacity = round(lines / full)
+        alone, shared = CacheGeometry(64, capacity), CacheGeometry(64, capacity, shared=True)
+        assert footprints.missing(alone) == (full > 1)
+        assert footprints.missing(shared) == pytest.approx(missing, abs=0.02)
+
+
 def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
     impl, *_ = programs(TARGET, "transpose(f32[32,512])", 1)
     footprints = Footprints(Nests().of(impl))

@@ -24,7 +24,7 @@ from morello.cli.output import print_json
 from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.dataset import cached_features, load
 from morello.learn.evaluate import Score, described, evaluate, extent
-from morello.learn.model import write_model
+from morello.learn.model import read_model, write_model
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.measure.timing import limit_threads
 from morello.precompute import dask_workers
@@ -66,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
     training.add_argument("--seed", type=whole, default=0, help="seed of what is random (0)")
+    training.add_argument(
+        "--start", type=Path, metavar="MODEL", help="a model to train further, not a new one"
+    )
     add_json(training)
 
 
@@ -149,7 +152,10 @@ def _train(arguments: argparse.Namespace) -> None:
         tell(phase="train")
         paths = [path for folder in arguments.folders for path in cached_features(folder, workers)]
         line.about = ""
-        model = shipping.train(paths, arguments.seed, workers)
+        if arguments.start is None:
+            model = shipping.train(paths, arguments.seed, workers)
+        else:
+            model = shipping.go_on(read_model(arguments.start), paths, arguments.seed, workers)
     write_model(arguments.output, model)
     data = {
         "machines": list(model.clocks), "members": len(model.members),

@@ -32,7 +32,7 @@ from morello.targets.costs import FORK, coefficients
 from morello.targets.machines import Machine
 from morello.targets.target import GROUPS, TRANSFERS, Target
 
-VERSION = 5
+VERSION = 6
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -193,7 +193,7 @@ class Featurizer:
         return [
             CacheGeometry(LINE_BYTES, ways * sets, sets),
             CacheGeometry(LINE_BYTES, second.capacity, _lines(machine.l2.kib) // machine.l2.ways),
-            CacheGeometry(LINE_BYTES, _lines(machine.l3_kib)),
+            CacheGeometry(LINE_BYTES, _lines(machine.l3_kib), shared=True),
             CacheGeometry(PAGE_BYTES, machine.tlb.pages),
         ]
 
@@ -344,8 +344,8 @@ class _Walk:
         """Cycles of `FETCHES` of the whole program, if caches are warm from a previous call."""
         fetched: list[float] = []
         for cache, traffic in zip(self.caches, self.traffic, strict=True):
-            came = {} if self.footprints.fits(0, cache) else traffic[0]
-            fetched += self._fetched(came)
+            missing = self.footprints.missing(cache)
+            fetched += (missing * units for units in self._fetched(traffic[0]))
         return np.array([*fetched, *self.splits, 1.0]) * self.featurizer.fetch_cycles()
 
     def executions(self) -> Iterator[float]:

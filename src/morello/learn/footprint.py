@@ -20,17 +20,24 @@ import numpy.typing as npt
 from morello.ir.tensor import LINE_BYTES
 from morello.learn.nest import Access, Dims, ProgramLoop
 
+LEFT = 0.5
+"""The part of a shared cache that other cores always leave."""
+
 MOST_LINES = 6000
 """Conflict misses are not computed if an array has more lines than this."""
 
 
 @dataclass(frozen=True)
 class CacheGeometry:
-    """A cache of `capacity` units of `unit` bytes each, in `sets` (1: fully associative)."""
+    """A cache of `capacity` units of `unit` bytes each, in `sets` (1: fully associative).
+
+    If it is `shared`, other cores leave room for a part of its units, which differs.
+    """
 
     unit: int
     capacity: int
     sets: int = 1
+    shared: bool = False
 
 
 class Traffic(NamedTuple):
@@ -131,6 +138,16 @@ class Footprints:
         for number in reversed(range(len(self.loops))):
             result[number] = self._traffic(number, cache, result)
         return result
+
+    def missing(self, cache: CacheGeometry) -> float:
+        """The fraction of what the program touches that a call does not find from the last one."""
+        if not self.fits(0, cache):
+            return 1.0
+        if not cache.shared:
+            return 0.0
+        touched = self.touched(0, cache.unit, once=True).values()
+        full = sum(amount.units for amount in touched) / cache.capacity
+        return max(0.0, (full - LEFT) / (1 - LEFT))
 
     def fits(self, number: int, cache: CacheGeometry) -> bool:
         """Whether what an iteration of a loop touches stays in the cache until the next one."""

@@ -7,7 +7,8 @@ network, the scales of features, and JSON of the machines and the shape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
+from math import inf, log
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,6 +27,35 @@ from morello.learn.network import CoefficientNetwork, GraphNetwork, OnNumpy
 AT_ONCE = 64
 """The most programs in a batch of predictions."""
 
+MARGIN = 2.0
+"""Programs may take so many times more or less of their cost than those of corpora do."""
+
+FEW = 0.001
+"""The part of a corpus that may take more of its cost, or less, and be a mistake of measuring."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Between which logarithms programs of corpora take of their cost, and what they `mostly` do.
+
+    Predictions beyond it are of programs that the networks cannot tell anything of.
+    """
+
+    low: float = -inf
+    mostly: float = 0.0
+    high: float = inf
+
+    @classmethod
+    def of(cls, groups: Sequence[ProgramGroup]) -> Reach:
+        """The reach of these programs, with a margin."""
+        taken = np.concatenate([np.log(g.seconds * g.hertz / g.cost) for g in groups])
+        low, mostly, high = np.quantile(taken, (FEW, 0.5, 1 - FEW)).tolist()
+        return cls(low - log(MARGIN), mostly, high + log(MARGIN))
+
+    def joined(self, other: Reach) -> Reach:
+        """The reach of the programs of both; what most of these do is as the other's do."""
+        return Reach(min(self.low, other.low), other.mostly, max(self.high, other.high))
+
 
 @dataclass(frozen=True)
 class Model:
@@ -34,7 +64,7 @@ class Model:
     `clocks` are the cycles per second of the microarchitectures that it was trained on, by name.
     `nodes` and `configs` are the scales of features, `members` the parameters of each network.
     `seen` are its errors on programs of unseen Specs, and `unseen` those on machines which were
-    left out of training.
+    left out of training. Beyond its `reach`, the affine cost decides.
     """
 
     clocks: Mapping[str, float]
@@ -44,6 +74,7 @@ class Model:
     members: Sequence[Mapping[str, Array]]
     seen: Intervals = field(default_factory=Intervals)
     unseen: Intervals = field(default_factory=Intervals)
+    reach: Reach = field(default_factory=Reach)
 
     def hertz(self, machine: str) -> float:
         """The cycles per second of a microarchitecture; if it is unknown, of a typical one."""
@@ -58,6 +89,22 @@ class Model:
 
         Up to a constant if it was trained on ranks alone.
         """
+        of_networks = self._of_networks(group)
+        by_cost = np.log(group.cost) + self.reach.mostly
+        return np.where(self._reaches(group, of_networks), of_networks, by_cost)
+
+    def reaches(self, group: ProgramGroup) -> npt.NDArray[np.bool_]:
+        """Which of a group's programs the networks predict, not their cost."""
+        return self._reaches(group, self._of_networks(group))
+
+    def _reaches(
+        self, group: ProgramGroup, of_networks: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.bool_]:
+        taken = of_networks - np.log(group.cost)
+        return np.asarray((taken >= self.reach.low) & (taken <= self.reach.high))
+
+    def _of_networks(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
+        """The mean of what the networks predict, in logarithms of cycles."""
         examples = Examples.of(group, self.nodes, self.configs)
         predicted = []
         for first in range(0, len(group.seconds), AT_ONCE):
@@ -79,6 +126,7 @@ def write_model(path: Path, model: Model) -> None:
         "members": len(model.members),
         "seen": asdict(model.seen),
         "unseen": asdict(model.unseen),
+        "reach": astuple(model.reach),
     }
     arrays: dict[str, Array] = {}
     for name, scale in (("nodes", model.nodes), ("configs", model.configs)):
@@ -107,6 +155,7 @@ def read_model(path: Path) -> Model:
             [_member(arrays, number) for number in range(about["members"])],
             _intervals(about["seen"]),
             _intervals(about["unseen"]),
+            _reach(about["reach"]),
         )
     except (AttributeError, ValueError, KeyError, TypeError):
         raise CorpusError(f"{path} {damaged}") from None
@@ -119,6 +168,11 @@ def _intervals(about: Mapping[str, Any]) -> Intervals:
     return Intervals(
         _interval(about["every"]), {str(family): _interval(ends) for family, ends in families}
     )
+
+
+def _reach(about: Sequence[float]) -> Reach:
+    low, mostly, high = about
+    return Reach(float(low), float(mostly), float(high))
 
 
 def _interval(ends: Sequence[float]) -> Interval:

@@ -19,6 +19,7 @@ from morello.learn.adapt import Correction, corrected, error_of_costs
 from morello.learn.families import family_of
 from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
+from morello.learn.intervals import Interval
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
 from morello.request import Ranking
@@ -87,6 +88,16 @@ class Learned:
         seconds: Floats = np.exp(logarithms) / self.hertz
         return seconds
 
+    def interval(self, impl: Impl) -> Interval:
+        """Between which logarithms nine of ten times of such programs over predicted ones are.
+
+        Of a program that the model cannot predict, all that programs of corpora take of their cost.
+        """
+        reach = self.model.reach
+        if self.model.reaches(self.group([impl])).all():
+            return self.errors.of(family_of(impl.spec))
+        return reach.low - reach.mostly, reach.high - reach.mostly
+
     def group(self, impls: Sequence[Impl]) -> ProgramGroup:
         """The graphs of these programs, with the costs that ship with Morello."""
         own = map(self._with_shipped_costs, impls)
@@ -135,8 +146,7 @@ def predict(impl: Impl) -> Prediction | None:
     if model is None:
         return None
     (seconds,) = model.seconds([impl]).tolist()
-    ends = model.errors.of(family_of(impl.spec))
-    low, high = (seconds * float(np.exp(end)) for end in ends)
+    low, high = (seconds * float(np.exp(end)) for end in model.interval(impl))
     return Prediction(seconds, low, high)
 
 

@@ -22,10 +22,19 @@ from morello.learn.groups import ProgramGroup
 from morello.learn.intervals import Intervals, intervals_of
 from morello.learn.model import Model
 from morello.learn.splits import TrainTestSplit
-from morello.learn.training import NetworkEstimator, Recipe, model_of
+from morello.learn.training import (
+    NetworkEstimator,
+    RankAndTime,
+    Recipe,
+    continued,
+    model_of,
+)
 
 MEMBERS = 5
 """Networks whose predictions are averaged."""
+
+MORE = Recipe(loss=RankAndTime(share=1.0), steps=500, rate=1e-3)
+"""How a model is trained further."""
 
 
 def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
@@ -45,6 +54,20 @@ def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
     return replace(models[0], members=members, seen=_intervals(seen), unseen=_intervals(unseen))
 
 
+def go_on(start: Model, paths: Sequence[Path], seed: int, workers: Executor) -> Model:
+    """A model trained further on the programs in these files, each of its networks apart.
+
+    Its intervals stay: they are of Specs that were held out, and `start` may know all of these.
+    """
+    files = tuple(paths)
+    alone = [replace(start, members=[member]) for member in start.members]
+    networks = [workers.submit(_continued, model, files, seed + n) for n, model in enumerate(alone)]
+    for done, _ in enumerate(as_completed(networks), start=1):
+        tell(done=done, count=len(networks))
+    models = [future.result() for future in networks]
+    return replace(models[0], members=[member for model in models for member in model.members])
+
+
 def by_machine(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
     """Each machine held out once, if there are several."""
     machines = dict.fromkeys(group.machine for group in groups)
@@ -61,6 +84,10 @@ def _intervals(errors: Iterable[Future[list[tuple[str, Floats]]]]) -> Intervals:
 
 def _fitted(paths: tuple[Path, ...], seed: int) -> Model:
     return model_of(loaded(paths), Recipe(), seed)
+
+
+def _continued(start: Model, paths: tuple[Path, ...], seed: int) -> Model:
+    return continued(start, loaded(paths), MORE, seed)
 
 
 def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> list[tuple[str, Floats]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, Protocol
@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from morello.learn.batches import Examples, Scale, graphs
+from morello.learn.batches import LEAST_DEVIATION, Examples, Scale, graphs
+from morello.learn.features import FETCHES
 from morello.learn.groups import ProgramGroup
-from morello.learn.model import Model
+from morello.learn.model import Model, Reach
 from morello.learn.network import Array, CoefficientNetwork, GraphNetwork, Graphs
 
 APART = 0.015
@@ -29,6 +30,9 @@ WEIGHTED = 8.0
 
 HUBER = 0.15
 """Errors of logarithms beyond this count linearly."""
+
+UNTOLD = ("L3_read", "L3_written", "L3_runs", "call")
+"""Fetches that programs of some microseconds within the last cache tell nothing of."""
 
 jax.tree_util.register_dataclass(Graphs)
 
@@ -117,16 +121,79 @@ class NetworkEstimator:
 
 def model_of(groups: Sequence[ProgramGroup], recipe: Recipe, seed: int) -> Model:
     """A model of one network, trained on the programs of some Specs."""
-    nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
-    configs = Scale.of(np.concatenate([group.configs for group in groups]))
+    nodes, configs = _scales(groups)
     examples = [Examples.of(group, nodes, configs) for group in groups]
     start = recipe.network.initial(len(nodes.mean), len(configs.mean), seed)
+    learned = trained(recipe, examples, start, seed)
+    reach = Reach.of(groups) if recipe.loss.absolute else Reach()
+    return Model(_clocks(groups), recipe.network, nodes, configs, [learned], reach=reach)
+
+
+def continued(model: Model, groups: Sequence[ProgramGroup], recipe: Recipe, seed: int) -> Model:
+    """The model, with each of its networks trained further, on the programs of these Specs."""
+    nodes, configs = _scales(groups)
+    examples = [Examples.of(group, nodes, configs) for group in groups]
+    members = [
+        trained(
+            recipe,
+            examples,
+            {
+                **_unlearned(member, UNTOLD),
+                **rescaled(member, "nodes", model.nodes, nodes),
+                **rescaled(member, "configs", model.configs, configs),
+            },
+            seed + number,
+        )
+        for number, member in enumerate(model.members)
+    ]
+    reach = model.reach.joined(Reach.of(groups))
+    clocks = {**model.clocks, **_clocks(groups)}
+    return replace(model, clocks=clocks, nodes=nodes, configs=configs, members=members, reach=reach)
+
+
+def _scales(groups: Sequence[ProgramGroup]) -> tuple[Scale, Scale]:
+    """The scales of features of loops and of programs."""
+    return (
+        Scale.of(np.concatenate([group.nodes for group in groups])),
+        Scale.of(np.concatenate([group.configs for group in groups])),
+    )
+
+
+def _clocks(groups: Sequence[ProgramGroup]) -> dict[str, float]:
+    """The median cycles per second of each machine."""
     clocks: dict[str, list[float]] = {}
     for group in groups:
         clocks.setdefault(group.machine, []).append(group.hertz)
-    hertz = {machine: float(np.median(several)) for machine, several in clocks.items()}
-    learned = trained(recipe, examples, start, seed)
-    return Model(hertz, recipe.network, nodes, configs, [learned])
+    return {machine: float(np.median(several)) for machine, several in clocks.items()}
+
+
+def _unlearned(
+    member: Mapping[str, npt.NDArray[Any]], fetches: Sequence[str]
+) -> dict[str, npt.NDArray[Any]]:
+    """The parameters, with the first coefficients of these fetches.
+
+    At the bound of a coefficient nothing is learned any more, and whatever was not told is there.
+    """
+    columns = [FETCHES.index(name) for name in fetches]
+    first = {name: member[name].astype(np.float32) for name in ("fetch.out.w", "fetch.out.b")}
+    for array in first.values():
+        array[..., columns] = 0.0
+    return {**member, **first}
+
+
+def rescaled(
+    member: Mapping[str, npt.NDArray[Any]], name: str, before: Scale, after: Scale
+) -> dict[str, npt.NDArray[Any]]:
+    """A first layer for features of another scale, with the same results.
+
+    Features that had never varied get no weight: what they have was not learned.
+    """
+    weights, count = member[f"{name}.w"].astype(np.float64), len(before.mean)
+    weights[:count][before.deviation <= np.float32(LEAST_DEVIATION)] = 0.0
+    moved = (after.mean - before.mean) / before.deviation
+    biases = member[f"{name}.b"] + moved @ weights[:count]
+    weights[:count] *= (after.deviation / before.deviation)[:, None]
+    return {f"{name}.w": weights.astype(np.float32), f"{name}.b": biases.astype(np.float32)}
 
 
 def trained(
