@@ -33,7 +33,7 @@ from morello.learn.training import (
 MEMBERS = 5
 """Networks whose predictions are averaged."""
 
-MORE = Recipe(loss=RankAndTime(share=1.0), steps=500, rate=1e-3)
+MORE = Recipe(loss=RankAndTime(share=1.0), steps=800, rate=1e-3)
 """How a model is trained further."""
 
 
