@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -63,9 +64,24 @@ def test_a_program_is_called_as_a_kernel() -> None:
         program(a, b, c[:3])
     with pytest.raises(SeveralKernelsError, match="is a program of 3 kernels, and has no Spec"):
         _ = program.spec
-    with pytest.raises(TypeError, match="cannot be pickled; compile its text"):
-        pickle.dumps(program)
+    again = pickle.loads(pickle.dumps(program))
+    assert again.max_error == program.max_error and again.arguments == program.arguments
+    np.testing.assert_array_equal(again(a, b, c), out)
     assert repr(program) == f"<morello.TextProgram {JOINED} of 3 kernels>"
+
+
+def test_programs_are_compiled_with_kernels() -> None:
+    kernels = morello.compile_all([JOINED, "f32[8] + f32[8]", JOINED])
+    assert [type(each).__name__ for each in kernels] == ["TextProgram", "Kernel", "TextProgram"]
+    assert [len(each.kernels) for each in kernels] == [3, 1, 3]
+    with pytest.raises(SearchError, match="leave out weights and choice"):
+        morello.compile_all([JOINED, "f32[8] + f32[8]"], choice=2)
+
+
+def test_numbers_of_rows_are_random_ones_of_all() -> None:
+    program = morello.compile("take(f32[40,8][2:], i32[500])[1:]")
+    ids = program.random_inputs().plain[1]
+    assert {*ids.tolist()} == {*range(38)}
 
 
 def test_inputs_keep_their_names() -> None:
@@ -84,6 +100,24 @@ def test_what_no_program_can_be_gets_one_sentence() -> None:
         morello.implement(JOINED)
     with pytest.raises(SpecError, match="has no views"):
         morello.compile("f32[2] += sum(f32[4,8][2:])")
+
+
+def test_bench_and_explain_show_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "x = f32[4,6]; concat(x[:, ::2], reshape(x, shape=[4,2,3])[:, 1], axis=0) @ f32[3,2]"
+    assert main(["bench", text, "--vs", "numpy", "--seconds", "0.01", "--json"]) == 0
+    timed = json.loads(capsys.readouterr().out)
+    assert timed["verified"] and not timed["refused"] and timed["ratio"]["numpy"] > 0
+    assert timed["cost"] == pytest.approx(sum(each["cost"] for each in timed["kernels"]))
+    assert main(["explain", text]) == 0
+    shown = capsys.readouterr().out
+    count = len(timed["kernels"])
+    assert f"kernel {count} of {count}\nMatmul for native" in shown and "In all " in shown
+    assert main(["explain", text, "--json"]) == 0
+    kernels = json.loads(capsys.readouterr().out)["kernels"]
+    assert kernels[-1]["schedule"]["spec"] and len(kernels) == count
+    for option in (["--html", "x.html"], ["--top", "2"], ["--certificate", "x.cert"]):
+        assert main(["explain", text, *option]) == 2
+        assert "several" in capsys.readouterr().err
 
 
 def test_synth_writes_one_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

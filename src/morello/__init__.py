@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from morello import errors as errors
     from morello.api import alternatives as alternatives
     from morello.api import compile as compile
+    from morello.api import compile_all as compile_all
     from morello.api import implement as implement
     from morello.api import matmul as matmul
     from morello.api import schedule as schedule
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from morello.measure import quality as quality
     from morello.memo import Table as Table
     from morello.program import TextProgram as TextProgram
-    from morello.several import compile_all as compile_all
 
 
 _DEFINED_IN = {
@@ -46,7 +46,7 @@ _DEFINED_IN = {
     "TextProgram": "morello.program",
     "alternatives": "morello.api",
     "compile": "morello.api",
-    "compile_all": "morello.several",
+    "compile_all": "morello.api",
     "from_gguf": "morello.frontends.quantizing",
     "implement": "morello.api",
     "jit": "morello.jitting",

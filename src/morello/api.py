@@ -5,6 +5,7 @@ They import what they need when they are called: a kernel that is remembered nee
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from morello.base.errors import SeveralKernelsError
@@ -14,6 +15,7 @@ from morello.recall import recall
 from morello.search.budget import SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from morello.frontends.calls import TensorLike
@@ -103,6 +105,46 @@ def compile(
     from morello.program import compile_program
 
     return compile_program(what, options | {"progress": progress}, verify=verify)
+
+
+def compile_all(
+    whats: Iterable[str | Spec | Impl | Schedule],
+    *,
+    verify: bool = True,
+    **options: Unpack[Options],
+) -> list[Kernel]:
+    """The kernels of several Specs, in their order, found and built on all cores.
+
+        add, product = compile_all(["f32[64] + f32[64]", "f32[64,64] @ f32[64,64]"])
+
+    Each is a kernel as `compile` gives with these options, or a program of several, which are
+    compiled last, one after the other. Equal Specs get one kernel. Specs that have much in common
+    are searched together, a few at a time: with a gap, the programs may be others within that
+    gap. One search is for all that differ in the constants of functions alone.
+    The `budget` is that of each search, and `progress` is called with the counts of all searches
+    that have ended and of the one in this process. Programs are measured in this process, one
+    after the other, as what is timed has to run alone; so are all searches if the table is in
+    memory.
+
+    Raises `MorelloError` before any search if an option or a Spec is invalid, and
+    `CompileAllError` after all of them if there is no kernel for some.
+    """
+    from morello.base.errors import SpecError
+    from morello.impl.tree import Impl
+    from morello.ir.spec import Spec
+    from morello.scheduling import Schedule
+    from morello.several import compile_each
+
+    if isinstance(whats, str | Spec | Impl | Schedule):
+        raise SpecError("give a list of expressions or Specs; compile takes a single one.")
+
+    def program(text: str, options: Options) -> Callable[[], Kernel]:
+        from morello.program import compile_program, read_program  # slow to import
+
+        read_program(text, options)  # raises before any search
+        return partial(compile_program, text, options, verify=verify)
+
+    return compile_each([(what, {}) for what in whats], verify=verify, program=program, **options)
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: Any) -> Kernel:

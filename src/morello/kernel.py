@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from morello.learn.predictors import Prediction
     from morello.native.toolchain import Compiler
     from morello.runtime.argument import Array
+    from morello.runtime.packing import Inputs
     from morello.search.result import SearchStatistics
 
 
@@ -99,6 +100,17 @@ class Kernel(CompiledKernel):
     def source(self) -> Source:
         """The C of its program."""
         return self.program.source
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that run, one after the other: itself, if it is no program of several."""
+        return (self,)
+
+    def random_inputs(self) -> Inputs:
+        """Random values for its inputs, to time it on; see `runtime.packing`."""
+        from morello.runtime.packing import random_inputs
+
+        return random_inputs(self.spec)
 
     def pack(self, name: str, values: ArrayLike) -> Array:
         """The values of the input `name`, an array of its shape, in the kernel's layout.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,31 +17,45 @@ from morello.base.errors import (
 from morello.base.memory import allocatable
 from morello.base.wording import counted
 from morello.codegen.linking import linkable
-from morello.codegen.sequence import ArrayType, ImplCall, generate_sequence
+from morello.codegen.sequence import (
+    ArrayType,
+    ConstantArray,
+    ImplCall,
+    generate_sequence,
+)
 from morello.codegen.source import Source
 from morello.graph.frameworks import C
-from morello.graph.graph import Node
+from morello.graph.graph import Graph, Node
 from morello.graph.interpreter import evaluate, random_values
 from morello.graph.operators import Cast, PrimitiveOperator
+from morello.graph.views import shown
 from morello.importers.text import TextGraph, order_in_memory, text_graph
 from morello.ir.computation import Tensor, letter
+from morello.ir.dtype import DType
 from morello.ir.functions import COMPARISONS
+from morello.ir.operation import Operation
 from morello.kernel import Kernel
 from morello.measure.load import GIL_CYCLES
 from morello.models.compiling import CompiledGraph, compile_graph
 from morello.models.export import only_segment, tolerance_of
-from morello.models.segment import Segment
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
 from morello.options import Options
-from morello.runtime.argument import Argument, row_major_strides
+from morello.runtime.argument import Argument, Array, row_major_strides
 from morello.runtime.load import MAX_ARGUMENTS
+from morello.runtime.packing import Inputs
 from morello.runtime.parts import ELEMENT_BYTES
 from morello.runtime.threads import attach
 from morello.runtime.verified import mark_verified, verified_error
 
+if TYPE_CHECKING:
+    from morello.learn.predictors import Prediction
+
 MOST_JUMPS = 0.01
 """The share of elements that may differ if functions jump, as `floor` does: rounding moves some."""
+
+MOST_RUNS = 1 << 14
+"""The most runs of equal numbers that a constant in C has."""
 
 JUMPING = frozenset({*COMPARISONS, "ceil", "floor", "quotient", "remainder", "round", "sign"})
 
@@ -76,8 +90,8 @@ class KernelSequence:
 class TextProgram(Kernel):
     """A text that no single kernel computes, as one function that calls several `kernels`.
 
-    It is called as any kernel. Its `cost` and its `source` are those of all of them, and it has no
-    `spec`, `impl` or `statistics`, as each of the kernels has.
+    It is called, and can be pickled, as any kernel. Its `cost` and its `source` are those of all of
+    them, and it has no `spec`, `impl` or `statistics`, as each of the kernels has.
     """
 
     __slots__ = ()
@@ -89,11 +103,31 @@ class TextProgram(Kernel):
         """The kernels in the order in which they run; one may run several times."""
         return self.program.kernels
 
+    @property
+    def predicted(self) -> Prediction | None:
+        """The sum of the predicted times of its kernels; None if there is none for some."""
+        total: Prediction | None = None
+        for kernel in self.kernels:
+            predicted = kernel.predicted
+            if predicted is None:
+                return None
+            total = predicted if total is None else total + predicted
+        return total
+
+    def random_inputs(self) -> Inputs:
+        """Random values for its inputs, as `runtime.packing.random_inputs` has them for a Spec."""
+        read, random = text_graph(self.program.text), np.random.default_rng(0)
+        values = tuple(each.random(random) for each in self.arguments if not each.output)
+        for node, array in zip(read.graph.inputs, values, strict=True):
+            rows = _numbered(node, read.graph)
+            if rows:
+                array[...] = random.integers(0, rows, array.shape)
+        taken = (array.view(each.raw) for array, each in zip(values, self.arguments, strict=False))
+        return Inputs(values, tuple(taken))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            f"{self!r} cannot be pickled; compile its text where it is needed, as its kernels are "
-            "remembered."
-        )
+        made_of = self.program
+        return _unpickled, (made_of.text, made_of.kernels, made_of.source, self.max_error)
 
     def __repr__(self) -> str:
         count = counted(len(self.kernels), "kernel")
@@ -108,6 +142,17 @@ def compile_program(
     The options are those of `compile`, and `name` is that of the function in C. To verify, the
     whole is compared with NumPy in float64 as well, if that does not take too much memory.
     """
+    read = read_program(text, options)
+    model = compile_graph(read.graph, C, **options)
+    source = program_source(" ".join(text.split()), model, _arguments(read), name)
+    program = _loaded(read, KernelSequence(text, only_segment(model).kernels, source))
+    if verify and sum(node.type.size for node in read.graph.nodes) * ELEMENT_BYTES < allocatable():
+        program.max_error = _verified(program, read)
+    return program
+
+
+def read_program(text: str, options: Options) -> TextGraph:
+    """The graph of a text; raises `MorelloError` if no program has it with these options."""
     read = text_graph(text)
     if len(read.inputs) >= MAX_ARGUMENTS:
         raise SpecError(
@@ -119,14 +164,7 @@ def compile_program(
             "a program of several kernels has plain weights, and is the first choice; leave "
             "out weights and choice."
         )
-    model = compile_graph(read.graph, C, **options)
-    segment = only_segment(model)
-    arguments = _arguments(read)
-    source = program_source(" ".join(text.split()), model, arguments, name)
-    program = _loaded(text, source, segment, arguments)
-    if verify and sum(node.type.size for node in read.graph.nodes) * ELEMENT_BYTES < allocatable():
-        program.max_error = _verified(program, read)
-    return program
+    return read
 
 
 def program_source(
@@ -137,16 +175,42 @@ def program_source(
     named = dict(zip((*graph.inputs, *graph.outputs), (a.name for a in arguments), strict=True))
     bases = [None, *(named[node] for node in (*segment.inputs, *segment.outputs))]
     calls = []
+    constants: dict[int, tuple[str, ConstantArray]] = {}
     for kernel, places in zip(segment.kernels, segment.places, strict=True):
         arrays = []
-        for place in places:
-            assert isinstance(place.base, int), "a text has no constant arrays"
-            arrays.append((bases[place.base], place.offset))
+        for argument, place in zip(kernel.arguments, places, strict=True):
+            if isinstance(place.base, int):
+                arrays.append((bases[place.base], place.offset))
+                continue
+            if id(place.base) not in constants:
+                name_of = f"known{len(constants)}"
+                constants[id(place.base)] = name_of, _constant(argument.dtype, place.base)
+            arrays.append((constants[id(place.base)][0], place.offset))
         calls.append(ImplCall(kernel.impl, tuple(arrays)))
     types = {
         a.name: ArrayType(("" if a.output else "const ") + a.dtype.c, str(a)) for a in arguments
     }
-    return generate_sequence(title, calls, types, segment.arena.bytes, name)
+    known = dict(constants.values())
+    return generate_sequence(title, calls, types, segment.arena.bytes, name, known)
+
+
+def _constant(dtype: DType, array: Array) -> ConstantArray:
+    """A constant as it lies in memory; raises `SpecError` for one that is too large for C."""
+    flat = array.view(dtype.np).reshape(-1)
+    bits = flat.view(f"u{dtype.bytes}")
+    ends = np.append(np.flatnonzero(bits[1:] != bits[:-1]) + 1, flat.size)
+    if ends.size > MOST_RUNS:
+        raise SpecError(
+            "this takes a table of constants that is too long for C; make it an input, or let "
+            "`morello export` write the program."
+        )
+    counts, values = np.diff(ends, prepend=0), flat[ends - 1].astype(np.float64)
+    return ConstantArray(dtype, [*zip(counts.tolist(), values.tolist(), strict=True)])
+
+
+def arguments_of(text: str) -> tuple[Argument, ...]:
+    """The arrays that the program of a text takes; raises `MorelloError` if there is none."""
+    return _arguments(text_graph(text))
 
 
 def _arguments(read: TextGraph) -> tuple[Argument, ...]:
@@ -166,18 +230,15 @@ def _argument(tensor: Tensor, name: str) -> Argument:
     return Argument(name, tensor.dtype, tensor.shape, tuple(by_dim[d] for d in range(len(order))))
 
 
-def _loaded(
-    text: str, source: Source, segment: Segment, arguments: tuple[Argument, ...]
-) -> TextProgram:
+def _loaded(read: TextGraph, made_of: KernelSequence) -> TextProgram:
     """The program built and loaded, with its thread pool if it is parallel."""
-    kernels = segment.kernels
+    kernels, source = made_of.kernels, made_of.source
     threads = max(kernel.threads for kernel in kernels)
     compiler, written = kernels[0].compiler, linkable(source, threads)
     flags = arch_flags(compiler, kernels[0].impl.target.arch)
     path = build(written.text, compiler=compiler, flags=flags)
-    made_of = KernelSequence(text, kernels, source)
     program = TextProgram(
-        path, written.symbol, arguments,
+        path, written.symbol, _arguments(read),
         compiler=compiler, release_gil=made_of.cost > GIL_CYCLES,
     )  # fmt: skip
     if source.parallel:
@@ -185,6 +246,34 @@ def _loaded(
     program.program, program.compiler, program.threads = made_of, compiler, threads
     program.statistics, program.max_error, program.workspace = None, None, 0
     return program
+
+
+def _unpickled(
+    text: str, kernels: tuple[Kernel, ...], source: Source, max_error: float | None
+) -> TextProgram:
+    """Restores the program from what `TextProgram.__reduce__` returned."""
+    program = _loaded(text_graph(text), KernelSequence(text, kernels, source))
+    program.max_error = max_error
+    return program
+
+
+def _numbered(node: Node, graph: Graph) -> int:
+    """How many rows, at least, there are of what an input numbers; 0 if it numbers none."""
+    counts = [
+        dict(zip(operation.dims, operator.sizes, strict=True))[dim]
+        for operator, operation, sources in _operations(graph)
+        for index in (operation.primitive.indices if operation.primitive else ())
+        if shown(sources[index]) is node
+        for dim in operation.untiled
+        if dim not in operation.operands[index].dims
+    ]
+    return min(counts, default=0)
+
+
+def _operations(graph: Graph) -> Iterator[tuple[PrimitiveOperator, Operation, Sequence[Node]]]:
+    for node in graph.nodes:
+        if isinstance(node.operator, PrimitiveOperator):
+            yield node.operator, node.operator.operation, node.inputs
 
 
 def _verified(program: TextProgram, read: TextGraph) -> float:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Any, Unpack
 
-from morello.base.errors import CompileAllError, MorelloError, SpecError, TargetError
+from morello.base.errors import (
+    CompileAllError,
+    MorelloError,
+    SeveralKernelsError,
+    TargetError,
+)
 from morello.base.sharing import SharedWork
 from morello.base.status import tell
 from morello.building import build_together, remember_answer
@@ -34,41 +39,22 @@ What = str | Spec | Impl | Schedule
 _Result = Kernel | Exception
 
 
-def compile_all(
-    whats: Iterable[What],
+def compile_each(
+    whats: Iterable[tuple[What, Options]],
     *,
     verify: bool = True,
+    program: Callable[[str, Options], Callable[[], Kernel]] | None = None,
     **options: Unpack[Options],
 ) -> list[Kernel]:
-    """The kernels of several Specs, in their order, found and built on all cores.
+    """`compile_all` for Specs that may each have `weights` and a `budget` of their own.
 
-        add, product = compile_all(["f32[64] + f32[64]", "f32[64,64] @ f32[64,64]"])
-
-    Each is a kernel as `compile` gives with these options; equal Specs get one kernel. Specs that
-    have much in common are searched together, a few at a time: with a gap, the programs may be
-    others within that gap. One search is for all that differ in the constants of functions alone.
-    The `budget` is that of each search, and `progress` is called with the counts of all searches
-    that have ended and of the one in this process. Programs are measured in this process, one
-    after the other, as what is timed has to run alone; so are all searches if the table is in
-    memory.
-
-    Raises `MorelloError` before any search if an option or a Spec is invalid, and
-    `CompileAllError` after all of them if there is no kernel for some.
+    For texts that no single kernel computes, `program` gives what compiles them.
     """
-    if isinstance(whats, str | Spec | Impl | Schedule):
-        raise SpecError("give a list of expressions or Specs; compile takes a single one.")
-    return compile_each([(what, {}) for what in whats], verify=verify, **options)
-
-
-def compile_each(
-    whats: Iterable[tuple[What, Options]], *, verify: bool = True, **options: Unpack[Options]
-) -> list[Kernel]:
-    """`compile_all` for Specs that may each have `weights` and a `budget` of their own."""
     asked = [_Asked(question(what, options | own), what, own) for what, own in whats]
     known = recall_all((each.question for each in asked), verify=verify)
     with shown(options.get("progress")) as report:
         missing = [each for each in asked if each.question not in known]
-        new = iter(_compiled_anew(missing, options | {"progress": report}, verify))
+        new = iter(_compiled_anew(missing, options | {"progress": report}, verify, program))
     results = [known[each.question] if each.question in known else next(new) for each in asked]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
@@ -89,17 +75,31 @@ class _Asked:
     own: Options
 
 
-def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> list[_Result]:
+def _compiled_anew(
+    asked: Sequence[_Asked],
+    options: Options,
+    verify: bool,
+    program: Callable[[str, Options], Callable[[], Kernel]] | None,
+) -> list[_Result]:
     """The kernel of each Spec, or the error that it raised.
 
     Equal Specs are compiled once. The kernels are remembered.
     """
     items: dict[Hashable, tuple[_Asked, Request]] = {}
+    programs: dict[Hashable, Callable[[], Kernel]] = {}
     keys: list[Hashable] = []
     for each in asked:
-        with requested(each.what, **options | each.own) as request:
-            keys.append(_key(request))
-        items.setdefault(keys[-1], (each, request))
+        try:
+            with requested(each.what, **options | each.own) as request:
+                keys.append(_key(request))
+        except SeveralKernelsError:
+            if program is None or not isinstance(each.what, str):
+                raise
+            keys.append(each.what)
+            if each.what not in programs:
+                programs[each.what] = program(each.what, options | each.own)
+        else:
+            items.setdefault(keys[-1], (each, request))
     results = _compiled([*items.values()], options, verify)
     with opened(options.get("table")) as table:
         for (each, request), result in zip(items.values(), results, strict=True):
@@ -107,6 +107,11 @@ def _compiled_anew(asked: Sequence[_Asked], options: Options, verify: bool) -> l
             if isinstance(result, Kernel) and each.question == now:
                 remember_answer(each.question, result, replace(request, table=table))
     kernels = dict(zip(items, results, strict=True))
+    for key, compiled in programs.items():
+        try:
+            kernels[key] = compiled()
+        except MorelloError as error:
+            kernels[key] = error
     return [kernels[key] for key in keys]
 
 

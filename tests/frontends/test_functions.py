@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pytest
 from tests.frontends.random_expressions import softmax
 
-from morello.frontends import parse
+from morello.frontends import movement, parse
 from morello.frontends.functions import FUNCTIONS
+from morello.frontends.views import FUNCTIONS as VIEWS
 from morello.ir.dtype import BF16
 from morello.ir.semantics import evaluate
 from morello.runtime.tolerance import expected, only_integers
@@ -461,6 +462,30 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
         ]
     ),
     "broadcast(f32[3], axis=-1, size=5)": lambda x: np.repeat(x[:, None], 5, 1),
+    "var(f32[3,4], axis=0, ddof=1)": lambda x: x.var(0, ddof=1),
+    "var(f32[3,4,5], axis=[0,2], keepdims=True)": lambda x: x.var((0, 2), keepdims=True),
+    "std(f32[3,4])": lambda x: x.std(1),
+    "norm(f32[3,4])": lambda x: np.linalg.norm(x, axis=1),
+    "norm(f32[3,4], axis=0, order=3)": lambda x: np.linalg.norm(x, 3, axis=0),
+    "norm(f32[3,4], order=1)": lambda x: np.abs(x).sum(1),
+    "normalize(f32[3,4])": lambda x: x / np.linalg.norm(x, axis=1, keepdims=True),
+    "cosine_similarity(f32[3,4], f32[3,4])": lambda a, b: (
+        (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    ),
+    "logsumexp(f32[3,4] * 1000)": lambda x: np.logaddexp.reduce(1000 * x, 1),
+    "log_softmax(f32[3,4], axis=0)": lambda x: np.log(softmax(x, 0)),
+    "layer_norm(f32[3,4])": lambda x: layer_norm(x, np.ones(4), np.zeros(4)),
+    "rms_norm(f32[3,4])": lambda x: rms_norm(x, np.ones(4)),
+    "linear(f32[3,4], f32[4,5])": np.matmul,
+    "-f32[3,4] ** 2": lambda x: -(x**2),
+    "(f32[3,4] ** 2) ** 1.5 / 2": lambda x: (x * x) ** 1.5 / 2,
+    'einsum("ij,jk,kl->li", f32[2,3], f32[3,4], f32[4,5])': lambda a, b, c: (a @ b @ c).T,
+    'einsum("ij,kl,jk->il", f32[2,3], f32[4,5], f32[3,4])': lambda a, b, c: a @ c @ b,
+    'einsum("...ij,jk", f32[2,3,4], f32[4,5])': np.matmul,
+    'einsum("b...,b...->...", f32[4,3], f32[4,3])': lambda a, b: (a * b).sum(0),
+    'einsum("ijk->kj", f32[2,3,4])': lambda x: x.sum(0).T,
+    'einsum("ij,k->k", f32[2,3], f32[4])': lambda a, b: a.sum() * b,
+    'einsum("i,ij,j->", f32[2], f32[2,3], f32[3])': lambda a, b, c: (a @ b @ c).reshape(1),
 }
 
 
@@ -496,5 +521,6 @@ def test_functions_in_several_steps_are_rounded_once(text: str) -> None:
 
 def test_every_function_is_tested() -> None:
     called = {name for name in FUNCTIONS if any(f"{name}(" in text for text in CASES)}
-    views = {"concat", "reshape"}  # no Spec has them: test_views.py
+    views = {f.__name__ for f in (*VIEWS, *movement.FUNCTIONS)}  # test_views.py
+    views |= {"group_norm"}
     assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest", "fill_highest", *views}

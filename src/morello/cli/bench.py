@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from morello.base.errors import MorelloError
+from morello.base.errors import MorelloError, SeveralKernelsError
 from morello.base.files import check_outputs, write_text
 from morello.base.status import tell
 from morello.building import build
@@ -24,12 +24,19 @@ from morello.cli.descriptions import (
     Roofline,
     bounds_text,
     described,
+    described_program,
     measured_roofline,
     prediction_text,
 )
 from morello.cli.hints import hint
-from morello.cli.output import grid, print_json, progress, readable
-from morello.cli.program import requested, saved_impl, warn, write_certificate
+from morello.cli.output import SearchProgress, grid, print_json, progress, readable
+from morello.cli.program import (
+    compiled_program,
+    requested,
+    saved_impl,
+    warn,
+    write_certificate,
+)
 from morello.cli.targets import costs_of
 from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles
@@ -47,7 +54,7 @@ from morello.measure.timing import (
 from morello.request.warning import gap_text
 from morello.rivals.process import RivalProcess
 from morello.rivals.racing import PACKAGES, check_result, rival_names
-from morello.runtime.packing import random_inputs, random_outputs
+from morello.runtime.packing import random_outputs
 from morello.runtime.threads import thread_count
 from morello.targets.calibration import load
 from morello.targets.calibration_path import chosen_path
@@ -85,20 +92,13 @@ def run(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = rival_names(",".join(arguments.vs)) if arguments.vs else ()
-    searches: list[Session] = []
-    with (
-        limit_threads(threads),
-        progress() as report,
-        requested(arguments, report, searches) as request,
-    ):
-        kernel = build(request, verify=not arguments.no_verify)
-        warn(request, kernel.statistics, report)
-        write_certificate(arguments, kernel.impl, report, searches)
-        pin = threads == 1
-        with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
+    with limit_threads(threads), progress() as report:
+        kernel, about = _built(arguments, report)
+        pin, expression = threads == 1, arguments.expression
+        with quiet(pin), _contest(kernel, expression, rivals, threads) as contest:
             timings = measure_runners(contest.runners, seconds=arguments.seconds, pin=pin)
-    roofline = measured_roofline(kernel.spec, threads, timings["morello"].median_s)
-    result = _data(kernel, contest, timings, roofline) | {"threads": threads}
+    roofline = measured_roofline(_specs(kernel), threads, timings["morello"].median_s)
+    result = about | _data(kernel, contest, timings, roofline) | {"threads": threads}
     if arguments.plot is not None:
         write_text(arguments.plot, _chart(arguments.expression, timings, threads, roofline))
     if arguments.json:
@@ -113,6 +113,26 @@ def run(arguments: argparse.Namespace) -> None:
             if rivals
             else "`--vs numpy` times NumPy as well; `morello explain EXPR` shows the program."
         )
+
+
+def _built(arguments: argparse.Namespace, report: SearchProgress) -> tuple[Kernel, dict[str, Any]]:
+    """The kernel of an expression, or the program of several, and what JSON says of it."""
+    searches: list[Session] = []
+    verify = not arguments.no_verify
+    try:
+        with requested(arguments, report, searches) as request:
+            kernel = build(request, verify=verify)
+            warn(request, kernel.statistics, report)
+            write_certificate(arguments, kernel.impl, report, searches)
+            return kernel, described(kernel.impl, kernel.statistics)
+    except SeveralKernelsError:
+        program = compiled_program(arguments, report, verify=verify)
+        return program, described_program(program)
+
+
+def _specs(kernel: Kernel) -> list[Spec]:
+    """The Specs of the kernels that run, one after the other."""
+    return [each.spec for each in kernel.kernels]
 
 
 @dataclass(frozen=True)
@@ -130,7 +150,7 @@ def _contest(
     kernel: Kernel, expression: str, rivals: Sequence[str], threads: int
 ) -> Iterator[_Contest]:
     """All of them ready; rivals whose results differ from the kernel's are refused."""
-    inputs, outputs = random_inputs(kernel.spec), random_outputs(kernel.arguments)
+    inputs, outputs = kernel.random_inputs(), random_outputs(kernel.arguments)
     call = partial(kernel.fast, *inputs.taken, *outputs)
     call()
     result = outputs[-1].view(kernel.arguments[-1].dtype.np)
@@ -158,12 +178,12 @@ def _data(
 ) -> dict[str, Any]:
     """The race as data for JSON."""
     ours = timings["morello"]
-    return described(kernel.impl, kernel.statistics) | {
+    return {
         "roofline": roofline and roofline.data(),
         "cpu": host_cpu().name,
-        "costs": costs_of(kernel.impl.target),
+        "costs": costs_of(kernel.kernels[0].impl.target),
         "compiler": str(kernel.compiler),
-        "kernel": _timing(ours) | _rates(kernel.spec, ours),
+        "kernel": _timing(ours) | _rates(kernel, ours),
         "verified": kernel.max_error is not None,
         "max_error": kernel.max_error,
         "vs": {
@@ -175,11 +195,12 @@ def _data(
     }
 
 
-def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
+def _rates(kernel: Kernel, timing: Timing) -> dict[str, float]:
     """Operations and bytes per second, in billions; the bytes are those of all operands."""
+    specs = _specs(kernel)
     return {
-        "gflops": spec.flops / timing.median_s / 1e9,
-        "gbytes_s": spec.bytes / timing.median_s / 1e9,
+        "gflops": sum(spec.flops for spec in specs) / timing.median_s / 1e9,
+        "gbytes_s": sum(spec.bytes for spec in specs) / timing.median_s / 1e9,
     }
 
 
@@ -191,20 +212,22 @@ def _print_race(
     expression: str, result: dict[str, Any], timings: dict[str, Timing], kernel: Kernel
 ) -> None:
     """Print a table below the expression as the user wrote it."""
-    spec = kernel.spec
+    specs = _specs(kernel)
     console = Console(highlight=False)
     console.print(
         f"[bold]{escape(' '.join(expression.split()))}[/bold] for {result['target']}, "
         f"{result['compiler']}, {_threads(result['threads'])}",
         soft_wrap=True,
     )
-    columns = {"gflops": "GFLOP/s"} if spec.operation.sums_products else {}
-    if not columns or spec.flops < INTENSE * spec.bytes:
+    products = any(spec.operation.sums_products for spec in specs)
+    columns = {"gflops": "GFLOP/s"} if products else {}
+    intense = sum(spec.flops for spec in specs) >= INTENSE * sum(spec.bytes for spec in specs)
+    if not columns or not intense:
         columns |= {"gbytes_s": "GB/s"}
     ratio = ["ratio"] if result["ratio"] else []
     table = grid("", "median", "min", *columns.values(), *ratio)
     for name, timing in timings.items():
-        rates = _rates(spec, timing)
+        rates = _rates(kernel, timing)
         cells = [readable(timing.median_s), readable(timing.min_s)]
         cells += [_figure(rates[rate]) for rate in columns]
         if name in result["ratio"]:

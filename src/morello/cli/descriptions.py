@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import BuildError
 from morello.cli.output import readable
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.measure.bounds import Bound, Peak, bound, percent
+from morello.measure.bounds import Bound, Peak, bound, percent, total
 from morello.measure.peaks import host_peak, keeps_peaks
 from morello.request.warning import gap_text
 from morello.search.result import SearchStatistics
+
+if TYPE_CHECKING:
+    from morello.learn.predictors import Prediction
+    from morello.program import TextProgram
 
 
 def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:
@@ -48,11 +53,28 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
     return data
 
 
+def described_program(program: TextProgram) -> dict[str, Any]:
+    """A program of several kernels, in the order in which they run, as data for JSON."""
+    kernels = [described(kernel.impl, kernel.statistics) for kernel in program.kernels]
+    return {
+        "spec": " ".join(program.program.text.split()),
+        "target": program.kernels[0].impl.target.name,
+        "threads": program.threads,
+        "cost": program.cost,
+        "predicted_us": _in_us(program.predicted),
+        "search": None,
+        "kernels": kernels,
+    }
+
+
 def predicted_us(impl: Impl) -> dict[str, float] | None:
     """A learned model's prediction in microseconds, if there is a model for the machine."""
     from morello.learn.predictors import predict  # models are slow to import
 
-    prediction = predict(impl)
+    return _in_us(predict(impl))
+
+
+def _in_us(prediction: Prediction | None) -> dict[str, float] | None:
     return None if prediction is None else {name: 1e6 * s for name, s in asdict(prediction).items()}
 
 
@@ -90,10 +112,10 @@ def predicted_roofline(impl: Impl, predicted: dict[str, float] | None) -> Roofli
     return Roofline(bound(impl.spec, peak), seconds)
 
 
-def measured_roofline(spec: Spec, threads: int, seconds: float) -> Roofline | None:
-    """The roofline of a program that took so many seconds on so many threads of this machine."""
+def measured_roofline(specs: Sequence[Spec], threads: int, seconds: float) -> Roofline | None:
+    """The roofline of kernels that took so many seconds in all, on so many threads, here."""
     peak = _peak(threads)
-    return None if peak is None else Roofline(bound(spec, peak), seconds)
+    return None if peak is None else Roofline(total(bound(spec, peak) for spec in specs), seconds)
 
 
 def _peak(threads: int) -> Peak | None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from morello.base.errors import SearchError
+from morello.base.errors import SearchError, SeveralKernelsError
 from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import add_certificate, add_search, add_tune, whole
 from morello.cli.descriptions import (
     bounds_text,
     described,
+    described_program,
     measured_roofline,
     predicted_roofline,
     predicted_us,
@@ -24,8 +25,9 @@ from morello.cli.descriptions import (
 )
 from morello.cli.hints import hint
 from morello.cli.output import SearchProgress, print_json, progress, readable
-from morello.cli.program import answered, requested, saved_impl, write_certificate
+from morello.cli.program import answered, compiled_program, requested, saved_impl, write_certificate
 from morello.codegen.lower import prefetch_notes
+from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.printing import print_impl
 from morello.impl.tree import Impl, cycles
@@ -34,6 +36,7 @@ from morello.measure.peaks import keeps_peaks
 from morello.native.toolchain import Compiler, find_compiler
 from morello.request.choosing import alternatives
 from morello.search.budget import Budget
+from morello.search.result import SearchStatistics
 from morello.search.structure import structure
 
 if TYPE_CHECKING:
@@ -61,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Show the best program and what was searched, or the best few."""
+    try:
+        parse(arguments.expression)
+    except SeveralKernelsError:
+        _show_program(arguments)
+        return
     if arguments.top is not None:
         _show_top(arguments)
         return
@@ -78,9 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
         return
     console = Console(highlight=False)
-    print_impl(impl, console, notes=prefetch_notes(impl))
-    if statistics is not None:
-        console.print(f"\n{search_text(statistics)}")
+    _print_kernel(impl, statistics, console)
     predicted = predicted_us(impl)
     if predicted is not None:
         console.print(prediction_text(predicted))
@@ -92,6 +98,37 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.html is None
         else f"{arguments.html} is a page for a browser."
     )
+
+
+def _show_program(arguments: argparse.Namespace) -> None:
+    """Show the kernels of a program, in the order in which they run, and the sum of their costs."""
+    for option, value in (("--html", arguments.html), ("--top", arguments.top)):
+        if value is not None:
+            raise SearchError(f"{option} is for one kernel, and this takes several; leave it out.")
+    with progress() as report:
+        program = compiled_program(arguments, report, verify=False)
+    about = described_program(program)
+    if arguments.json:
+        for kernel, data in zip(program.kernels, about["kernels"], strict=True):
+            data["schedule"] = saved.save(kernel.impl)
+        print_json(about)
+        return
+    console = Console(highlight=False)
+    for number, kernel in enumerate(program.kernels, start=1):
+        console.print(f"[bold]kernel {number} of {len(program.kernels)}[/bold]")
+        _print_kernel(kernel.impl, kernel.statistics, console)
+        console.print()
+    console.print(f"In all {cycles(program.cost)} cycles.")
+    if about["predicted_us"] is not None:
+        console.print(prediction_text(about["predicted_us"]))
+    hint("`morello bench EXPR` times the whole.")
+
+
+def _print_kernel(impl: Impl, statistics: SearchStatistics | None, console: Console) -> None:
+    """Print a kernel's program, and what was searched for it."""
+    print_impl(impl, console, notes=prefetch_notes(impl))
+    if statistics is not None:
+        console.print(f"\n{search_text(statistics)}")
 
 
 def _page(arguments: argparse.Namespace, impl: Impl, report: SearchProgress) -> str:
@@ -123,7 +160,7 @@ def _measured(programs: Sequence[Impl], compiler: Compiler) -> Iterator[tuple[st
         seconds = seconds_of.get(id(impl))
         if seconds is None:  # the compiler took too long for the other
             continue
-        roofline = measured_roofline(impl.spec, impl.threads, seconds) if keeps_peaks() else None
+        roofline = measured_roofline([impl.spec], impl.threads, seconds) if keeps_peaks() else None
         yield name, readable(seconds) + (f", {roofline.text}" if roofline else "")
 
 

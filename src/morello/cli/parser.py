@@ -7,13 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
 from signal import SIGINT, SIGTERM
 from typing import TextIO
 
 from morello.base import debug
-from morello.base.errors import MorelloError
+from morello.base.errors import MorelloError, SeveralKernelsError
 from morello.base.version import __version__
 from morello.cli.arguments import CommandParser, add_command
 from morello.cli.process import interrupted_by
@@ -75,7 +76,8 @@ def _check_expression(words: Sequence[str]) -> None:
             if "[" in word and not before.startswith("-"):
                 from morello.frontends.text import parse
 
-                parse(word)
+                with suppress(SeveralKernelsError):
+                    parse(word)
 
 
 def _run(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello import options, tables
-from morello.base.errors import FileError, RewriteError
+from morello.base.errors import FileError, RewriteError, SearchError
 from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress
 from morello.frontends.text import parse
@@ -20,6 +20,7 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo.program_table import ProgramTable
+from morello.options import Options
 from morello.request import Request, answer
 from morello.request.warning import gap_text, warning
 from morello.search.budget import Budget
@@ -30,6 +31,7 @@ from morello.targets.caches import limited
 from morello.targets.target import Target
 
 if TYPE_CHECKING:
+    from morello.program import TextProgram
     from morello.search.session import Session
 
 
@@ -75,6 +77,30 @@ def requested(
         if searches is not None and arguments.certificate is not None:
             request = replace(request, searched=searches.append)
         yield request
+
+
+def compiled_program(
+    arguments: argparse.Namespace,
+    report: SearchProgress,
+    *,
+    verify: bool = True,
+    name: str = "kernel",
+) -> TextProgram:
+    """The program of several kernels that a command's arguments ask for; raises `MorelloError`."""
+    if arguments.schedule is not None:
+        raise RewriteError("a program of several kernels has several schedules.")
+    if arguments.certificate is not None:
+        raise SearchError("a certificate is of one kernel, and this takes several.")
+    from morello.program import compile_program  # slow to import
+
+    with opened(arguments) as table:
+        words: Options = {
+            "target": target_of(arguments), "threads": arguments.threads, "table": table or OFF,
+            "weights": arguments.weights, "measure": arguments.measure, "rank": arguments.rank,
+            "choice": arguments.choice, "budget": arguments.budget, "gap": arguments.gap,
+            "compiler": arguments.compiler, "progress": report,
+        }  # fmt: skip
+        return compile_program(arguments.expression, words, verify=verify, name=name)
 
 
 def write_certificate(

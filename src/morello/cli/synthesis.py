@@ -11,14 +11,13 @@ from morello.abi import abi_names, check_hosts, for_hosts, function_for_hosts
 from morello.abi.rows import generate_rows, rows_of
 from morello.base.errors import RewriteError, SearchError, SeveralKernelsError, SpecError
 from morello.base.files import write_bytes
-from morello.cli.descriptions import described, search_text
+from morello.cli.descriptions import described, described_program, search_text
 from morello.cli.hints import hint
 from morello.cli.output import progress
 from morello.cli.program import (
     answered,
-    opened,
+    compiled_program,
     requested,
-    target_of,
     warn,
     write_certificate,
 )
@@ -38,7 +37,6 @@ from morello.request import answer
 from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
 from morello.search.result import SearchStatistics
-from morello.tables import OFF
 from morello.targets import find_target
 from morello.targets.x86 import BASELINE
 
@@ -91,27 +89,12 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
 def _program(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
     """A file with the kernels of a program, and a function that calls them."""
     _check_no_schedule(arguments, "a program of several kernels has several schedules.")
-    if arguments.rows or "," in arguments.target or arguments.certificate is not None:
-        raise SpecError(
-            "this takes several kernels; leave out --rows and --certificate, and give one target."
-        )
-    from morello.program import compile_program  # slow to import
-
-    with progress() as report, opened(arguments) as table:
-        program = compile_program(
-            arguments.expression,
-            {
-                "target": target_of(arguments), "threads": arguments.threads,
-                "table": table or OFF, "weights": arguments.weights,
-                "measure": arguments.measure, "rank": arguments.rank, "choice": arguments.choice,
-                "budget": arguments.budget, "gap": arguments.gap,
-                "compiler": arguments.compiler, "progress": report,
-            },
-            verify=True, name=arguments.name,
-        )  # fmt: skip
+    if arguments.rows or "," in arguments.target:
+        raise SpecError("this takes several kernels; leave out --rows, and give one target.")
+    with progress() as report:
+        program = compiled_program(arguments, report, name=arguments.name)
     source = function_for_hosts(program.source, program.arguments, abis)
-    kernels = [described(kernel.impl, kernel.statistics) for kernel in program.kernels]
-    about = {"about": {"cost": program.cost, "kernels": kernels}} if arguments.json else {}
+    about = {"about": described_program(program)} if arguments.json else {}
     return {"c": source.text, "header": source.header, "schedule": ""} | about
 
 

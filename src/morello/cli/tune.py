@@ -15,7 +15,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 
-from morello.base.errors import FileError, GraphError, MorelloError
+from morello.base.errors import FileError, GraphError, MorelloError, SeveralKernelsError
 from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import (
     add_compiler,
@@ -33,7 +33,11 @@ from morello.cli.output import grid, print_json, progress, readable
 from morello.cli.plots import WIDTH, plot
 from morello.cli.program import opened
 from morello.frontends.ranges import family
+from morello.frontends.text import parse
+from morello.graph.frameworks import C, Framework
+from morello.graph.graph import Graph
 from morello.impl import saved
+from morello.importers.text import graph_of
 from morello.ir.spec import Spec
 from morello.learn.trials import Trials, trials_folder
 from morello.learn.tune import Enough, Tuning, plan, tune
@@ -182,7 +186,7 @@ def run(arguments: argparse.Namespace) -> None:
                 )
             if interrupted:
                 break
-    _tell(outcomes, arguments)
+    _tell(outcomes, arguments, together=any(task.cost for task in tasks))
     if interrupted:
         raise KeyboardInterrupt
 
@@ -190,21 +194,36 @@ def run(arguments: argparse.Namespace) -> None:
 def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
     """Each Spec of a family, or the kernels of a model, those first that take most of its time."""
     shapes = shapes_of(arguments)
-    if not arguments.expression.endswith(MODELS):
-        if shapes:
-            raise GraphError("an expression says its own shapes", "leave out --shape")
-        members = family(arguments.expression, arguments.sizes).expressions()
-        return [_Task(text) for _, text in members]
+    if arguments.expression.endswith(MODELS):
+        model = read_model_file(Path(arguments.expression), shapes)
+        return _kernels(model.graph, model.framework, arguments, table)
+    if shapes:
+        raise GraphError("an expression says its own shapes", "leave out --shape")
+    texts = [text for _, text in family(arguments.expression, arguments.sizes).expressions()]
+    if len(texts) == 1:
+        try:
+            parse(texts[0])
+        except SeveralKernelsError:
+            return _kernels(graph_of(texts[0]), C, arguments, table)
+    return [_Task(text) for text in texts]
+
+
+def _kernels(
+    graph: Graph,
+    framework: Framework,
+    arguments: argparse.Namespace,
+    table: ProgramTable | None,
+) -> list[_Task]:
+    """The kernels of a graph, those first that take most of its time."""
     if arguments.threads != 1:
         raise GraphError("kernels of models are tuned for one thread", "leave out --threads")
-    Budget(arguments.seconds)  # raises before the model is compiled, which takes longer
+    Budget(arguments.seconds)  # raises before the graph is compiled, which takes longer
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
 
-    model = read_model_file(Path(arguments.expression), shapes)
     with progress() as report:
         compiled = compile_graph(
-            model.graph, model.framework, target=arguments.target, threads=1, table=table or OFF,
+            graph, framework, target=arguments.target, threads=1, table=table or OFF,
             compiler=arguments.compiler, progress=report,
         )  # fmt: skip
     kernels = kernels_to_tune(compiled)
@@ -284,7 +303,10 @@ def _so_far(tuning: Tuning) -> str:
     return f"{len(tuning.trials)} measured, {fastest}"
 
 
-def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> None:
+def _tell(
+    outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace, *, together: bool
+) -> None:
+    """Print the outcomes, and the time of all of them if they run `together`, in one program."""
     if arguments.json:
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
         about["threads"] = thread_count(arguments.threads)
@@ -300,10 +322,12 @@ def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> N
         table.add_row(escape(outcome.expression), *cells)
     if tuned:
         console.print(table)
-    if arguments.expression.endswith(MODELS):
+    if together:
         first = sum(outcome.calls * tuning.first_s for outcome, tuning in tuned)
         best = sum(outcome.calls * tuning.best_s for outcome, tuning in tuned)
-        console.print(f"these kernels of the model: {readable(first)} before, {readable(best)} now")
+        console.print(
+            f"these kernels, as often as they run: {readable(first)} before, {readable(best)} now"
+        )
     for outcome in outcomes:
         if outcome.problem:
             console.print(f"{outcome.expression}: {outcome.problem}", markup=False, soft_wrap=True)

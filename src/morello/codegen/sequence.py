@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
 from morello.codegen.names import Names, check_function_name
 from morello.codegen.source import (
@@ -22,6 +24,7 @@ from morello.codegen.source import (
     workspace_lines,
 )
 from morello.impl.tree import Impl
+from morello.ir.dtype import BF16, DType
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,36 @@ class ArrayType:
 
     pointee: str
     about: str
+
+
+@dataclass(frozen=True)
+class ConstantArray:
+    """An array that is known: its numbers in order, by the runs of equal ones."""
+
+    dtype: DType
+    runs: Sequence[tuple[int, float]]
+    """For each run, how many numbers there are, and their value."""
+
+    def definition(self, name: str) -> str:
+        """The array in C, aligned to a line."""
+        place, words = 0, []
+        for count, value in self.runs:
+            where = f"[{place}]" if count == 1 else f"[{place} ... {place + count - 1}]"
+            words.append(f"{where} = {_literal(value, self.dtype)}")
+            place += count
+        first = f"static const {self.dtype.c} {name}[{place}] __attribute__((aligned(64)))"
+        return f"{first} = {{{', '.join(words)}}};"
+
+
+def _literal(value: float, dtype: DType) -> str:
+    """A number in C; one of bfloat16 by its bits."""
+    if not dtype.is_float:
+        return str(int(value)) + "u" * dtype.name.startswith("u")
+    if dtype is BF16:
+        return f"0x{np.array(value, dtype.np).view(np.uint16):04x}"
+    if np.isfinite(value):
+        return f"{float(value).hex()}f"
+    return '__builtin_nanf("")' if np.isnan(value) else f"{'-' * (value < 0)}__builtin_inff()"
 
 
 @dataclass(frozen=True)
@@ -49,12 +82,13 @@ def generate_sequence(
     arrays: Mapping[str, ArrayType],
     workspace: int,
     name: str,
+    constants: Mapping[str, ConstantArray] | None = None,
 ) -> Source:
     """The C of a function of this name that makes these calls, of programs for one target.
 
-    `arrays` has the types of its parameters, by their names, and `workspace` the bytes between
-    kernels. The title says what it computes. Raises `BuildError` if C and C++ can have no function
-    of this name.
+    `arrays` has the types of its parameters, by their names, `workspace` the bytes between kernels,
+    and `constants` arrays that are part of the file. The title says what it computes. Raises
+    `BuildError` if C and C++ can have no function of this name.
     """
     target = calls[0].impl.target
     check_function_name(name, target.helpers)
@@ -66,10 +100,11 @@ def generate_sequence(
         units[key] = unit(impl, functions[key], taken=taken)
         taken.update(units[key].regions)
     names = Names({*exported(name), *taken, *target.helpers})
-    called = {array: names.parameter(array) for array in arrays}
+    called = {array: names.parameter(array) for array in (*arrays, *(constants or {}))}
     parameters = {called[array]: kind.pointee for array, kind in arrays.items()}
+    known = [each.definition(called[array]) for array, each in (constants or {}).items()]
     regions = tuple(region for each in units.values() for region in each.regions)
-    code = [line for each in units.values() for line in (*_static(each), "")]
+    code = [*known, *(line for each in units.values() for line in (*_static(each), ""))]
     prototype = on_signature(name, parameters) if regions else signature(name, parameters)
     code += [*aligned_stack(target), f"{prototype} {{", *workspace_lines(workspace)]
     for call in calls:

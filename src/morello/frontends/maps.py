@@ -35,7 +35,7 @@ def add(a: Value | float, b: Value | float) -> Value:
 def subtract(a: Value | float, b: Value | float) -> Value:
     if isinstance(a, float) and isinstance(b, Value):
         if _unsigned(b.dtype):  # -b is ~b + 1
-            above = (_constant("subtract", a, b.dtype) + 1) % 2 ** (8 * b.dtype.bytes)
+            above = (constant_of("subtract", a, b.dtype) + 1) % 2 ** (8 * b.dtype.bytes)
             return binary("add", unary("bitwise_not", b), above)
         return binary("add", unary("neg", b), a)
     return binary("subtract", a, b)
@@ -233,7 +233,7 @@ def where(condition: Value, a: Value | float, b: Value | float) -> Value:
         raise MisuseError(what, f"cast the condition to {a.dtype}", at=0)
     condition, a = _alike(condition, a)
     if isinstance(b, float):
-        return elementwise_value(Function("where", _constant("where", b, a.dtype)), condition, a)
+        return elementwise_value(Function("where", constant_of("where", b, a.dtype)), condition, a)
     return elementwise_value(Function("where"), condition, a, _alike(a, b)[1])
 
 
@@ -273,7 +273,7 @@ def binary(name: str, a: Value | float, b: Value | float) -> Value:
         raise MisuseError("both are numbers", "compute their result by hand and write that")
     _check_closed(name, a)
     if isinstance(b, float):
-        return elementwise_value(Function(name, _constant(name, b, a.dtype)), a)
+        return elementwise_value(Function(name, constant_of(name, b, a.dtype)), a)
     return elementwise_value(Function(name), *_alike(a, b))
 
 
@@ -301,7 +301,7 @@ def check_float(name: str, x: Value) -> None:
         )
 
 
-def _constant(name: str, value: float, dtype: DType) -> float:
+def constant_of(name: str, value: float, dtype: DType) -> float:
     """The constant of an elementwise operation, with -0 as 0; raises `MisuseError`."""
     if not dtype.is_float:
         bits = 8 * dtype.bytes

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
+from string import ascii_letters
 
 from morello.base.errors import quoted
+from morello.base.wording import counted
 from morello.frontends.copies import cast
 from morello.frontends.maps import add, multiply
-from morello.frontends.reductions import softmax
+from morello.frontends.reductions import softmax, sum
 from morello.frontends.values import (
     NEW_AXIS,
     MisuseError,
@@ -19,9 +22,11 @@ from morello.frontends.values import (
     misuse_of,
     value_of,
 )
+from morello.frontends.views import NamedView, shown_by, whole
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F16, F32, I8, U8
+from morello.ir.functions import COMPARISONS
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import grouped_matmul as grouped_product
@@ -42,26 +47,99 @@ def matmul(a: Value, b: Value) -> Value:
     return _product(a, b, *matmul_labels(a.shape, b.shape))
 
 
-def einsum(subscripts: str, a: Value, b: Value) -> Value:
-    """The sums of products that `subscripts` says, as in "bqhd,bkhd->bhqk"."""
-    match = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)", subscripts.replace(" ", ""))
-    if match is None:
-        fix = 'name the dimensions of both factors and of the result, as in "mk,kn->mn"'
-        raise MisuseError(f"{quoted(subscripts)} is no einsum of two tensors", fix, at=0)
-    left, right, result = (tuple(word) for word in match.groups())
-    for number, (word, operand) in enumerate(((left, a), (right, b)), start=1):
-        if len(word) != operand.rank:
-            what = f"{''.join(word)} names {len(word)} dimensions, and there are {operand.rank}"
+def einsum(subscripts: str, *operands: Value) -> Value:
+    """The sums of products that `subscripts` says, as in "bqhd,bkhd->bhqk", in pairs by their cost.
+
+    Dimensions are named by letters, those that ... stands for are aligned at the last, and without
+    a result its dimensions are those that are named once, by alphabet.
+    """
+    parts, result = _parsed(subscripts, operands)
+    for number, (part, word) in enumerate(parts, start=1):
+        if len(word) != part.rank:
+            what = f"{word} names {len(word)} dimensions, and there are {part.rank}"
             raise MisuseError(what, "name each by a letter", at=number)
-    if twice := next((d for word in (left, right, result) for d in word if word.count(d) > 1), ""):
-        raise MisuseError(f"{twice} is named twice in one tensor", "use another letter", at=0)
-    if unknown := next((d for d in result if d not in left + right), ""):
-        raise MisuseError(f"neither factor has {unknown}", "leave it out of the result", at=0)
-    for d in (d for d in left if d in right):
-        sizes = a.shape[left.index(d)], b.shape[right.index(d)]
-        if len({*sizes}) > 1:
-            raise MisuseError(f"{d} is {sizes[0]} in one and {sizes[1]} in the other", at=2)
-    return _product(a, b, left, right, result)
+    words = [*(word for _, word in parts), result]
+    if twice := next((d for word in words for d in word if word.count(d) > 1), ""):
+        fix = "use another letter; a diagonal is the sum of a product with an identity matrix"
+        raise MisuseError(f"{twice} is named twice in one tensor", fix, at=0)
+    if unknown := next((d for d in result if d not in "".join(words[:-1])), ""):
+        raise MisuseError(f"no factor has {unknown}", "leave it out of the result", at=0)
+    sizes: dict[str, int] = {}
+    for number, (part, word) in enumerate(parts, start=1):
+        for d, size in zip(word, part.shape, strict=True):
+            if sizes.setdefault(d, size) != size:
+                raise MisuseError(f"{d} is {sizes[d]} in one and {size} in the other", at=number)
+    everywhere = "".join(words)
+    parts = [_summed(part, everywhere) for part in parts]
+    while len(parts) > 1:
+        place, wanted = _cheapest_pair(parts, result, sizes)
+        (a, left), (b, right) = parts[place : place + 2]
+        wanted = result if len(parts) == 2 and left and right else wanted
+        if left and right:
+            product = _product(a, b, tuple(left), tuple(right), tuple(wanted))
+        else:  # one is a single number
+            product = multiply(a, b)
+        parts[place : place + 2] = [(product, wanted)]
+    ((part, word),) = parts
+    return part.reordered([word.index(d) for d in result]) if result != word else part
+
+
+Term = tuple[Value, str]
+"""A factor of an einsum, and the letters of its dimensions."""
+
+
+def _parsed(subscripts: str, operands: tuple[Value, ...]) -> tuple[list[Term], str]:
+    """The factors with the letters of their dimensions, and those of the result."""
+    left, arrow, result = subscripts.replace(" ", "").partition("->")
+    words = left.split(",")
+    pattern = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
+    if len(words) != len(operands) or not all(re.fullmatch(pattern, x) for x in (*words, result)):
+        fix = 'name the dimensions of each factor and of the result, as in "mk,kn->mn"'
+        what = f"{quoted(subscripts)} is no einsum of {counted(len(operands), 'tensor')}"
+        raise MisuseError(what, fix, at=0)
+    hidden = [x.rank - len(w) + 3 for w, x in zip(words, operands, strict=True) if "." in w]
+    free = [d for d in ascii_letters if d not in subscripts]
+    most = max(0, *hidden, 0) if hidden else 0
+    if len(free) < most:
+        raise MisuseError(f"{quoted(subscripts)} leaves no letters for ...", at=0)
+    names = "".join(free[:most])
+    if not arrow:
+        named = sorted(d for d in {*left} if d.isalpha() and left.count(d) == 1)
+        result = "..." * bool(hidden) + "".join(named)
+    spelled = [
+        word.replace("...", names[most - max(0, x.rank - len(word) + 3) :])
+        for word, x in zip(words, operands, strict=True)
+    ]
+    return [*zip(operands, spelled, strict=True)], result.replace("...", names)
+
+
+def _summed(part: Term, everywhere: str) -> Term:
+    """A factor summed along the dimensions that nothing else names; of all, it is one number."""
+    value, word = part
+    axes = tuple(number for number, d in enumerate(word) if everywhere.count(d) == 1)
+    if not axes:
+        return part
+    return sum(value, axis=axes), "".join(d for d in word if everywhere.count(d) > 1)
+
+
+def _cheapest_pair(parts: Sequence[Term], result: str, sizes: Mapping[str, int]) -> tuple[int, str]:
+    """The first of two neighbours to multiply next, and the dimensions of their product.
+
+    These take the fewest multiplications, and then have the smallest product. Neighbours are
+    multiplied, so that arrays are taken in the order of the text.
+    """
+
+    def kept(place: int) -> str:
+        others = "".join(word for _, word in (*parts[:place], *parts[place + 2 :]))
+        every = dict.fromkeys(parts[place][1] + parts[place + 1][1])
+        return "".join(d for d in every if d in result + others)
+
+    def cost(place: int) -> tuple[int, int]:
+        every = {*parts[place][1], *parts[place + 1][1]}
+        return math.prod(sizes[d] for d in every), math.prod(sizes[d] for d in kept(place))
+
+    cheapest = min(range(len(parts) - 1), key=cost)
+    return cheapest, kept(cheapest)
 
 
 def contract(a: Value, b: Value, *, batch: Pairs = (), contracted: Pairs = ()) -> Value:
@@ -182,15 +260,24 @@ def quantized_matmul(x: Value, weights: Value, scales: Value) -> Value:
     return apply_operation(quantized_product(), [x, weights, scales], (rows, columns))
 
 
-def linear(x: Value, w: Value, b: Value) -> Value:
-    """x @ w + b"""
-    return add(matmul(x, w), b)
+def linear(x: Value, w: Value, b: Value | None = None) -> Value:
+    """x @ w + b, or without b"""
+    return matmul(x, w) if b is None else add(matmul(x, w), b)
 
 
-def attention(q: Value, k: Value, v: Value) -> Value:
-    """softmax(q @ k^T / sqrt(d)) @ v, with the keys in k's rows."""
+def attention(
+    q: Value, k: Value, v: Value, mask: Value | None = None, *, causal: bool = False
+) -> Value:
+    """softmax(q @ k^T / sqrt(d) + mask) @ v, with the keys in k's rows.
+
+    A mask of integers, or a comparison, says by 0 what is hidden. A `causal` one lets row i see the
+    keys up to i + n - m. Each head of k and v may serve as many neighbouring ones of q.
+    """
     if k.rank < 2:
-        raise MisuseError("the keys are the rows of a matrix", "write it as f32[64,16]", at=1)
+        raise MisuseError("the keys are the rows of a matrix", "write it as f32[16,64]", at=1)
+    serves = _heads_served(q, k)
+    if mask is not None or causal or serves > 1:
+        return _masked_attention(q, k, v, mask, serves, causal=causal)
     transposed = k.reordered((*range(k.rank - 2), k.rank - 1, k.rank - 2))
     try:
         scores = matmul(q, transposed)
@@ -199,6 +286,47 @@ def attention(q: Value, k: Value, v: Value) -> Value:
         raise MisuseError(f"q @ transpose(k): {error.what}", rows, at=1) from None
     with misuse_of(argument=2):
         return matmul(softmax(multiply(scores, 1 / math.sqrt(q.shape[-1]))), v)
+
+
+def _heads_served(q: Value, k: Value) -> int:
+    """How many heads of q each head of k serves; 1 where sizes are those of products."""
+    if not q.rank == k.rank > 2 or 1 in (q.shape[-3], k.shape[-3]):
+        return 1
+    return max(q.shape[-3] // k.shape[-3], 1) if q.shape[-3] % k.shape[-3] == 0 else 1
+
+
+def _masked_attention(
+    q: Value, k: Value, v: Value, mask: Value | None, serves: int, *, causal: bool
+) -> Value:
+    """Attention as an operator of graphs, which has masks and heads that serve several."""
+    if not q.rank == k.rank == v.rank or k.shape[:-1] != v.shape[:-1]:
+        fix = "give q [..,m,d], k [..,n,d] and v [..,n,p] of as many dimensions"
+        raise MisuseError("these are no queries, keys and values of masked attention", fix, at=1)
+    heads = (*k.shape[:-3], *(size * serves for size in k.shape[-3:-2]))
+    if q.shape[-1] != k.shape[-1] or q.shape[:-2] != heads:
+        what = f"q is of shape {listed(q.shape)}, and k of {listed(k.shape)}"
+        raise MisuseError(what, "their first and last sizes should be the same", at=1)
+    for number, operand in enumerate((q, k, v)):
+        if not operand.dtype.is_float or operand.dtype is not q.dtype:
+            what = f"q is {q.dtype}, and this {operand.dtype}"
+            raise MisuseError(what, "give floats of one dtype", at=number)
+    scores = (*q.shape[:-1], k.shape[-2])
+    given = () if mask is None else (mask,)
+    for each in given:
+        sizes = zip(reversed(each.shape), reversed(scores), strict=False)
+        if each.rank > len(scores) or any(own not in (1, size) for own, size in sizes):
+            what = f"scores are of shape {listed(scores)}, and the mask of {listed(each.shape)}"
+            raise MisuseError(what, "give one that is broadcast to them", at=3)
+    truth = mask is not None and (not mask.dtype.is_float or _compared(mask))
+    view = NamedView("attention", (("causal", causal), ("truth", truth)))
+    return shown_by(view, (*q.shape[:-1], v.shape[-1]), *map(whole, (q, k, v, *given)))
+
+
+def _compared(x: Value) -> bool:
+    """Whether x is 1 and 0, as a comparison is."""
+    operation = x.tensor.operation
+    function = None if operation is None else operation.function
+    return function is not None and function.name in COMPARISONS
 
 
 def conv(

@@ -190,27 +190,41 @@ def _whole(x: Value) -> DType:
     return F32 if x.dtype.is_float else I32
 
 
-def layer_norm(x: Value, gamma: Value, beta: Value, *, epsilon: float = EPSILON) -> Value:
+def layer_norm(
+    x: Value, gamma: Value | None = None, beta: Value | None = None, *, epsilon: float = EPSILON
+) -> Value:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis, in f32."""
     _check_norm("layer_norm", x, gamma, beta)
-    dtype, (x, gamma, beta) = x.dtype, map(widened, (x, gamma, beta))
-    centred = subtract(x, mean(x, keepdims=x.rank > 1))
-    variance = mean(unary("square", centred), keepdims=x.rank > 1)
-    scaled = multiply(centred, unary("rsqrt", add(variance, epsilon)))
-    return cast(add(multiply(scaled, gamma), beta), dtype)
+    return cast(_scaled(standard(widened(x), (-1,), epsilon), gamma, beta), x.dtype)
 
 
-def rms_norm(x: Value, gamma: Value, *, epsilon: float = EPSILON) -> Value:
+def standard(x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) along some axes."""
+    keepdims = x.rank > len(axes)
+    centred = subtract(x, mean(x, axis=axes, keepdims=keepdims))
+    variance = mean(unary("square", centred), axis=axes, keepdims=keepdims)
+    return multiply(centred, unary("rsqrt", add(variance, epsilon)))
+
+
+def _scaled(x: Value, gamma: Value | None, beta: Value | None) -> Value:
+    """x * gamma + beta, of which some may be left out, in f32."""
+    x = x if gamma is None else multiply(x, widened(gamma))
+    return x if beta is None else add(x, widened(beta))
+
+
+def rms_norm(x: Value, gamma: Value | None = None, *, epsilon: float = EPSILON) -> Value:
     """x / sqrt(mean(x * x) + epsilon) * gamma, along the last axis, in f32."""
     _check_norm("rms_norm", x, gamma)
-    dtype, x, gamma = x.dtype, widened(x), widened(gamma)
+    dtype, x = x.dtype, widened(x)
     size = mean(unary("square", x), keepdims=x.rank > 1)
-    return cast(multiply(multiply(x, unary("rsqrt", add(size, epsilon))), gamma), dtype)
+    return cast(_scaled(multiply(x, unary("rsqrt", add(size, epsilon))), gamma, None), dtype)
 
 
-def _check_norm(name: str, x: Value, *given: Value) -> None:
+def _check_norm(name: str, x: Value, *given: Value | None) -> None:
     check_float(name, x)
     for number, operand in enumerate(given, start=1):
+        if operand is None:
+            continue
         if operand.shape != x.shape[-1:] or not operand.dtype.is_float:
             fix = f"it should be {x.dtype}[{x.shape[-1]}]"
             raise MisuseError("this argument must be as long as the last axis", fix, at=number)

@@ -7,7 +7,8 @@
     expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     sum        = term {("+" | "-") term}
     term       = factor {("@" | "*" | "/") factor}
-    factor     = "-" factor | operand {"[" subscript {"," subscript} "]"}
+    factor     = "-" factor | part ["**" factor]
+    part       = operand {"[" subscript {"," subscript} "]"}
     operand    = "(" expression ")" | call | type | name | number | "inf"
     subscript  = number | [number] ":" [number] [":" [number]] | "..." | "None"
     call       = function "(" [argument {"," argument}] ")"
@@ -290,7 +291,13 @@ class _Parser:
     def factor(self) -> Expression:
         minus = self.accept("-")
         if minus is None:
-            return self.subscripted(self.operand())
+            base = self.subscripted(self.operand())
+            if power := self.accept("**"):
+                self._enter(power)
+                exponent = self.factor()
+                self._depth -= 1
+                return self._call("pow", power.at, (base, exponent))
+            return base
         self._enter(minus)
         inner = self.factor()
         self._depth -= 1
@@ -375,10 +382,16 @@ class _Parser:
             numbers = self._listed(self.integer)
             self.expect("]", "separate numbers by commas, and close the bracket")
             return Name(name.text, name.at), Option(tuple(numbers), value.at)
-        if word := self.accept("name"):
-            return Name(name.text, name.at), Option(word.text, value.at)
-        fraction = self.next.kind == "number" and not self.next.text.isdecimal()
-        number = float(self.expect("number", "").text) if fraction else self.integer()
+        minus = self.next.kind == "-"
+        first = self.after_next if minus else self.next
+        sign = -1.0 if minus else 1.0
+        number: int | float | str
+        if first.text == "inf" or (first.kind == "number" and not first.text.isdecimal()):
+            self._position += 1 + minus
+            number = sign * float(first.text)
+        else:
+            word = self.accept("name")
+            number = word.text if word else self.integer()
         return Name(name.text, name.at), Option(number, value.at)
 
     def integer(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, get_args
@@ -14,7 +15,7 @@ from typing import Any, get_args
 from morello.base.errors import SeveralKernelsError, SpecError, quoted
 from morello.base.wording import counted
 from morello.frontends.copies import cast, move
-from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
+from morello.frontends.functions import ELSEWHERE, FUNCTIONS, SUGGESTED, signature
 from morello.frontends.grouped import GroupedType
 from morello.frontends.inputs import TensorLike, given_type
 from morello.frontends.maps import divide_in_place
@@ -35,7 +36,7 @@ from morello.frontends.syntax import (
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
-from morello.frontends.views import ViewTensor, has_views, index, whole
+from morello.frontends.views import ViewTensor, has_views, index, inputs_of, whole
 from morello.ir.computation import Tensor, computation, in_order
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, U16, DType, meant_dtype, parse_dtype
 from morello.ir.expression import DIVIDING, combining
@@ -62,7 +63,7 @@ class CallSequence:
     """An expression as a sequence of function calls, in an order in which they can be evaluated."""
 
     inputs: tuple[Tensor, ...]
-    """The inputs, in the order of those of the expression's Spec."""
+    """The inputs, in the order in which the expression's kernel or program takes them."""
     calls: tuple[NamedCall, ...]
     """The calls, each after those whose results it takes."""
     result: Value
@@ -78,15 +79,21 @@ def call_sequence(text: str) -> CallSequence:
     value = evaluator.of(syntax.expression)
     assert isinstance(value, Value)
     tensor = evaluator.computed(syntax.expression, value)
-    evaluator.check_whole(tensor)
-    arrays = computation(tensor).arrays
     results = syntax.results
     if value.tensor.others or (results and results.operator):
         what = "this has several results, or updates a tensor that is given"
         raise error_at(text, syntax.expression.at, what, "write one that has a single new result")
     stored = results.tensors[-1] if results else None
     dtype = stored.type.dtype if isinstance(stored, TypeLiteral) else value.dtype
-    return CallSequence(arrays, tuple(evaluator.calls), value, dtype)
+    return CallSequence(_taken(tensor), tuple(evaluator.calls), value, dtype)
+
+
+def _taken(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The inputs in the order in which a kernel takes them, or a program of several."""
+    if not has_views(tensor):
+        with suppress(SpecError):
+            return computation(tensor).arrays
+    return inputs_of(tensor)
 
 
 def parse(text: str, /, **tensors: TensorLike) -> Spec:
@@ -257,20 +264,22 @@ class _Evaluator:
             near = difflib.get_close_matches(node.function, SUGGESTED, 1)
             fix = f"the functions are: {', '.join(SUGGESTED)}"
             fix = f"did you mean {near[0]}" if near else fix
+            fix = ELSEWHERE.get(node.function, fix)
             raise error_at(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
         node = self._with_tensors(node)
         known = signature(node.function)
         kinds = [*known.arguments.values()]
         if known.more is not None:
             kinds += [known.more] * max(0, len(node.arguments) - len(kinds))
-        if len(node.arguments) != len(kinds):
+        if not known.fewest <= len(node.arguments) <= len(kinds):
             wanted = len(known.arguments)
-            count = f"{counted(wanted, 'argument')}, not {len(node.arguments)}"
+            some = f"{known.fewest} to " * (known.fewest < wanted)
+            count = f"{some}{counted(wanted, 'argument')}, not {len(node.arguments)}"
             what = f"{node.function} takes {count}"
             raise error_at(self.text, node.at, what, f"write {known.usage}")
         arguments = [
             self._argument(argument, kind)
-            for argument, kind in zip(node.arguments, kinds, strict=True)
+            for argument, kind in zip(node.arguments, kinds, strict=False)
         ]
         options: dict[str, Any] = {}
         for name, option in node.options:
@@ -436,9 +445,12 @@ class _Evaluator:
     def check_whole(self, result: Tensor) -> None:
         """Raise `SpecError` if a result is, or is computed from, views of tensors."""
         if has_views(result):
-            at = next(at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
+            views = (at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
+            at = next(views, 0)
             kind = SpecError if self.into else SeveralKernelsError
-            fix = "morello.compile, `morello synth` and `export` make a program of kernels"
+            fix = (
+                "morello.compile, and `morello synth`, bench and explain, make a program of kernels"
+            )
             fix = "compute the view as a tensor of its own" if self.into else fix
             raise error_at(self.text, at, "a Spec has no views, such as this one", fix, kind)
 

@@ -14,9 +14,18 @@ _TOKEN = re.compile(
     r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<quoted>\"[^\"]*\"?)"
     r"|(?P<layout>\{[^{}]*\}?)"
-    r"|(?P<symbol>->|[<>=!+/]=|\.\.\.|[-@+*/=<>;:()\[\],])",
+    r"|(?P<symbol>->|\*\*|[<>=!+/]=|\.\.\.|[-@+*/=<>;:()\[\],])",
     re.ASCII,
 )
+_MEANT = {
+    ".": "functions are called by name, as in transpose(x) and sum(x, axis=0)",
+    "%": "write remainder(a, b)",
+    "&": "write bitwise_and(a, b), or a * b of comparisons",
+    "|": "write bitwise_or(a, b), or maximum(a, b) of comparisons",
+    "~": "write bitwise_not(x)",
+}
+"""What to write in place of symbols of Python that mean nothing here."""
+
 MAX_TEXT = 100_000
 """The maximum length of a text, in characters."""
 MAX_NAME = 100
@@ -56,7 +65,7 @@ def tokenize(text: str) -> list[Token]:
                 text,
                 at,
                 f"{text[at]!a} means nothing here",
-                "the operators are @, *, /, +, -, and comparisons",
+                _MEANT.get(text[at], "the operators are @, *, /, +, -, **, and comparisons"),
             )
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):

@@ -1,4 +1,4 @@
-"""Views: reshapes, slices and concatenations.
+"""Views: reshapes, slices, concatenations, and what else reads its operands as whole tensors.
 
 No Spec has them: a kernel reads their results as whole tensors. A text with views is a program of
 kernels, in which most views are read where their sources lie (see `importers.text`).
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from types import EllipsisType
+from typing import Any
 
 from morello.base.ordering import topological
 from morello.frontends.values import NEW_AXIS, MisuseError, Numbers, Value, axis_of, value_of
@@ -47,7 +48,15 @@ class Concatenated:
     axis: int
 
 
-View = Reshaped | Transposed | Sliced | Concatenated
+@dataclass(frozen=True)
+class NamedView:
+    """What a function that no Spec has makes of tensors, which `importers.text` finds by name."""
+
+    function: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+View = Reshaped | Transposed | Sliced | Concatenated | NamedView
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +65,17 @@ class ViewTensor(Tensor):
 
     view: View = Reshaped()
     sources: tuple[Tensor, ...] = ()
+
+
+def sources(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The tensors that one is computed from, or shows."""
+    return tensor.sources if isinstance(tensor, ViewTensor) else tensor.inputs
+
+
+def inputs_of(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The inputs that a tensor is computed from, views followed, in the order of first use."""
+    every = topological([tensor], sources)
+    return tuple(x for x in every if x.operation is None and not isinstance(x, ViewTensor))
 
 
 def has_views(tensor: Tensor) -> bool:
@@ -77,7 +97,7 @@ def reshape(x: Value, *, shape: Numbers) -> Value:
     if len(sizes) > MAX_RANK:
         what = f"the result would have {len(sizes)} dimensions"
         raise MisuseError(what, f"give at most {MAX_RANK}", at="shape")
-    return _shown(Reshaped(), sizes, whole(x))
+    return shown_by(Reshaped(), sizes, whole(x))
 
 
 def concat(*parts: Value, axis: int) -> Value:
@@ -99,11 +119,11 @@ def concat(*parts: Value, axis: int) -> Value:
             raise MisuseError(what, "the other sizes should be the same", at=number)
     shape = [*first.shape]
     shape[place] = sum(part.shape[place] for part in parts)
-    return _shown(Concatenated(place), shape, *map(whole, parts))
+    return shown_by(Concatenated(place), shape, *map(whole, parts))
 
 
 def index(x: Value, subscripts: Sequence[Subscript]) -> Value:
-    """x[subscripts]: NumPy's basic indexing, but with steps of 1 or more, and no empty result."""
+    """x[subscripts]: NumPy's basic indexing, without empty results."""
     spans: list[range] = []
     shape: list[int] = []
     for number, each in _for_dimensions(subscripts, x.rank):
@@ -117,8 +137,8 @@ def index(x: Value, subscripts: Sequence[Subscript]) -> Value:
             each %= size
             spans.append(range(each, each + 1))
             continue
-        if each.step is not None and each.step < 1:
-            raise MisuseError(f"a step of {each.step}", "use 1 or more", at=number)
+        if each.step == 0:
+            raise MisuseError("a step of 0", "use another number", at=number)
         spans.append(range(size)[each])
         shape.append(len(spans[-1]))
         if not shape[-1]:
@@ -127,10 +147,14 @@ def index(x: Value, subscripts: Sequence[Subscript]) -> Value:
         raise MisuseError("a single number is no tensor", "keep a dimension, as x[0:1] does")
     if len(shape) > MAX_RANK:
         raise MisuseError(f"the result would have {len(shape)} dimensions", f"{MAX_RANK} are most")
+    turned = tuple(d for d, span in enumerate(spans) if span.step < 0)
+    spans = [span[::-1] if d in turned else span for d, span in enumerate(spans)]
     part = whole(x)
     if spans != [range(size) for size in x.shape]:
-        part = _shown(Sliced(tuple(spans)), list(map(len, spans)), part).tensor
-    return value_of(part) if part.shape == tuple(shape) else _shown(Reshaped(), shape, part)
+        part = shown_by(Sliced(tuple(spans)), list(map(len, spans)), part).tensor
+    if turned:
+        part = shown_by(NamedView("flip", (("axis", turned),)), part.shape, part).tensor
+    return value_of(part) if part.shape == tuple(shape) else shown_by(Reshaped(), shape, part)
 
 
 def _for_dimensions(
@@ -163,13 +187,14 @@ def whole(x: Value) -> Tensor:
     kept = tuple(d for d in x.axes if d != NEW_AXIS)
     if kept != tuple(range(len(kept))):
         shape = [tensor.shape[d] for d in kept]
-        tensor = _shown(Transposed(kept), shape, tensor).tensor
+        tensor = shown_by(Transposed(kept), shape, tensor).tensor
     if NEW_AXIS in x.axes:
-        tensor = _shown(Reshaped(), x.shape, tensor).tensor
+        tensor = shown_by(Reshaped(), x.shape, tensor).tensor
     return tensor
 
 
-def _shown(view: View, shape: Sequence[int], *sources: Tensor) -> Value:
+def shown_by(view: View, shape: Sequence[int], *sources: Tensor) -> Value:
+    """What a view shows of tensors, in this shape; raises `MisuseError` for what is no input."""
     if any(source.operation is not None and source.operation.fills for source in sources):
         raise MisuseError("a filled tensor cannot be an input", "fill it as a Spec of its own")
     if any(source.others for source in sources):

@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from morello.base.errors import GraphError
 from morello.base.ordering import topological
 from morello.frontends.inputs import TensorLike
 from morello.frontends.text import parse_tensor
-from morello.frontends.views import Concatenated, Reshaped, Sliced, Transposed, ViewTensor
-from morello.graph.graph import Graph, Node, Operator, TensorType, apply
-from morello.graph.operators import Concat, Input, PrimitiveOperator, Reshape, Slice, Transpose
-from morello.graph.patterns.matching import in_dtype, transposed
+from morello.frontends.views import (
+    Concatenated,
+    NamedView,
+    Reshaped,
+    Sliced,
+    Transposed,
+    ViewTensor,
+)
+from morello.frontends.views import sources as sources_of
+from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.operators import (
+    Attention,
+    Concat,
+    Input,
+    PrimitiveOperator,
+    Reshape,
+    Slice,
+    Transpose,
+)
+from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped, transposed
 from morello.graph.rewriting import simplified
 from morello.graph.views import copy_of, shown
+from morello.importers.attending import attended
+from morello.importers.building import GraphBuilder
+from morello.importers.numpy_movement import MOVEMENTS
 from morello.ir.computation import Tensor, primitive_sizes
+from morello.ir.functions import Function
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.text import listed
+
+_ARITHMETIC = frozenset(map(Function, ("add", "multiply", "neg", "subtract")))
+"""Functions whose nodes are as those of other front-ends, for patterns such as rotary positions."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +70,10 @@ def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
     result = parse_tensor(text, **tensors)
     inputs: dict[Tensor, Node] = {}
     nodes: dict[Tensor, Node] = {}
-    for tensor in topological([result], _sources):
-        sources = [nodes[source] for source in _sources(tensor)]
+    for tensor in topological([result], sources_of):
+        sources = [nodes[source] for source in sources_of(tensor)]
         if isinstance(tensor, ViewTensor):
-            nodes[tensor] = apply(_of_view(tensor), *sources)
+            nodes[tensor] = _of_view(tensor, sources)
         elif tensor.operation is None:
             inputs[tensor] = _input(tensor)
             order = order_in_memory(tensor)
@@ -60,10 +85,6 @@ def text_graph(text: str, /, **tensors: TensorLike) -> TextGraph:
     if isinstance(shown(simplified(graph).outputs[0]).operator, Input):
         graph = Graph(graph.inputs, (copy_of(output),))
     return TextGraph(graph, (*inputs,), result)
-
-
-def _sources(tensor: Tensor) -> tuple[Tensor, ...]:
-    return tensor.sources if isinstance(tensor, ViewTensor) else tensor.inputs
 
 
 def order_in_memory(tensor: Tensor) -> tuple[int, ...]:
@@ -87,17 +108,31 @@ def _slice(spans: Sequence[range]) -> Slice:
     return Slice(starts, tuple(span[-1] + 1 for span in spans), steps)
 
 
-def _of_view(tensor: ViewTensor) -> Operator:
-    """The operator that shows the sources of a view as it does."""
+def _of_view(tensor: ViewTensor, sources: Sequence[Node]) -> Node:
+    """The node that shows what a view does of these sources."""
     match tensor.view:
         case Transposed(order):
-            return Transpose(order)
+            return apply(Transpose(order), *sources)
         case Sliced(spans):
-            return _slice(spans)
+            return apply(_slice(spans), *sources)
         case Concatenated(axis):
-            return Concat(axis)
+            return apply(Concat(axis), *sources)
         case Reshaped():
-            return Reshape(tensor.shape)
+            return apply(Reshape(tensor.shape), *sources)
+        case NamedView("attention", options):
+            return _attention(*sources, **dict(options))
+        case NamedView(function, options):
+            moved: Node = MOVEMENTS[getattr(np, function)](*sources, **dict(options))
+            return moved
+
+
+def _attention(q: Node, k: Node, v: Node, *masks: Node, causal: bool, truth: bool) -> Node:
+    """Attention with masks; one is of `truth`, or added, with a row that sees nothing being 0."""
+    plain = Attention(q.shape[-1] ** -0.5, causal)
+    mask = masks[0] if masks else None
+    if mask is not None and truth:
+        mask = mapped("not_equal", mask, constant(0, mask.dtype))
+    return attended(GraphBuilder(), plain, (q, k, v), mask)
 
 
 def _node(tensor: Tensor, sources: list[Node]) -> Node:
@@ -107,7 +142,31 @@ def _node(tensor: Tensor, sources: list[Node]) -> Node:
     if operation.copies and sources and operation.primitive and operation.primitive.rearranges:
         return _moved(operation, sources[0], TensorType(tensor.shape, tensor.dtype.np))
     kind = TensorType(tensor.shape, tensor.dtype.np)
+    if operation.function is not None and operation.function in _ARITHMETIC:
+        node = _arithmetic(operation, sources)
+        if node is not None and node.type == kind:
+            return node
     return apply(PrimitiveOperator(operation, primitive_sizes(tensor), kind), *sources)
+
+
+def _arithmetic(operation: Operation, sources: Sequence[Node]) -> Node | None:
+    """Arithmetic as patterns of graphs know it; None if its operands do not align as NumPy's do."""
+    assert operation.function is not None
+    *inputs, out = (operand.dims for operand in operation.operands)
+    aligned = []
+    for dims, source in zip(inputs, sources, strict=True):
+        last = out[len(out) - len(dims) :]
+        if all(own == given or own not in out for own, given in zip(dims, last, strict=True)):
+            aligned.append(source)  # perhaps with sizes of 1
+            continue
+        if not {*dims} <= {*out}:
+            return None
+        node = transposed(source, tuple(dims.index(d) for d in out if d in dims))
+        sizes = iter(node.shape)
+        shape = tuple(next(sizes) if d in dims else 1 for d in out)
+        leading = next((place for place, d in enumerate(out) if d in dims), len(out))
+        aligned.append(reshaped(node, shape[leading:]))
+    return mapped(operation.function.name, *aligned)
 
 
 def _moved(operation: Operation, source: Node, result: TensorType) -> Node:

@@ -117,6 +117,12 @@ class Prediction:
     low: float
     high: float
 
+    def __add__(self, other: Prediction) -> Prediction:
+        """The prediction for two programs, one after the other."""
+        return Prediction(
+            self.seconds + other.seconds, self.low + other.low, self.high + other.high
+        )
+
 
 def learned(target: Target) -> Learned | None:
     """The model of a target: that of `$MORELLO_MODEL`, or the one that ships.

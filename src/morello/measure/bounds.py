@@ -7,8 +7,8 @@ of its products, each of its arrays read or written once. Other arithmetic is no
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -88,6 +88,14 @@ def bound(spec: Spec, peak: Peak, constants: Collection[str] = (), resident: int
             seconds = size / peak.bandwidth(kept) / 1e9
             times.append(Bound(seconds, peak.level(kept)))
     return max(times, key=lambda each: each.seconds)
+
+
+def total(bounds: Iterable[Bound]) -> Bound:
+    """The bound of several kernels that run one after the other: what takes the most of it."""
+    seconds: dict[str, float] = defaultdict(float)
+    for each in bounds:
+        seconds[each.by] += each.seconds
+    return Bound(sum(seconds.values()), max(seconds, key=lambda by: seconds[by]))
 
 
 def least_cycles(spec: Spec, machine: Target) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from weakref import ref
@@ -13,7 +13,7 @@ from morello.base.wording import counted
 from morello.graph.graph import Node
 from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
-from morello.measure.bounds import Bound, Peak, percent
+from morello.measure.bounds import Bound, Peak, percent, total
 from morello.measure.peaks import host_peak, kept_peak
 from morello.models.bounding import CallConstants, constants_of_calls, kernel_bounds
 from morello.models.compiling import CompiledGraph, CompileTime
@@ -263,11 +263,4 @@ def _bounds(calls: Sequence[CallConstants], peak: Peak) -> dict[str, Bound]:
     bounds: dict[str, list[Bound]] = defaultdict(list)
     for expression, each in zip(_expressions(calls), kernel_bounds(calls, peak), strict=True):
         bounds[expression].append(each)
-    return {expression: _sum(several) for expression, several in bounds.items()}
-
-
-def _sum(bounds: Iterable[Bound]) -> Bound:
-    seconds: dict[str, float] = defaultdict(float)
-    for each in bounds:
-        seconds[each.by] += each.seconds
-    return Bound(sum(seconds.values()), max(seconds, key=lambda by: seconds[by]))
+    return {expression: total(several) for expression, several in bounds.items()}

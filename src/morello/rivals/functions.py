@@ -34,7 +34,7 @@ COMPARISONS: Functions = {
 }
 """Operators of Python, which both arrays and numbers have."""
 
-VIEWS = {"expand_dims", "transpose"}
+VIEWS = {"expand_dims", "index", "reshape", "transpose"}
 """Functions that move no element, unless the result has to be row-major."""
 
 
@@ -76,6 +76,11 @@ def constant(call: NamedCall, argument: Any) -> Any:
     arrays = [each for each in call.arguments if isinstance(each, Value)]
     whole = isinstance(argument, float) and not any(each.dtype.is_float for each in arrays)
     return int(argument) if whole else argument
+
+
+def indexed(x: Any, at: tuple[Any, ...]) -> Any:
+    """The part of an array that subscripts select."""
+    return x[at]
 
 
 def along(function: Callable[..., Any], **always: Any) -> Callable[..., Any]:

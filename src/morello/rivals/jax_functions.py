@@ -12,8 +12,8 @@ import numpy as np
 from jax import lax
 
 from morello.frameworks.jax_operators import MAPS
-from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
+from morello.rivals.composed import functions_by
 from morello.rivals.functions import ARITHMETIC, Functions, along, comparisons, each, ends
 
 
@@ -28,13 +28,9 @@ def _matmul(a: Any, b: Any) -> Any:
     return jnp.matmul(a, b, preferred_element_type=_summed(a, b))
 
 
-def _einsum(subscripts: str, a: Any, b: Any) -> Any:
-    return jnp.einsum(subscripts, a, b, preferred_element_type=_summed(a, b))
-
-
-def _attention(q: Any, k: Any, v: Any) -> Any:
-    scores = _matmul(q, jnp.swapaxes(k, -1, -2)) * q.shape[-1] ** -0.5
-    return _matmul(jax.nn.softmax(scores, axis=-1), v)
+def _einsum(subscripts: str, *operands: Any) -> Any:
+    dtype = _summed(operands[0], operands[-1])
+    return jnp.atleast_1d(jnp.einsum(subscripts, *operands, preferred_element_type=dtype))
 
 
 def _conv(
@@ -95,14 +91,6 @@ def _avg_pool(x: Any, window: Any, count_include_pad: bool = True, **options: An
     return _sum_pool(x, window, **options) / prod(each(window, x.ndim - 2))
 
 
-def _layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
-    return jax.nn.standardize(x, axis=-1, epsilon=epsilon) * gamma + beta
-
-
-def _rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
-    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon) * gamma
-
-
 def _cast(x: Any, dtype: DType) -> Any:
     return x.astype(dtype.np)
 
@@ -137,10 +125,10 @@ FUNCTIONS: Functions = {
     **MAPS,
     **ARITHMETIC,
     **comparisons(jnp.result_type),
+    **functions_by(jnp),
     "argmax": along(jnp.argmax),
     "argmin": along(jnp.argmin),
     "atan": jnp.arctan,
-    "attention": _attention,
     "avg_pool": _avg_pool,
     "broadcast": _broadcast,
     "cast": _cast,
@@ -153,8 +141,7 @@ FUNCTIONS: Functions = {
     "grouped_matmul": _grouped_matmul,
     "hardsigmoid": jax.nn.hard_sigmoid,
     "hardswish": jax.nn.hard_swish,
-    "layer_norm": _layer_norm,
-    "linear": lambda x, w, b: _matmul(x, w) + b,
+    "linear": lambda x, w, *b: sum(b, _matmul(x, w)),
     "matmul": _matmul,
     "max": along(jnp.max),
     "max_pool": _pool(-np.inf, lax.max),
@@ -163,7 +150,6 @@ FUNCTIONS: Functions = {
     "move": jnp.copy,
     "pow": jnp.power,
     "quotient": MAPS["divide"],
-    "rms_norm": _rms_norm,
     "softmax": along(jax.nn.softmax),
     "sum": along(jnp.sum),
     "sum_pool": _sum_pool,

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from morello.frontends.reductions import EPSILON
 from morello.frontends.text import CallSequence
 from morello.graph.operators import (
-    Attention,
     Conv,
-    LayerNorm,
     Pooling,
-    RmsNorm,
     SegmentSum,
     Softmax,
 )
 from morello.ir.functions import BINARY, UNARY
 from morello.ir.primitives.quantized import dequantized
 from morello.ir.primitives.scattering import KINDS, combined
+from morello.rivals.composed import functions_by
 from morello.rivals.functions import (
     ARITHMETIC,
     VIEWS,
@@ -75,16 +72,12 @@ def _matmul(a: Array, b: Array) -> Any:
     return np.matmul(*_factors(a, b))
 
 
-def _linear(x: Array, w: Array, b: Array) -> Any:
-    return _matmul(x, w) + b
+def _linear(x: Array, w: Array, *bias: Array) -> Any:
+    return sum(bias, _matmul(x, w))
 
 
-def _einsum(subscripts: str, a: Array, b: Array) -> Any:
-    return np.einsum(subscripts, *_factors(a, b), optimize=True)
-
-
-def _attention(q: Array, k: Array, v: Array) -> Any:
-    return Attention(q.shape[-1] ** -0.5).evaluate(q, k, v)
+def _einsum(subscripts: str, *operands: Array) -> Any:
+    return np.atleast_1d(np.einsum(subscripts, *_factors(*operands), optimize=True))
 
 
 def _windows(stride: Any, padding: Any, dilation: Any, rank: int) -> dict[str, Any]:
@@ -172,10 +165,10 @@ _FUNCTIONS: Functions = {
     **BINARY,
     **ARITHMETIC,
     **comparisons(np.result_type),
+    **functions_by(np),
     "argmax": along(np.argmax),
     "argmin": along(np.argmin),
     "atan": np.arctan,
-    "attention": _attention,
     "avg_pool": _pool("mean"),
     "broadcast": lambda x, axis, size: np.repeat(np.expand_dims(x, axis), size, axis),
     "cast": lambda x, dtype: x.astype(dtype.np),
@@ -188,9 +181,6 @@ _FUNCTIONS: Functions = {
     "grouped_matmul": _grouped_matmul,
     "hardsigmoid": _hardsigmoid,
     "hardswish": lambda x: x * _hardsigmoid(x),
-    "layer_norm": lambda x, gamma, beta, epsilon=EPSILON: LayerNorm(epsilon).evaluate(
-        x, gamma, beta
-    ),
     "linear": _linear,
     "matmul": _matmul,
     "max": along(np.max),
@@ -200,7 +190,6 @@ _FUNCTIONS: Functions = {
     "move": np.copy,
     "pow": np.power,
     "quantized_matmul": _quantized_matmul,
-    "rms_norm": lambda x, gamma, epsilon=EPSILON: RmsNorm(epsilon).evaluate(x, gamma),
     "segment_sum": lambda rows, ids, count: SegmentSum(count).evaluate(rows, ids),
     "softmax": lambda x, axis=-1: Softmax(axis).evaluate(x),
     "sum": _summed(np.sum),

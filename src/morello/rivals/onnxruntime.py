@@ -119,16 +119,21 @@ def _matmul(writer: _Writer, call: NamedCall, a: str, b: str) -> str:
     return writer.node(kind, a, b)
 
 
-def _linear(writer: _Writer, call: NamedCall, x: str, w: str, b: str) -> str:
-    return writer.node("Add", _matmul(writer, call, x, w), b)
+def _linear(writer: _Writer, call: NamedCall, x: str, w: str, *bias: str) -> str:
+    product = _matmul(writer, call, x, w)
+    return writer.node("Add", product, *bias) if bias else product
 
 
-def _einsum(writer: _Writer, call: NamedCall, subscripts: str, a: str, b: str) -> str:
-    return writer.node("Einsum", a, b, equation=subscripts)
+def _einsum(writer: _Writer, call: NamedCall, subscripts: str, *operands: str) -> str:
+    return writer.node("Einsum", *operands, equation=subscripts)
 
 
-def _attention(writer: _Writer, call: NamedCall, q: str, k: str, v: str) -> str:
-    query, key, _ = _values(call)
+def _attention(
+    writer: _Writer, call: NamedCall, q: str, k: str, v: str, *mask: str, causal: bool = False
+) -> str:
+    query, key, *_ = _values(call)
+    if mask or causal or query.shape[:-2] != key.shape[:-2]:
+        raise GraphError("attention with masks is not raced against ONNX Runtime.")
     order = [*range(key.rank - 2), key.rank - 1, key.rank - 2]
     scale = writer.constant(query.shape[-1] ** -0.5, query.dtype.np)
     scores = writer.node("MatMul", q, writer.node("Transpose", k, perm=order))

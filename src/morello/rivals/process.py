@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from morello.base.errors import SeveralKernelsError
 from morello.base.workers import PausedWorker
 from morello.frontends.text import call_sequence, parse
 from morello.measure.timing import runner
 from morello.rivals.racing import check_installed, prepared
 from morello.rivals.rival import RacedExpression, Rival
-from morello.runtime.argument import Array, arguments
+from morello.runtime.argument import Argument, Array, arguments
 from morello.runtime.packing import plain
 
 BEGIN_S, SAMPLE_S = 300.0, 600.0
@@ -62,7 +63,7 @@ _ready: list[Rival] = []
 def _begin(name: str, expression: str, inputs: Sequence[Array], threads: int) -> tuple[str, Array]:
     """The version of the framework, and its result for the inputs."""
     sequence = call_sequence(expression)  # first: it refuses what updates a result, or has several
-    *taken, output = arguments(plain(parse(expression)))
+    *taken, output = _arguments(expression)
     held = []
     for argument, values in zip(taken, inputs, strict=True):
         held.append(argument.empty())  # aligned, and in the layout of the expression
@@ -71,6 +72,16 @@ def _begin(name: str, expression: str, inputs: Sequence[Array], threads: int) ->
     rival = prepared(name, raced)
     _ready[:] = [rival]
     return rival.version, rival.array(rival.call())
+
+
+def _arguments(expression: str) -> tuple[Argument, ...]:
+    """The arrays of an expression, those in panels as plain ones."""
+    try:
+        return arguments(plain(parse(expression)))
+    except SeveralKernelsError:
+        from morello.program import arguments_of  # slow to import
+
+        return arguments_of(expression)
 
 
 def _sample(calls: int) -> int:

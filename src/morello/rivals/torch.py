@@ -15,6 +15,7 @@ from morello.base.errors import GraphError
 from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
 from morello.ir.primitives.scattering import KINDS
+from morello.rivals.composed import pairs_of
 from morello.rivals.functions import (
     ARITHMETIC,
     COMPARISONS,
@@ -67,9 +68,44 @@ def _matmul(a: Any, b: Any) -> Any:
     return torch.matmul(*_alike(a, b))
 
 
-def _linear(x: Any, w: Any, b: Any) -> Any:
+def _linear(x: Any, w: Any, b: Any = None) -> Any:
     x, w = _alike(x, w)
     return functional.linear(x, w.mT, b)
+
+
+def _attention(q: Any, k: Any, v: Any, mask: Any = None, causal: bool = False) -> Any:
+    m, n = q.shape[-2], k.shape[-2]
+    if mask is not None and not mask.is_floating_point():
+        mask = mask != 0
+    if causal and (mask is not None or m != n):
+        seen = torch.ones(m, n, dtype=torch.bool).tril(n - m)
+        if mask is None or mask.dtype is torch.bool:
+            mask = seen if mask is None else mask & seen
+        else:
+            mask = mask.masked_fill(~seen, -torch.inf)
+        causal = False
+    grouped = q.ndim > 2 and q.shape[-3] != k.shape[-3]
+    return functional.scaled_dot_product_attention(
+        q, k, v, mask, is_causal=causal, enable_gqa=grouped
+    )
+
+
+def _einsum(subscripts: str, *operands: Any) -> Any:
+    return torch.atleast_1d(torch.einsum(subscripts, *operands))
+
+
+def _pad(x: Any, padding: Any, value: float = 0.0, mode: str = "constant") -> Any:
+    if mode != "constant":
+        raise GraphError("only padding by a number is raced against PyTorch.")
+    widths = [width for pair in reversed(pairs_of(padding, x.ndim)) for width in pair]
+    return functional.pad(x, widths, value=value)
+
+
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The variance or the standard deviation."""
+    return lambda x, axis=-1, keepdims=False, ddof=0: torch.atleast_1d(
+        function(x, axis, correction=ddof, keepdim=keepdims)
+    )
 
 
 def _padded(x: Any, padding: Any, filler: float = 0.0) -> tuple[Any, Any]:
@@ -132,16 +168,38 @@ def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, axis=-1, keepdims=False: function(x, axis, keepdims)
 
 
-def _layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
+def _layer_norm(x: Any, gamma: Any = None, beta: Any = None, epsilon: float = EPSILON) -> Any:
     return functional.layer_norm(x, x.shape[-1:], gamma, beta, epsilon)
 
 
-def _rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
+def _group_norm(
+    x: Any, gamma: Any = None, beta: Any = None, *, groups: int, epsilon: float = EPSILON
+) -> Any:
+    return functional.group_norm(x, groups, gamma, beta, epsilon)
+
+
+def _rms_norm(x: Any, gamma: Any = None, epsilon: float = EPSILON) -> Any:
     return functional.rms_norm(x, x.shape[-1:], gamma, epsilon)
 
 
 def _sum(x: Any, axis: Any = -1, keepdims: bool = False) -> Any:
     return torch.sum(x, axis, keepdims, dtype=x.dtype)
+
+
+def _indexed(x: Any, at: tuple[Any, ...]) -> Any:
+    """Subscripts, of which PyTorch has no negative steps: these dimensions are turned first."""
+    rest, place = [*at], 0
+    given = sum(isinstance(subscript, int | slice) for subscript in at)
+    for number, subscript in enumerate(at):
+        if subscript is ...:
+            place += x.ndim - given
+        if isinstance(subscript, slice) and subscript.step is not None and subscript.step < 0:
+            x = torch.flip(x, (place,))
+            taken = range(x.shape[place])[subscript]
+            last = x.shape[place] - 1
+            rest[number] = slice(last - taken[0], last - taken[-1] + 1, -taken.step)
+        place += isinstance(subscript, int | slice)
+    return x[tuple(rest)]
 
 
 def _bounded(by_tensor: Callable[..., Any], bound: str) -> Callable[..., Any]:
@@ -214,7 +272,7 @@ def _segment_sum(rows: Any, ids: Any, count: int) -> Any:
 _SAME = (
     "abs", "atan", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p",
     "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
-    "tanh", "clip", "pow", "einsum", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "tanh", "clip", "pow", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
 )  # fmt: skip
 """The functions that PyTorch calls as the language does."""
 
@@ -225,7 +283,7 @@ _FUNCTIONS: Functions = {
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "argmin": lambda x, axis=-1: torch.argmin(x, axis),
     "atan2": lambda y, x: torch.atan2(y, torch.as_tensor(x, dtype=y.dtype)),
-    "attention": functional.scaled_dot_product_attention,
+    "attention": _attention,
     "avg_pool": _avg_pool,
     "broadcast": _broadcast,
     "cast": lambda x, dtype: x.to(_dtype(dtype)),
@@ -263,5 +321,29 @@ _FUNCTIONS: Functions = {
     "segment_sum": _segment_sum,
     "take": _take,
     "transpose": _transpose,
+    "concat": lambda *parts, axis: torch.cat(parts, axis),
+    "cosine_similarity": lambda a, b, axis=-1: functional.cosine_similarity(a, b, axis),
+    "diff": lambda x, axis=-1: torch.diff(x, dim=axis),
+    "einsum": _einsum,
+    "flip": lambda x, axis: torch.flip(x, (axis,) if isinstance(axis, int) else axis),
+    "group_norm": _group_norm,
+    "log_softmax": lambda x, axis=-1: functional.log_softmax(x, axis),
+    "logsumexp": lambda x, axis=-1, keepdims=False: torch.logsumexp(x, axis, keepdims),
+    "norm": lambda x, axis=-1, keepdims=False, order=2.0: torch.linalg.vector_norm(
+        x, order, axis, keepdims
+    ),
+    "normalize": lambda x, axis=-1, epsilon=1e-12: functional.normalize(x, 2.0, axis, epsilon),
+    "pad": _pad,
+    "repeat": lambda x, count, axis: torch.repeat_interleave(x, count, axis),
+    "roll": lambda x, shift, axis: torch.roll(x, shift, axis),
+    "squeeze": lambda x, axis: torch.squeeze(x, axis),
+    "stack": lambda *parts, axis=0: torch.stack(parts, axis),
+    "std": _spread(torch.std),
+    "tile": lambda x, counts: torch.tile(x, (counts,) if isinstance(counts, int) else counts),
+    "tril": lambda x, diagonal=0: torch.tril(x, diagonal),
+    "triu": lambda x, diagonal=0: torch.triu(x, diagonal),
+    "var": _spread(torch.var),
+    "index": _indexed,
+    "reshape": lambda x, shape: torch.reshape(x, (shape,) if isinstance(shape, int) else shape),
     "where": lambda condition, a, b: torch.where(condition != 0, a, b),
 }
