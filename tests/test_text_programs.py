@@ -28,6 +28,9 @@ CASES: dict[str, Callable[..., Any]] = {
     "x = f32[8,7]; x[1:, ::2] - x[0, :4]": lambda x: x[1:, ::2] - x[0, :4],
     "x = f32[4,8] @ f32[8,8]; x @ transpose(x)": lambda x, w: (x @ w) @ (x @ w).T,
     "reshape(f32[4,6]{0,1}, shape=[8,3]) -> f32[8,3]{0,1}": lambda x: x.reshape(8, 3),
+    "tril(f32[5,5])[1:] - pad(f32[3,4], padding=[0,1,1,0], value=0.5)": lambda x, y: (
+        np.tril(x)[1:] - np.pad(y, ((0, 1), (1, 0)), constant_values=0.5)
+    ),
     "concat(f32[2,1,6], f32[4,1,6], axis=0)[2:, :, 1:] -> f32[4,1,5]{2,0,1}": (
         lambda _, x: x[:, :, 1:]
     ),

@@ -122,7 +122,7 @@ class RandomText:
     def triangle(self, rank: int, depth: int) -> Part:
         if rank < 2:
             return self.turned(rank, depth)
-        name, k = self.random.choice(("tril", "triu")), self.random.randint(-2, 2)
+        name, k = self.random.choice(("tril", "triu")), self.random.randint(-1, 1)
         x = self.part(rank, depth)
         return self._applied(x, f"{name}({{}}, diagonal={k})", lambda x: getattr(np, name)(x, k))
 

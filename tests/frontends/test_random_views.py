@@ -13,12 +13,12 @@ from morello.importers.text import graph_of
 
 def test_random_views_are_those_of_numpy() -> None:
     refused = 0
-    for seed in range(100):
+    for seed in range(40):
         part, (shape,) = random_text(seed)
         try:
             graph = graph_of(part.text)
         except SpecError as error:
-            assert "to compute" in str(error) or "operations" in str(error), part.text
+            assert "is on this side of diagonal" in str(error), part.text
             refused += 1
             continue
         check(graph)
@@ -27,4 +27,4 @@ def test_random_views_are_those_of_numpy() -> None:
         wanted = part.value([x])
         assert found.shape == wanted.shape, part.text
         np.testing.assert_allclose(found, wanted, 1e-9, 1e-9, err_msg=part.text)
-    assert refused < 20
+    assert refused < 8

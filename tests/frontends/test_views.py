@@ -138,6 +138,8 @@ WRONG = [
     ("tile(f32[4], counts=[2,2])", "2 counts for 1 axes", "[2"),
     ("repeat(f32[4], count=0, axis=0)", "would have 0 elements", "0,"),
     ("tril(f32[4])", "a vector has no diagonal", "f32"),
+    ("tril(f32[4,5], diagonal=-4)", "no element of 4x5", "-4"),
+    ("triu(f32[4,5], diagonal=5)", "no element of 4x5", "5)"),
     ("diff(f32[4,1])", "one element has no neighbour", "diff"),
     ("group_norm(f32[2,6,3], groups=4)", "6 channels are not 4 equal groups", "4)"),
     ("attention(f32[4,8], f32[5,8], f32[5,8], f32[4])", "and the mask of [4]", "f32[4])"),

@@ -113,6 +113,10 @@ def diff(x: Value, *, axis: int = -1) -> Value:
 def _triangle(function: str, x: Value, diagonal: int) -> Value:
     if x.rank < 2:
         raise MisuseError("a vector has no diagonal", "give a matrix", at=0)
+    rows, columns = x.shape[-2:]
+    if diagonal <= -rows if function == "tril" else diagonal >= columns:
+        what = f"no element of {rows}x{columns} is on this side of diagonal {diagonal}"
+        raise MisuseError(what, "use one nearer to 0", at="diagonal")
     return _applied(function, x, x.shape, k=diagonal)
 
 
