@@ -38,13 +38,13 @@ LAST_WEIGHT = 10.0
 """The weight of what is not known once it is too little to matter for the gap. Mostly these are
 remainders, of which any program will do, and whose bounds may be far below their costs."""
 
-NEAR, FAR = 0.03, 1.0
+NEAR, FAR = 0.01, 1.0
 """How far a search looks, and how far at most if there is little to expand nearby."""
 
 TOGETHER = 15
 """How many nodes of each kind are expanded together, at least, if there are as many near."""
 
-FEWEST = 2
+FEWEST = 4
 """How many nodes of each kind there should be to expand; with fewer, a search looks farther."""
 
 GROWTH, EARLY_GROWTH = 0.06, 0.02
