@@ -54,12 +54,12 @@ def test_a_long_chain_costs_no_more_than_its_parts_and_is_proven() -> None:
 def test_a_search_expands_few_specs_at_once_until_it_has_a_good_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    goal, budget = parse("f32[96,96] @ f32[96,96]"), Budget(inf, gap=0.02)
+    goal, budget = parse("f32[256,256] @ f32[256,256]"), Budget(inf, gap=0.02)
     found = search(goal, AVX512, budget=budget)
     monkeypatch.setattr("morello.search.best_first.GOOD", inf)  # any program is
     hasty = search(goal, AVX512, budget=budget)
     assert found.cost == pytest.approx(hasty.cost)
-    assert found.statistics.specs < 0.75 * hasty.statistics.specs
+    assert found.statistics.specs < 0.8 * hasty.statistics.specs
 
 
 def test_the_operands_of_long_compositions_are_moved_together() -> None:
