@@ -96,12 +96,17 @@ def test_models_are_trained_further_from_where_they_were(
     model: Model, groups: list[ProgramGroup]
 ) -> None:
     slower = [replace(group, seconds=1.5 * group.seconds) for group in groups]
-    recipe = Recipe(model.network, steps=20, programs=8)
+    recipe = Recipe(model.network, steps=100, programs=8)
     moved = continued(model, slower, recipe, 0)
     assert len(moved.members) == len(model.members) and moved.clocks == model.clocks
     assert moved.reach.low == model.reach.low and moved.reach.high >= model.reach.high
-    for group in groups:
-        assert (moved.log_cycles(group) > model.log_cycles(group) + 0.03).all()
+
+    def error(of: Model) -> float:
+        wanted = [np.log(group.seconds * group.hertz) for group in slower]
+        found = [of.log_cycles(group) for group in slower]
+        return float(np.abs(np.concatenate(found) - np.concatenate(wanted)).mean())
+
+    assert error(moved) < 0.9 * error(model)
 
 
 def test_first_layers_of_other_scales_give_the_same() -> None:
