@@ -117,6 +117,8 @@ EXPRESSIONS = {
     "outer": "exp(bf16[9,1]) * bf16[1,70]",
     "scaled_product": "f32[9,8] @ f32[8,40] * (f32[9,40] @ f32[40,1])",
     "add_bias": "f32[9,70] + f32[70]",
+    "add_transposed": "f32[37,50] + f32[37,50]{0,1}",
+    "add_to_columns": "bf16[37,50] + bf16[37,50] -> bf16[37,50]{0,1}",
     "multiply_int": "i32[9,70] * i32[9,70]",
     "comparison": "(f32[9,70] > f32[9,70]) + (f32[9,70] <= 0)",
     "comparison_int": "i16[9,70] >= i16[70]",
