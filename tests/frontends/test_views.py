@@ -81,6 +81,12 @@ CASES: dict[str, Callable[..., Any]] = {
     "attention(f32[6,8], f32[7,8], f32[7,4], f32[6,1] > f32[7])": lambda q, k, v, a, b: attention(
         q, k, v, np.where(a.reshape(6, 1) > b, 0, -np.inf)
     ),
+    "x = f32[6,7]; attention(f32[6,8], f32[7,8], f32[7,4], ((x < 1) * (x > -1))[:])": (
+        lambda q, k, v, x: attention(q, k, v, np.where(np.abs(x) < 1, 0, -np.inf))
+    ),
+    "attention(f32[4,3,8], f32[1,5,8], f32[1,5,8], i32[5])": lambda q, k, v, m: attention(
+        q, k, v, np.where(m > 0, 0, -np.inf)
+    ),
     "attention(f32[4,8], f32[6,8], f32[6,4], causal=True)": lambda q, k, v: attention(
         q, k, v, np.where(np.tri(4, 6, 2) > 0, 0, -np.inf)
     ),

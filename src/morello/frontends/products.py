@@ -22,11 +22,11 @@ from morello.frontends.values import (
     misuse_of,
     value_of,
 )
-from morello.frontends.views import NamedView, shown_by, whole
+from morello.frontends.views import NamedView, ViewTensor, shown_by, whole
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F16, F32, I8, U8
-from morello.ir.functions import COMPARISONS
+from morello.ir.functions import COMPARISONS, Function
 from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import grouped_matmul as grouped_product
@@ -34,6 +34,9 @@ from morello.ir.primitives import quantized_matmul as quantized_product
 from morello.ir.primitives.quantized import BLOCK, LONGEST, is_grouped
 from morello.ir.spec import matmul_shape, product_dtype
 from morello.ir.text import listed
+
+_COMBINING = frozenset(map(Function, ("maximum", "minimum", "multiply")))
+"""Functions that combine conditions, which are 1 and 0."""
 
 Pairs = tuple[tuple[int, int], ...]
 """Dimensions that go together: of the first factor, and of the second."""
@@ -99,7 +102,7 @@ def _parsed(subscripts: str, operands: tuple[Value, ...]) -> tuple[list[Term], s
         raise MisuseError(what, fix, at=0)
     hidden = [x.rank - len(w) + 3 for w, x in zip(words, operands, strict=True) if "." in w]
     free = [d for d in ascii_letters if d not in subscripts]
-    most = max(0, *hidden, 0) if hidden else 0
+    most = max(0, *hidden) if hidden else 0
     if len(free) < most:
         raise MisuseError(f"{quoted(subscripts)} leaves no letters for ...", at=0)
     names = "".join(free[:most])
@@ -270,13 +273,13 @@ def attention(
 ) -> Value:
     """softmax(q @ k^T / sqrt(d) + mask) @ v, with the keys in k's rows.
 
-    A mask of integers, or a comparison, says by 0 what is hidden. A `causal` one lets row i see the
+    A mask of integers or comparisons says by 0 what is hidden. A `causal` one lets row i see the
     keys up to i + n - m. Each head of k and v may serve as many neighbouring ones of q.
     """
     if k.rank < 2:
         raise MisuseError("the keys are the rows of a matrix", "write it as f32[16,64]", at=1)
     serves = _heads_served(q, k)
-    if mask is not None or causal or serves > 1:
+    if mask is not None or causal or (serves > 1 and k.shape[-3] > 1):
         return _masked_attention(q, k, v, mask, serves, causal=causal)
     transposed = k.reordered((*range(k.rank - 2), k.rank - 1, k.rank - 2))
     try:
@@ -289,10 +292,10 @@ def attention(
 
 
 def _heads_served(q: Value, k: Value) -> int:
-    """How many heads of q each head of k serves; 1 where sizes are those of products."""
-    if not q.rank == k.rank > 2 or 1 in (q.shape[-3], k.shape[-3]):
+    """How many neighbouring heads of q each head of k serves; 1 if they do not divide these."""
+    if not q.rank == k.rank > 2 or q.shape[-3] % k.shape[-3]:
         return 1
-    return max(q.shape[-3] // k.shape[-3], 1) if q.shape[-3] % k.shape[-3] == 0 else 1
+    return q.shape[-3] // k.shape[-3]
 
 
 def _masked_attention(
@@ -317,16 +320,21 @@ def _masked_attention(
         if each.rank > len(scores) or any(own not in (1, size) for own, size in sizes):
             what = f"scores are of shape {listed(scores)}, and the mask of {listed(each.shape)}"
             raise MisuseError(what, "give one that is broadcast to them", at=3)
-    truth = mask is not None and (not mask.dtype.is_float or _compared(mask))
+    truth = mask is not None and (not mask.dtype.is_float or _compared(mask.tensor))
     view = NamedView("attention", (("causal", causal), ("truth", truth)))
     return shown_by(view, (*q.shape[:-1], v.shape[-1]), *map(whole, (q, k, v, *given)))
 
 
-def _compared(x: Value) -> bool:
-    """Whether x is 1 and 0, as a comparison is."""
-    operation = x.tensor.operation
-    function = None if operation is None else operation.function
-    return function is not None and function.name in COMPARISONS
+def _compared(x: Tensor) -> bool:
+    """Whether a tensor is made of comparisons: by their products and extrema, copies and views."""
+    if isinstance(x, ViewTensor):
+        return all(map(_compared, x.sources))
+    if x.operation is None or not x.inputs:
+        return False
+    function = x.operation.function
+    if function is not None and function.name in COMPARISONS:
+        return True
+    return (x.operation.copies or function in _COMBINING) and all(map(_compared, x.inputs))
 
 
 def conv(
