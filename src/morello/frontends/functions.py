@@ -25,21 +25,7 @@ from morello.ir.functions import UNARY
 _MODULES = products, maps, reductions, pooling, copies, views, movement, statistics, winograd
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    **{
-        f.__name__: f
-        for m in (
-            products,
-            maps,
-            reductions,
-            pooling,
-            copies,
-            views,
-            movement,
-            statistics,
-            winograd,
-        )
-        for f in m.FUNCTIONS
-    },
+    **{f.__name__: f for m in _MODULES for f in m.FUNCTIONS},
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
 }
 """Every callable function; operators are calls of add, matmul and so on."""
