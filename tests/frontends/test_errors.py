@@ -131,6 +131,8 @@ MATMULS = [
     ("u8[4,4] @ f32[4,4]", "u8 and f32 cannot be multiplied", 10),
     ("u32[4,4] @ i32[4,4]", "u32 and i32 cannot be multiplied", 11),
     ("fill_zero(f32[4,4]) @ f32[4,4]", "a filled tensor cannot be an input", 20),
+    ("norm(f32[4], order=0.0001)", "this power is too large", 0),
+    ("std(i32[4])", "std is for floating-point numbers", 0),
     ("attention(f32[4], f32[4], f32[4])", "the keys are the rows of a matrix", 18),
     ("attention(f32[4,8], f32[5,9], f32[5,4])", "q should be [m,d], k [n,d]", 20),
     ("attention(f32[4,8], f32[5,8], f32[6,4])", "inner sizes 5 and 6 differ", 30),

@@ -467,12 +467,17 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "std(f32[3,4])": lambda x: x.std(1),
     "norm(f32[3,4])": lambda x: np.linalg.norm(x, axis=1),
     "norm(f32[3,4], axis=0, order=3)": lambda x: np.linalg.norm(x, 3, axis=0),
+    "norm(f32[3,4], order=inf)": lambda x: np.abs(x).max(1),
     "norm(f32[3,4], order=1)": lambda x: np.abs(x).sum(1),
     "normalize(f32[3,4])": lambda x: x / np.linalg.norm(x, axis=1, keepdims=True),
     "cosine_similarity(f32[3,4], f32[3,4])": lambda a, b: (
         (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     ),
     "logsumexp(f32[3,4] * 1000)": lambda x: np.logaddexp.reduce(1000 * x, 1),
+    "x = f32[2,3]; logsumexp(where(x < 0, inf, x))": lambda x: np.logaddexp.reduce(
+        np.where(x < 0, np.inf, x), 1
+    ),
+    "logsumexp(f32[3,4] * 0 - 3.3e38)": lambda x: 0 * x[:, 0] - 3.3e38,
     "log_softmax(f32[3,4], axis=0)": lambda x: np.log(softmax(x, 0)),
     "layer_norm(f32[3,4])": lambda x: layer_norm(x, np.ones(4), np.zeros(4)),
     "rms_norm(f32[3,4])": lambda x: rms_norm(x, np.ones(4)),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
+
+import numpy as np
 
 from morello.frontends.copies import cast, expand_dims, widened
 from morello.frontends.maps import (
     add,
     check_float,
+    clip,
     divide,
     maximum,
     multiply,
@@ -22,9 +25,8 @@ from morello.frontends.views import reshape
 SMALLEST = 1e-12
 """The least norm that `normalize` divides by, unless another is given."""
 
-
-LOWEST = -3e38
-"""The least maximum that is subtracted from exponents: less of it would be -inf - -inf."""
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest maximum that is subtracted from exponents: inf - inf would be NaN."""
 
 
 def var(x: Value, *, axis: Numbers = -1, keepdims: bool = False, ddof: int = 0) -> Value:
@@ -33,7 +35,7 @@ def var(x: Value, *, axis: Numbers = -1, keepdims: bool = False, ddof: int = 0) 
     axes = (axis,) if isinstance(axis, int) else axis
     count = prod(x.shape[axis_of(each, x.rank)] for each in axes)
     if count <= ddof:
-        raise MisuseError(f"{count} elements have no such variance", "use a smaller ddof", "ddof")
+        raise MisuseError(f"{count} elements have no such variance", "use a smaller one", at="ddof")
     wide = widened(x)
     centred = subtract(wide, mean(wide, axis=axis, keepdims=x.rank > len(axes)))
     squares = sum(unary("square", centred), axis=axis, keepdims=keepdims)
@@ -42,18 +44,24 @@ def var(x: Value, *, axis: Numbers = -1, keepdims: bool = False, ddof: int = 0) 
 
 def std(x: Value, *, axis: Numbers = -1, keepdims: bool = False, ddof: int = 0) -> Value:
     """The standard deviation: the square root of the variance."""
+    check_float("std", x)
     variance = var(widened(x), axis=axis, keepdims=keepdims, ddof=ddof)
     return cast(unary("sqrt", variance), x.dtype)
 
 
 def norm(x: Value, *, axis: Numbers = -1, keepdims: bool = False, order: float = 2.0) -> Value:
-    """The norm of vectors: the root of order `order` of the sum of such powers of |x|."""
+    """The norm of vectors: the root of order `order` of the sum of such powers of |x|.
+
+    For an infinite order, this is the largest |x|.
+    """
     check_float("norm", x)
     wide = widened(x)
     if order == 2:
         size = unary("sqrt", sum(unary("square", wide), axis=axis, keepdims=keepdims))
     elif order == 1:
         size = sum(unary("abs", wide), axis=axis, keepdims=keepdims)
+    elif order == inf:
+        size = max(unary("abs", wide), axis=axis, keepdims=keepdims)
     elif order > 0:
         powers = sum(pow(unary("abs", wide), order), axis=axis, keepdims=keepdims)
         size = pow(powers, 1 / order)
@@ -64,6 +72,7 @@ def norm(x: Value, *, axis: Numbers = -1, keepdims: bool = False, order: float =
 
 def normalize(x: Value, *, axis: int = -1, epsilon: float = SMALLEST) -> Value:
     """x / max(norm(x), epsilon) along an axis."""
+    check_float("normalize", x)
     wide = widened(x)
     size = norm(wide, axis=axis, keepdims=x.rank > 1)
     return cast(divide(wide, maximum(size, epsilon)), x.dtype)
@@ -71,7 +80,8 @@ def normalize(x: Value, *, axis: int = -1, epsilon: float = SMALLEST) -> Value:
 
 def cosine_similarity(a: Value, b: Value, *, axis: int = -1) -> Value:
     """sum(a * b) / (norm(a) * norm(b)) along an axis; norms are at least 1e-8."""
-    check_float("cosine_similarity", a)
+    for each in (a, b):
+        check_float("cosine_similarity", each)
     wide_a, wide_b = widened(a), widened(b)
     sizes = (maximum(norm(each, axis=axis), 1e-8) for each in (wide_a, wide_b))
     product = sum(multiply(wide_a, wide_b), axis=axis)
@@ -79,14 +89,19 @@ def cosine_similarity(a: Value, b: Value, *, axis: int = -1) -> Value:
 
 
 def logsumexp(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
-    """log(sum(exp(x))) along an axis, without overflow; -inf where all are."""
+    """log(sum(exp(x))) along an axis, without overflow, of infinite numbers too."""
     check_float("logsumexp", x)
     wide = widened(x)
-    highest = maximum(max(wide, axis=axis, keepdims=x.rank > 1), LOWEST)
+    highest = _finite(max(wide, axis=axis, keepdims=x.rank > 1))
     total = sum(unary("exp", subtract(wide, highest)), axis=axis, keepdims=keepdims)
     if x.rank > 1 and not keepdims:
-        highest = maximum(max(wide, axis=axis), LOWEST)
+        highest = _finite(max(wide, axis=axis))
     return cast(add(unary("log", total), highest), x.dtype)
+
+
+def _finite(x: Value) -> Value:
+    """x with the largest numbers in place of infinite ones."""
+    return clip(x, -LARGEST, LARGEST)
 
 
 def log_softmax(x: Value, *, axis: int = -1) -> Value:

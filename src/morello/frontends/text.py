@@ -480,10 +480,13 @@ def _reserved(name: str) -> str:
 
 
 def _place(node: FunctionCall, at: int | str | None) -> int:
-    """The position of a call's argument (a number) or option (a name), or of the call for None."""
+    """The position of a call's argument (a number) or option (a name), or of the call for None.
+
+    So too for one that is not the call's: functions report misuses of those that they call.
+    """
     if isinstance(at, str):
         return next((option.at for name, option in node.options if name.name == at), node.at)
-    return node.at if at is None else node.arguments[at].at
+    return node.at if at is None or at >= len(node.arguments) else node.arguments[at].at
 
 
 def _type_text(tensor: Tensor) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from morello.frontends.reductions import EPSILON
@@ -32,6 +33,8 @@ def functions_by(xp: Any) -> Functions:
         return xp.pad(x, pairs, mode, **more)
 
     def norm(x: Any, axis: Any = -1, keepdims: bool = False, order: float = 2.0) -> Any:
+        if order == inf:
+            return xp.max(xp.abs(x), axis=axis, keepdims=keepdims)
         powers = xp.sum(xp.abs(x) ** order, axis=axis, keepdims=keepdims)
         return powers ** (1 / order)
 
