@@ -287,6 +287,19 @@ def test_products_by_one_number_are_sums(side: int, shape: tuple[int, ...]) -> N
     _same_values(graph, expanded)
 
 
+def test_products_of_16_bits_by_one_number_are_summed_in_f32() -> None:
+    """Their sums, 409,600 here, are more than f16 holds."""
+    a, x = (apply(Input(TensorType(s, np.dtype(np.float16)))) for s in ((1, 1), (4096, 2)))
+    graph = Graph((a, x), (apply(Dot((), ((1, 0),)), apply(Broadcast((3, 4096)), a), x),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(isinstance(node.operator, Dot) for node in expanded.nodes)
+    arrays = [
+        np.full(node.shape, value, np.float16)
+        for node, value in zip(graph.inputs, (1 / 4096, 100), strict=True)
+    ]
+    assert (evaluate(expanded, arrays)[0] == 100).all()
+
+
 def test_products_that_sum_one_term_are_no_sums() -> None:
     a, b = (apply(Input(TensorType(s, F32))) for s in ((3, 5, 2, 1), (2, 3, 1, 6)))
     graph = Graph((a, b), (apply(Dot(*DOT), a, b),))

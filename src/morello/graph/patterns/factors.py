@@ -10,13 +10,17 @@ from morello.graph.graph import Node, apply
 from morello.graph.operators import Broadcast, Constant, Dot, Reduce
 from morello.graph.patterns.matching import (
     constant,
+    in_dtype,
     in_shape,
+    is_float,
     mapped,
     number,
     reshaped,
     transposed,
 )
 from morello.graph.views import shown
+
+F32 = np.dtype(np.float32)
 
 
 def shared_factor(node: Node) -> Node | None:
@@ -79,25 +83,30 @@ def repeated_rows(node: Node) -> Node | None:
 
 
 def summed_factor(node: Node) -> Node | None:
-    """dot(broadcast(a), b) -> broadcast(sum(b) * a), if a is one number: the gradient of a sum."""
+    """dot(broadcast(a), b) -> broadcast(sum(b) * a), if a is one number: the gradient of a sum.
+
+    Floats of 16 bits are summed in f32, as products are: their sums might be infinite.
+    """
     dot = node.operator
     assert isinstance(dot, Dot)
     for side, source, _ in _broadcast_factors(node):
-        other, pair, known = node.inputs[1 - side], 1 - side, number(source)
+        other, pair, known = node.inputs[1 - side], 1 - side, number(shown(source))
         special = known is not None and (known == 0 or not np.isfinite(known))
-        if source.type.size != 1 or special or dot.dtype not in (None, other.dtype):
+        if source.type.size != 1 or special or {source.dtype, other.dtype} != {node.dtype}:
             continue
         axes = tuple(sorted(each[pair] for each in dot.contracted))
         kept = [d for d in range(other.type.rank) if d not in axes]
         batch = [each[pair] for each in dot.batch]
         free = [*dot.free(pair, other.type.rank)]
-        summed = apply(Reduce("sum", axes), other) if axes else other
+        narrow = is_float(node.dtype) and node.dtype.itemsize < 4
+        wide = [in_dtype(x, F32) if narrow else x for x in (other, source)]
+        summed = apply(Reduce("sum", axes), wide[0]) if axes else wide[0]
         moved = transposed(summed, tuple(kept.index(d) for d in (*batch, *free)))
         units = (1,) * len(dot.free(side, node.inputs[side].type.rank))
         own = tuple(other.shape[d] for d in free)
         shape = (*(other.shape[d] for d in batch), *(units + own if side == 0 else own + units))
-        scaled = mapped("multiply", reshaped(moved, shape), reshaped(source, ()))
-        return in_shape(scaled, node.shape)
+        scaled = mapped("multiply", reshaped(moved, shape), reshaped(wide[1], ()))
+        return in_shape(in_dtype(scaled, node.dtype), node.shape)
     return None
 
 
