@@ -42,11 +42,21 @@ static inline void far_remainder_$K($F rest, $F size, $F *r) {
 """Remainders of numbers far larger than the divisor, in a register: there are seldom any."""
 
 WHOLE = {
+    "apart": """
+// x; between conversions from f16 and to it, clang would make x86 round f16 one by one
+static inline $F apart_$K($F x) {
+#if defined(__clang__) && defined(__SSE2__) && \\
+    ($W <= 4 || ($W == 8 && defined(__AVX__)) || defined(__AVX512F__))
+  __asm__("" : "+v"(x));
+#endif
+  return x;
+}
+""",
     # gcc's own functions might call a library. Adding 2**23 rounds to a whole number, half to even.
     "round": """
 static inline $F round_$K($F x) {
 #ifdef __clang__
-  return __builtin_elementwise_roundeven(x);
+  return __builtin_elementwise_roundeven(apart_$K(x));
 #else
   $F shift = with_sign_$K(fill_$K(8388608.0f), x);
   return pick_$K(abs_$K(x) < 8388608.0f, with_sign_$K((x + shift) - shift, x), x);
@@ -56,7 +66,7 @@ static inline $F round_$K($F x) {
     "floor": """
 static inline $F floor_$K($F x) {
 #ifdef __clang__
-  return __builtin_elementwise_floor(x);
+  return __builtin_elementwise_floor(apart_$K(x));
 #else
   $F y = round_$K(x);
   return with_sign_$K(pick_$K(y > x, y - 1.0f, y), x);
@@ -66,7 +76,7 @@ static inline $F floor_$K($F x) {
     "ceil": """
 static inline $F ceil_$K($F x) {
 #ifdef __clang__
-  return __builtin_elementwise_ceil(x);
+  return __builtin_elementwise_ceil(apart_$K(x));
 #else
   $F y = round_$K(x);
   return with_sign_$K(pick_$K(y < x, y + 1.0f, y), x);
