@@ -30,6 +30,11 @@ JOINED = {
     "relu(f32[3,5,7] @ f32[7,4] + f32[4])": "i*j",
     'einsum("bqhd,hdn->bqn", f32[3,5,2,4], f32[2,4,6])': "m0*m, k0*k",
     "rms_norm(f32[3,7,40], f32[40])": "i*j",
+    "max(f32[3,5,7,6], axis=[1,2,3])": "j*k*l",
+    "sum(square(f32[2,3,5,7]), axis=[1,3,2])": "j*k*l",
+    "mean(bf16[3,5,7], axis=[0,1,2])": "i*j*k",
+    "sum(f32[3,4,5,6], axis=[0,1,3])": "i*j",
+    "min(f32[3,5,64], axis=[0,1])": "i*j",
 }
 """By expression: the dimensions that are joined."""
 
@@ -42,6 +47,9 @@ NOT_JOINED = (
     "f32[3,5] @ f32[2,5,7]",
     "f32[5] @ f32[5,7]",
     "sum(f32[3,5,7], axis=1)",
+    "sum(f32[3,5,7], axis=[0,1])",
+    "max(f32[3,5,7], axis=[0,2])",
+    "sum(sum(bf16[3,5,7]))",
     "transpose(f32[5,7])",
     "conv(f32[2,6,7,5], f32[9,6,1,1])",
     "conv(f32[1,6,7,5], f32[9,6,1,1], stride=2)",

@@ -1,7 +1,7 @@
 """Joining dimensions: those that go together in every tensor of an operation become a single one.
 
 A convolution by filters of one pixel becomes a product of matrices, as its pixels are one dimension
-then.
+then. Reductions along neighbours, one after the other, become a single one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from math import prod
 
 from morello.ir.axes import axis
 from morello.ir.compose import compose
-from morello.ir.operation import Component, Operation, reordered
+from morello.ir.operation import Component, Operation, operation, reordered
 from morello.ir.primitives import matmul
+from morello.ir.rounding import narrow
 from morello.ir.spec import MAX_SIZE, Spec
 
 
@@ -59,6 +60,9 @@ class Joining:
 
 NO_JOINING = Joining()
 
+FEW = 32
+"""Columns that are fewer are reduced along one dimension after the other."""
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -95,6 +99,7 @@ def joined(base: Operation, joining: Joining) -> Joined | None:
             return None
         sources = tuple(map(joining.sources, smaller.dims))
         return Joined(smaller.operation, sources, (*smaller.order, base.output))
+    base = reduced_at_once(base, joining.groups)
     components = []
     for component in base.components:
         smaller = _smaller(component.operation, component.dims, joining)
@@ -102,11 +107,73 @@ def joined(base: Operation, joining: Joining) -> Joined | None:
             return None
         tensors = tuple(component.inputs[i] for i in smaller.order)
         components.append(Component(smaller.operation, tensors, smaller.dims, component.dtype))
+    if len(components) == 1:
+        (only,) = components
+        sources = tuple(map(joining.sources, only.dims))
+        return Joined(only.operation, sources, (*only.inputs, base.output))
     inputs = [replace(o, dims=joining.names(o.dims)) for o in base.operands[:-1]]
     result = compose(inputs, components)
     return Joined(
         result, tuple(map(joining.sources, result.dims)), tuple(range(len(base.operands)))
     )
+
+
+def reduced_at_once(base: Operation, groups: Sequence[Sequence[str]]) -> Operation:
+    """A composition whose reductions, each of the one before, are along several dimensions at once.
+
+    Those of one are in one of these groups. No primitive is along several until they are joined.
+
+    Max(x; k); Max(.; j), group j, k
+      -> Max(x; j, k)
+    """
+    first = len(base.operands) - 1
+    for number, (inner, outer) in enumerate(pairwise(base.components)):
+        tensor = first + number
+        readers = [component for component in base.components if tensor in component.inputs]
+        along = {*_reduced(inner), *_reduced(outer)}
+        if (
+            readers == [outer]
+            and _continues(inner, outer)
+            and any(along <= {*group} for group in groups)
+        ):
+            others = (*base.components[:number], *base.components[number + 2 :])
+            components = [
+                replace(each, inputs=tuple(t - (t > tensor) for t in each.inputs))
+                for each in (*others[:number], _both(inner, outer), *others[number:])
+            ]
+            return reduced_at_once(compose(base.operands[:-1], components), groups)
+    return base
+
+
+def _continues(inner: Component, outer: Component) -> bool:
+    """Whether a reduction of sums or extrema leaves what no other rounding would have left."""
+    primitive, following = inner.operation.primitive, outer.operation.primitive
+    if primitive is None or following is None or primitive.merge is None:
+        return False
+    alike = primitive.merge(1).primitive is following
+    single = len(inner.operation.operands) == len(outer.operation.operands) == 2
+    exact = inner.dtype is outer.dtype and (primitive.selects or not narrow(inner.dtype))
+    return alike and single and exact
+
+
+def _reduced(component: Component) -> tuple[str, ...]:
+    """The dimensions of the composition along which a component reduces."""
+    return tuple(d for name in component.operation.reduced for d in component.axes[name].names)
+
+
+def _both(inner: Component, outer: Component) -> Component:
+    """The component that two reductions are, along the dimensions of both."""
+    (x, _), (_, out) = inner.operation.operands, outer.operation.operands
+    given, result = inner.operand_dims(0), outer.operand_dims(1)
+    dims = (*(d for d in result if d not in given), *given)
+    along = (*_reduced(inner), *_reduced(outer))
+    both = operation(
+        inner.operation.primitive,
+        dims,
+        (replace(x, dims=given), replace(out, dims=result)),
+        tuple(d for d in dims if d in along),
+    )
+    return Component(both, inner.inputs, dims, outer.dtype)
 
 
 def _smaller(base: Operation, dims: Sequence[str], joining: Joining) -> _Smaller | None:
@@ -183,8 +250,21 @@ def joining_of(spec: Spec) -> Joining:
     if operation.accumulates or any(spec.levels) or prod(spec.sizes) > MAX_SIZE:
         return NO_JOINING
     units = tuple(dict.fromkeys(_units(spec)))
-    joining = Joining(_groups(spec, Joining(units=units)), units)
-    return joining if joining.groups and joined(operation, joining) else NO_JOINING
+    at_once = reduced_at_once(operation, [] if _few_columns(spec) else [operation.dims])
+    for whole in dict.fromkeys((at_once, operation)):
+        joining = Joining(_groups(spec, whole, Joining(units=units)), units)
+        if joining.groups and joined(operation, joining):
+            return joining
+    return NO_JOINING
+
+
+def _few_columns(spec: Spec) -> bool:
+    """Whether an input and the result end in the same short dimension.
+
+    Reductions of few columns are better made one after the other, the first of longer rows.
+    """
+    *inputs, out = (operand.dims[-1:] for operand in spec.operation.operands)
+    return out in inputs and all(spec.size(name) < FEW for name in axis(*out).names)
 
 
 def _units(spec: Spec) -> Iterator[str]:
@@ -201,9 +281,8 @@ def _units(spec: Spec) -> Iterator[str]:
                 yield from axis(text).names
 
 
-def _groups(spec: Spec, units: Joining) -> tuple[tuple[str, ...], ...]:
-    """The longest groups of dimensions that can be joined."""
-    operation = spec.operation
+def _groups(spec: Spec, operation: Operation, units: Joining) -> tuple[tuple[str, ...], ...]:
+    """The longest groups of dimensions that can be joined, in an operation that is the spec's."""
     tensors = [units.names(operand.dims) for operand in operation.operands]
     gaps = {
         dim
