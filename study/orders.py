@@ -99,22 +99,24 @@ class _Replayed(ByPrediction):
         super().__init__(Session(impl.spec, impl.target), _Known(programs), random, inf)
         self._programs = programs
 
-    def _predict_choices(self) -> None:
-        self._left = self._predicted(self._others(self._programs.of_origin(_BEST)))
+    def _search_choices(self) -> Iterator[Impl]:
+        best = {*self._programs.of_origin(_BEST)}
+        yield from self._others([n for n in self._programs.by_cost if n in best])
 
-    def _walk_nearby(self) -> None:
+    def _walk_nearby(self) -> Iterator[None]:
         drawn = self._others(self._programs.of_origin(_RANDOM))
         self._random.shuffle(drawn)
         self._drawn = ((impl, ()) for impl in drawn if self._new(impl))
         self._left += self._predicted(self._others(self._programs.by_cost))
+        return iter(())
 
     def _others(self, numbers: Sequence[int]) -> list[Impl]:
         """The programs with these numbers but the first choice, which is measured already."""
         first = self._programs.first
         return [self._programs.impls[number] for number in numbers if number != first]
 
-    def _walk_farther(self) -> None:
-        pass
+    def _walk_farther(self) -> Iterator[None]:
+        return iter(())
 
 
 def order_of(order: str, programs: Programs, random: Random) -> Iterator[list[int]]:
@@ -133,13 +135,13 @@ def order_of(order: str, programs: Programs, random: Random) -> Iterator[list[in
         numbers = {id(impl): number for number, impl in enumerate(programs.impls)}
         chooser, new = _Replayed(programs, random), [first]
         for size in batch_sizes():
-            chooser.look_further()
             for number in new:
                 chooser.learn(programs.impls[number], programs.seconds_of(number))
             new = [numbers[id(impl)] for impl in chooser.choose(size)]
             if not new:
                 return
             yield new
+            chooser.look_further(lambda: False)
 
 
 def batches(numbers: Iterable[int]) -> Iterator[list[int]]:

@@ -11,7 +11,6 @@ from itertools import islice, pairwise
 from math import inf
 from pathlib import Path
 from random import Random
-from time import monotonic
 from typing import Any, cast
 
 import numpy as np
@@ -23,17 +22,18 @@ from morello.base.workers import Worker
 from morello.cli import tune as tune_command
 from morello.cli.parser import main
 from morello.codegen import generate
+from morello.codegen.distinct import Distinct
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn import choosers, guided_chooser, hardware, label
 from morello.learn import tune as tuning
-from morello.learn.anneal import Edges, anneal
+from morello.learn.anneal import CHAINS, STEPS, Edges, anneal
 from morello.learn.choosers import ORDERS, Order
 from morello.learn.corpus import read
 from morello.learn.dataset import program_group
 from morello.learn.guided_chooser import EXPLORE, ByPrediction
 from morello.learn.hardware import TOGETHER
-from morello.learn.label import BuiltPrograms, source
+from morello.learn.label import BuiltPrograms, Floats, source
 from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.trials import Trials, all_trials
@@ -79,6 +79,10 @@ def tuned(order: Order, batches: int) -> Tuning:
 @pytest.fixture(scope="module")
 def learned() -> Tuning:
     return tuned("learned", 2)
+
+
+def never() -> bool:
+    return False
 
 
 def texts(found: Tuning) -> list[str]:
@@ -252,7 +256,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
         batches = []
         for _ in range(3):
             batches.append(chooser.choose(FEW))
-            chooser.look_further()
+            chooser.look_further(never)
             for n, impl in enumerate(batches[-1]):
                 chooser.learn(impl, 1e-9 if n == faster else 1e-8)
         return batches
@@ -267,6 +271,37 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     assert len(set(every)) == len(every) == 3 * FEW
 
 
+def test_programs_are_measured_before_all_are_predicted() -> None:
+    spec, target = plan(EXPRESSION)
+    session = Session(spec, target)
+    predicted: list[Impl] = []
+
+    class Counted(ByCost):
+        def seconds(self, impls: Sequence[Impl]) -> Floats:
+            predicted.extend(impls)
+            return super().seconds(impls)
+
+    chooser = ByPrediction(session, Counted(4e9), Random(0), inf)
+    every = session.candidates(UNTIMED.start(), choosers.NEAR)
+    by_cost = filter(Distinct(), (choosers.program(session, decisions) for decisions in every))
+    first = chooser.choose(FEW)
+    assert first == [*islice(by_cost, FEW)] and not predicted
+    chooser.look_further(lambda: True)  # the compiler is done already
+    assert len(predicted) == FEW + 1 and predicted[:FEW] == first
+    assert chooser.choose(FEW)[-1] == [*islice(by_cost, FEW)][-1] and len(predicted) == FEW + 1
+
+
+def test_nothing_is_timed_without_patience() -> None:
+    spec, target = plan(EXPRESSION)
+    impl = choosers.program(session := Session(spec, target), session.solve().decisions)
+    program = hardware.Compiled(impl, Path("nowhere.so"), "program")
+    for cold in (False, True):
+        timer = hardware.Hardware(worker(), find_compiler(), cold)
+        found = timer.labels([program] * 2, lambda programs: 0.0)
+        assert len(found.repeats) == 2 and np.isnan(found.repeats).all() and not found.wrong.any()
+        assert found.cold.shape == (2, label.COLD_REPEATS if cold else 0)
+
+
 def test_the_larger_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     spec, target = plan("sum(f32[8,32], axis=0)")
     chooser = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
@@ -278,7 +313,7 @@ def test_the_larger_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(guided_chooser, "walker_of", walker_of)
     for _ in range(4):
-        chooser.look_further()
+        chooser.look_further(never)
     assert len(built) == 1 and chooser._walker is built[0] is not None
 
 
@@ -288,7 +323,7 @@ def test_later_walks_are_in_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> N
     chooser = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
     walkers = []
     for _ in range(4):
-        chooser.look_further()
+        chooser.look_further(never)
         walkers.append(chooser._walker)
     first, *graphs = walkers
     near, far, last = (len(walker._start) for walker in graphs if walker is not None)
@@ -335,11 +370,12 @@ def test_annealing_finds_low_energies_and_keeps_below_a_cost() -> None:
         return [sum(program) / 10 for program in programs]
 
     walker, start = cast(Walker, Digits(Random(0))), (5, 9, 9)
-    anneal(walker, [start], 6.0, energies, Random(0))
+    steps = anneal(walker, [start], 6.0, energies, Random(0))
+    assert not met
+    next(steps)
+    assert CHAINS < len(met) <= 2 * CHAINS
+    assert len([*steps]) == STEPS - 1
     assert min(map(sum, met)) <= 4 and max(program[0] for program in met) == 5
-    met.clear()
-    anneal(walker, [start], 6.0, energies, Random(0), ends=monotonic() - 1)
-    assert {*met} == {start}
 
 
 # ---- what is kept

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
-from math import exp, inf
+from math import exp
 from random import Random
-from time import monotonic
 
 from morello.search.sample import Walker
 
@@ -25,20 +24,17 @@ def anneal(
     most_cost: float,
     energies: Callable[[Sequence[Edges]], Sequence[float]],
     random: Random,
-    ends: float = inf,
-) -> None:
+) -> Iterator[None]:
     """Run chains of mutations from some programs towards those of low energy.
 
     A mutation of lower energy is accepted; one of higher energy is accepted with a probability
     that falls with the rise, and with the temperature, which decreases geometrically. `energies`
     evaluates the starts and all proposed mutations; mutations that cost more than `most_cost`
-    are not proposed. No step begins after `ends`, of `time.monotonic`.
+    are not proposed. Yields after each step.
     """
     chains = list(islice(cycle(starts), CHAINS))
     heights = list(energies(chains))
     for step in range(STEPS):
-        if monotonic() > ends:
-            return
         temperature = HOTTEST * (COLDEST / HOTTEST) ** (step / (STEPS - 1))
         mutated = [walker.mutated(list(program)) for program in chains]
         proposed = {
@@ -51,3 +47,4 @@ def anneal(
             rise = energy - heights[chain]
             if rise <= 0 or random.random() < exp(-rise / temperature):
                 chains[chain], heights[chain] = program, energy
+        yield

@@ -75,8 +75,8 @@ class Chooser(Protocol):
         """The next programs, the most promising first; none if there are no more."""
         ...
 
-    def look_further(self) -> None:
-        """Look for more programs for later choices, while those chosen are compiled."""
+    def look_further(self, compiled: Callable[[], bool]) -> None:
+        """Look for more programs for later choices until those chosen are `compiled`."""
         ...
 
     def learn(self, impl: Impl, seconds: float) -> None:
@@ -93,7 +93,7 @@ class _InOrder:
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
 
-    def look_further(self) -> None:
+    def look_further(self, compiled: Callable[[], bool]) -> None:
         pass
 
     def learn(self, impl: Impl, seconds: float) -> None:

@@ -6,11 +6,12 @@ Its predictions are corrected by what was measured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import log
 from random import Random
+from time import monotonic
 
 import numpy as np
 
@@ -24,9 +25,6 @@ from morello.learn.trait_errors import TraitErrors
 from morello.search.sample import Walker
 from morello.search.session import Session
 from morello.search.structure import Structure, structure
-
-CANDIDATES = 36
-"""How many of the search's choices the predictor ranks."""
 
 ALIKE = 3
 """The most programs of one structure that are measured together, if there are others."""
@@ -57,20 +55,22 @@ class Scored:
 class ByPrediction:
     """Chooses those predicted fastest of all programs so far.
 
-    What takes seconds is done by `look_further`, while programs are compiled: at first it predicts
-    the search's choices, later what annealing visits, from the fastest of those measured and of
-    those predicted. From then on some are drawn at random, and annealing starts from these as well
-    if they are fast.
+    And the cheapest of the search's choices while too few are predicted, as in the first batch:
+    to wait for predictions would take longer than to measure these. What takes seconds is done by
+    `look_further`, while programs are compiled: at first it predicts the search's choices in order
+    of cost, later what annealing visits, from the fastest of those measured and of those predicted.
+    From then on some are drawn at random, and annealing starts from these as well if they are fast.
     """
 
     def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
-        """Annealing ends at `ends`, of `time.monotonic`; searches may take parts of the time."""
+        """Searches may take parts of the time until `ends`, of `time.monotonic`."""
         self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
         self._scored: dict[int, Scored] = {}
         self._measured: list[tuple[float, Impl]] = []
         self._left: list[Scored] = []
+        self._choices, self._unpredicted = self._search_choices(), list[Impl]()
         self._steps = iter((self._predict_choices, self._walk_nearby, self._walk_farther))
         self._walker: Walker | None = None
         self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
@@ -87,13 +87,15 @@ class ByPrediction:
         for _ in range(ATTEMPTS):
             if chosen := self._best(count - len(drawn)):
                 break
-            self.look_further()
+            self.look_further(lambda: monotonic() > self._ends)
         random = self._predicted([impl for impl, _ in drawn])
         self._keep_walks(random, [edges for _, edges in drawn])
-        return [scored.impl for scored in (*chosen, *random)]
+        return [*chosen, *(scored.impl for scored in random)]
 
-    def look_further(self) -> None:
-        next(self._steps, self._anneal)()
+    def look_further(self, compiled: Callable[[], bool]) -> None:
+        for _ in next(self._steps, self._anneal)():
+            if compiled():
+                return
 
     def learn(self, impl: Impl, seconds: float) -> None:
         if id(impl) not in self._scored:
@@ -113,27 +115,30 @@ class ByPrediction:
                 self._scored[id(impl)] = Scored(impl, logarithm, structure(impl))
         return [self._scored[id(impl)] for impl in impls]
 
-    def _predict_choices(self) -> None:
-        """Predict the search's choices."""
+    def _search_choices(self) -> Iterator[Impl]:
         session = self._session
-        cheapest = session.candidates(watch(self._ends, CHOICES_SHARE), NEAR)
-        impls = [program(session, decisions) for decisions in islice(cheapest, CANDIDATES)]
-        self._left = self._predicted(impls)
+        for decisions in session.candidates(watch(self._ends, CHOICES_SHARE), NEAR):
+            yield program(session, decisions)
 
-    def _walk_nearby(self) -> None:
+    def _predict_choices(self) -> Iterator[None]:
+        """Predict the search's choices, first those that are measured without a prediction."""
+        self._predicted(self._unpredicted)
+        self._unpredicted = []
+        for impl in self._choices:
+            self._left += self._predicted([impl])
+            yield
+
+    def _walk_nearby(self) -> Iterator[None]:
         """Anneal in the graph that the search's choices come from, or else take the next step."""
         walker = nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE))
-        if walker is None:
-            self.look_further()
-        else:
-            self._walk_in(walker)
+        return next(self._steps)() if walker is None else self._walk_in(walker)
 
-    def _walk_farther(self) -> None:
+    def _walk_farther(self) -> Iterator[None]:
         """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
         share = WALKER_SHARE if self._walker is None else FARTHER_SHARE
-        self._walk_in(walker_of(self._session, self._random, watch(self._ends, share)))
+        return self._walk_in(walker_of(self._session, self._random, watch(self._ends, share)))
 
-    def _walk_in(self, walker: Walker | None) -> None:
+    def _walk_in(self, walker: Walker | None) -> Iterator[None]:
         """Take random programs and mutations from another graph, if there is one, and anneal."""
         if walker is not None:
             self._walker = walker
@@ -142,7 +147,7 @@ class ByPrediction:
             known = [*self._scored.values()]
             walks = [walker.edges(scored.impl.decisions()) for scored in known]
             self._keep_walks(known, [tuple(edges or ()) for edges in walks])
-        self._anneal()
+        return self._anneal()
 
     def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Edges]) -> None:
         """Record the edges of programs in the walker's graph; none if it lacks one of them."""
@@ -155,10 +160,11 @@ class ByPrediction:
         """The predicted logarithm of its seconds, corrected by all that was measured."""
         return scored.predicted + self._correction.of(scored.structure)
 
-    def _best(self, count: int) -> list[Scored]:
+    def _best(self, count: int) -> list[Impl]:
         """Take the new programs predicted fastest, few of them of the same structure.
 
-        And some that cost least, in case the predictions are wrong for this Spec.
+        And some that cost least, in case the predictions are wrong for this Spec; others of these
+        where too few are predicted.
         """
         cheapest = sorted(self._left, key=lambda scored: scored.impl.cost)[: count // HEDGE]
         hedges = {id(scored) for scored in cheapest}
@@ -168,18 +174,23 @@ class ByPrediction:
         for scored in sorted(self._left, key=self._energy):
             (first if alike[scored.structure] < ALIKE else last).append(scored)
             alike[scored.structure] += 1
-        chosen: list[Scored] = []
+        chosen: list[Impl] = []
         self._left = []
         for scored in [*cheapest, *(s for s in (*first, *last) if id(s) not in hedges)]:
             if len(chosen) == count:
                 self._left.append(scored)
             elif self._new(scored.impl):
-                chosen.append(scored)
+                chosen.append(scored.impl)
+        if len(chosen) < count:
+            others = [*islice(filter(self._new, self._choices), count - len(chosen))]
+            self._unpredicted += others
+            chosen += others
         return chosen
 
-    def _anneal(self) -> None:
-        """Anneal, and keep all programs that it visits."""
+    def _anneal(self) -> Iterator[None]:
+        """Anneal, and keep all programs that it visits; predict choices if there is no graph."""
         if self._walker is None:
+            yield from self._predict_choices()
             return
         fastest = [scored for _, scored in sorted(self._results(), key=lambda pair: pair[0])]
         promising = sorted(self._by_walk.values(), key=self._energy)
@@ -190,7 +201,7 @@ class ByPrediction:
         ]
         if starts:
             most = WORTH * self._session.cost
-            anneal(self._walker, starts, most, self._energies, self._random, self._ends)
+            yield from anneal(self._walker, starts, most, self._energies, self._random)
 
     def _walk_of(self, scored: Scored) -> Edges | None:
         return self._walks.get(id(scored.impl))

@@ -92,8 +92,11 @@ class Hardware:
         """Time programs of a Spec in turns with a reference: that given, or the first of them.
 
         If they crash, or take longer than their `patience`, each is timed alone, and those that
-        fail again have no times.
+        fail again have no times; nor have those for which there is no patience left.
         """
+        seconds = patience(programs)
+        if seconds <= 0:
+            return Labels.joined([Labels.none(self.cold)] * len(programs))
         every = [*reference, *programs]
         by_file = groupby(every, key=attrgetter("path"))
         impl = every[0].impl
@@ -103,7 +106,6 @@ class Hardware:
             impl.threads,
         )
         try:
-            seconds = patience(programs)
             labels = self.worker.run(
                 label, built, self.compiler, self.cold, self.slow, seconds=seconds
             )

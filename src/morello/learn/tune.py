@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
@@ -206,15 +206,16 @@ def tune(
         ready = beside.submit(worker.run, seconds_for, [], 1.0, seconds=PATIENCE_S)
         session, random = Session(goal, target), Random(seed)
         solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
-        chooser: Chooser
-        if order == "learned":
+
+        def chooser() -> Chooser:
+            if order == "affine":
+                return by_affine_cost(session, ends)
+            if order == "random":
+                return at_random(session, random, ends)
             model = None if goal.parallel else learned(target)
-            predictor = predictor or model or ByCost(Stopwatch(toolchain).hertz())
-            chooser = ByPrediction(session, predictor, random, ends)
-        elif order == "affine":
-            chooser = by_affine_cost(session, ends)
-        else:
-            chooser = at_random(session, random, ends)
+            ranks = predictor or model or ByCost(Stopwatch(toolchain).hertz())
+            return ByPrediction(session, ranks, random, ends)
+
         ready.result()
         hardware = Hardware(worker, toolchain, cold, BEHIND)
         run = _Run(hardware, solution, chooser, enough, began, ends)
@@ -230,26 +231,25 @@ class _Run:
         self,
         hardware: Hardware,
         solution: SearchResult,
-        chooser: Chooser,
+        chooser: Callable[[], Chooser],
         enough: Enough,
         began: float,
         ends: float,
     ) -> None:
-        """Builds the first choice, while the chooser looks for others, and times it.
+        """Builds the first choice, while its chooser of others is made, and times it.
 
         The time may run out meanwhile: all others are compared with this program.
         """
         self._hardware, self._compiler = hardware, hardware.compiler
-        self._chooser, self._gap = chooser, solution.statistics.gap
+        self._gap = solution.statistics.gap
         self._began, self._ends, self._limits = began, ends, enough
         self._failed, self._hardware_s = 0, 0.0
         first = reconstruct(solution.goal, solution.target, solution.decisions)
         started = monotonic()
         with ThreadPoolExecutor(1) as compiling:
             future = compiling.submit(compiled, [first], self._compiler, PATIENCE_S)
-            built = compiling.submit(monotonic)  # once the compiler is done, not the chooser
-            if monotonic() < ends:
-                chooser.look_further()
+            built = compiling.submit(monotonic)  # once the compiler is done
+            self._chooser = chooser()
             (self._first,) = future.result()
         labels = self._labels([self._first], lambda programs: FIRST_S, ())
         times = labels.cold if hardware.cold else labels.repeats
@@ -342,15 +342,22 @@ class _Run:
         with ThreadPoolExecutor(1) as compiling:
             future = compiling.submit(compiled_apart, impls, self._compiler, together, ends)
             if self._wanted() > len(impls):
-                self._chooser.look_further()  # not while programs are timed: it would disturb them
+                # not while programs are timed: it would disturb them
+                self._chooser.look_further(future.done)
             built = future.result()
         programs = [program for program in built if program is not None]
+        programs = programs[: self._in_time(len(programs), ends)]  # the most promising come first
         trials = [x for x in self._timed(programs, patience) if x is not None] if programs else []
         for trial in trials:
             self._chooser.learn(trial.impl, trial.ratio * self._first_s)
         self._trials += trials
         self._failed += len(impls) - len(trials)
         self._each_s = (monotonic() - began) / len(impls)
+
+    def _in_time(self, most: int, ends: float) -> int:
+        """How many programs can be timed until `ends`, if they take as long as those so far."""
+        time = max(0.0, ends - monotonic())
+        return int(min(time * len(self._trials) / self._hardware_s, most))
 
     def _timed(self, programs: Sequence[Compiled], patience: Patience) -> list[Trial | None]:
         """Programs timed in turns with the first choice; None for failed ones."""
