@@ -195,6 +195,7 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
     """Each Spec of a family, or the kernels of a model, those first that take most of its time."""
     shapes = shapes_of(arguments)
     if arguments.expression.endswith(MODELS):
+        _check_options(arguments)
         model = read_model_file(Path(arguments.expression), shapes)
         return _kernels(model.graph, model.framework, arguments, table)
     if shapes:
@@ -204,8 +205,16 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
         try:
             parse(texts[0])
         except SeveralKernelsError:
+            _check_options(arguments)
             return _kernels(graph_of(texts[0]), C, arguments, table)
     return [_Task(text) for text in texts]
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise `MorelloError` for options that kernels of a graph cannot have, before it is made."""
+    if arguments.threads != 1:
+        raise GraphError("kernels of models are tuned for one thread", "leave out --threads")
+    Budget(arguments.seconds)
 
 
 def _kernels(
@@ -215,9 +224,6 @@ def _kernels(
     table: ProgramTable | None,
 ) -> list[_Task]:
     """The kernels of a graph, those first that take most of its time."""
-    if arguments.threads != 1:
-        raise GraphError("kernels of models are tuned for one thread", "leave out --threads")
-    Budget(arguments.seconds)  # raises before the graph is compiled, which takes longer
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
 
