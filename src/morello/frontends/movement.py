@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from morello.frontends.copies import expand_dims
@@ -120,9 +121,8 @@ def _triangle(function: str, x: Value, diagonal: int) -> Value:
     return _applied(function, x, x.shape, k=diagonal)
 
 
-def _applied(function: str, x: Value, shape: object, **options: object) -> Value:
-    """What a function of NumPy makes of x."""
-    assert isinstance(shape, list | tuple)
+def _applied(function: str, x: Value, shape: Sequence[int], **options: object) -> Value:
+    """The result, of this shape, of a function of NumPy for x."""
     return shown_by(NamedView(function, (*options.items(),)), shape, whole(x))
 
 

@@ -448,9 +448,7 @@ class _Evaluator:
             views = (at for tensor, at in self._inputs.items() if isinstance(tensor, ViewTensor))
             at = next(views, 0)
             kind = SpecError if self.into else SeveralKernelsError
-            fix = (
-                "morello.compile, and `morello synth`, bench and explain, make a program of kernels"
-            )
+            fix = "morello.compile and `morello synth` make a program of several kernels"
             fix = "compute the view as a tensor of its own" if self.into else fix
             raise error_at(self.text, at, "a Spec has no views, such as this one", fix, kind)
 

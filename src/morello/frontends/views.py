@@ -50,7 +50,7 @@ class Concatenated:
 
 @dataclass(frozen=True)
 class NamedView:
-    """What a function that no Spec has makes of tensors, which `importers.text` finds by name."""
+    """The result of a function that no Spec has, which `importers.text` finds by its name."""
 
     function: str
     options: tuple[tuple[str, Any], ...] = ()
@@ -194,7 +194,7 @@ def whole(x: Value) -> Tensor:
 
 
 def shown_by(view: View, shape: Sequence[int], *sources: Tensor) -> Value:
-    """What a view shows of tensors, in this shape; raises `MisuseError` for what is no input."""
+    """A view of tensors, in this shape; raises `MisuseError` for tensors that cannot be inputs."""
     if any(source.operation is not None and source.operation.fills for source in sources):
         raise MisuseError("a filled tensor cannot be an input", "fill it as a Spec of its own")
     if any(source.others for source in sources):

@@ -24,7 +24,7 @@ FILTERS = {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0}
 bytes of an element and the sides of the blocks."""
 
 NARROW_FILTERS = {(4, 16): 50.0, (4, 8): 20.0, (4, 4): 8.0}
-"""Those of AVX-512 on units that take two passes; blocks of 16 were not timed on wider ones.
+"""`FILTERS` of AVX-512 on units that take two passes; blocks of 16 were not timed on wider ones.
 
 Filters of 16-bit floats are packed in groups there, which is faster, though it costs more.
 """

@@ -359,7 +359,7 @@ def _unrepeated(node: Node, axis: int) -> Node | None:
 
 
 def _before_broadcast(node: Node) -> tuple[Node, list[int]]:
-    """What is broadcast, in the rank of the result, and the dimensions along which it is."""
+    """The source of a broadcast, in the rank of its result, and the dimensions that it repeats."""
     (x,) = node.inputs
     once = reshaped(x, (1,) * (node.type.rank - x.type.rank) + x.shape)
     return once, [d for d, n in enumerate(node.shape) if once.shape[d] != n]

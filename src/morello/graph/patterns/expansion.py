@@ -67,7 +67,7 @@ def causal_mask(node: Node) -> Node | None:
 def grouped_heads(node: Node) -> Node | None:
     """Attention of 8 heads of q over 2 of k and v -> products with q as 2 groups of 4 heads.
 
-    So too, with groups of one, if only one of k and v is broadcast, which no attention reads.
+    If k or v is broadcast, which no kernel of attention reads, groups of one head are products.
     """
     attention = node.operator
     assert isinstance(attention, Attention)

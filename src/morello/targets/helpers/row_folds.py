@@ -21,7 +21,7 @@ _FOLDS = {
         "fill_$K(__builtin_inff())", "load_before_$K({p}, n - i, s[r])", "min_$K({v}, {s})",
     ),
 }  # fmt: skip
-"""What a fold starts with, a part of a register, and a step, by the name of the fold."""
+"""The start of a fold, the load of a part of a register, and a step, by the name of the fold."""
 
 
 def row_folds(width: int) -> dict[str, str]:

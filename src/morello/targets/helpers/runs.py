@@ -204,7 +204,6 @@ static inline float ${name}_$source(const $element *x, long n, float m) {
 def _sum_by_instruction(name: str, factor: str) -> str:
     return f"""\
 static inline float {name}_f32x16_bf16(const uint16_t *x, long n) {{
-  const __m512i one = _mm512_set1_epi16(0x3f80);
   __m512 s[8];
   for (int j = 0; j < 8; ++j) s[j] = _mm512_setzero_ps();
   long i = 0;
@@ -228,7 +227,7 @@ static inline float {name}_f32x16_bf16(const uint16_t *x, long n) {{
 
 SUMMED_BY_INSTRUCTION = {
     f"{name}_f32x16_bf16": _sum_by_instruction(name, factor)
-    for name, factor in (("sum_run", "one"), ("sum_squares_run", "v"))
+    for name, factor in (("sum_run", "_mm512_set1_epi16(0x3f80)"), ("sum_squares_run", "v"))
 }
 """Helpers that replace those of AVX-512 on CPUs with an instruction that sums products of bf16."""
 
@@ -236,7 +235,10 @@ _EXTREMA = {
     "max_run": {"worst": "-32767 - 1", "better": ">"},
     "min_run": {"worst": "32767", "better": "<"},
 }
+"""The result that any number is better than, and the comparison, by the name of the run."""
+
 _INFINITY = {"bf16": "0x7f80", "f16": "0x7c00"}
+"""The bits of infinity; those of NaN are larger."""
 
 _SUM_RUN = """
 static inline float ${name}_${K}$suffix(const $element *x, ${given}long n) {
