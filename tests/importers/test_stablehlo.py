@@ -500,6 +500,10 @@ REFUSED = {
     ),
     "nonsense": (b"nonsense", "no valid StableHLO"),
     "bytes": (b"\xff\xfe\x00", "no valid StableHLO"),
+    "a huge number of a result": (
+        module("%y:2 = call @f() : () -> (tensor<4xf32>) return %y#99999999999 : tensor<4xf32>"),
+        "no valid StableHLO",
+    ),
     "a broken artifact": (b"ML\xefR" + bytes(40), "no valid StableHLO"),
     "nothing": (b"", "no function main"),
     "two functions": (

@@ -112,7 +112,7 @@ def _read(reader: Callable[[Any], Any]) -> Any:
     """The result of a reader in a new context; its errors are raised as `GraphError`."""
     try:
         return reader(make_ir_context())
-    except (ir.MLIRError, UnicodeDecodeError, ValueError) as error:
+    except (ir.MLIRError, MemoryError, UnicodeDecodeError, ValueError) as error:
         lines = str(error).splitlines()
         raise GraphError(f"this is no valid StableHLO: {' '.join(lines[:2])}") from None
 
