@@ -13,7 +13,7 @@ from tests.graph.nodes import F32, I32, f, fixed, given
 
 from morello.graph.graph import Graph, Node, Operator, apply, check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Cast, Conv, Dot, Transpose
+from morello.graph.operators import Cast, Conv, Dot, Transpose, Where
 from morello.graph.patterns.in_bytes import in_bytes
 from morello.graph.patterns.rounding import without_bytes
 from morello.graph.rewriting import simplified
@@ -118,3 +118,17 @@ def test_other_products_are_left() -> None:
     assert count(after(conv(x, varied)), Conv) == 1
     graph = Graph((), (conv(x, weights(4, 8, 1, 1)),))
     assert in_bytes(graph, replace(MACHINE, packs=())) is graph
+
+
+def test_numbers_that_no_byte_stores_keep_the_least_in_place_of_nan() -> None:
+    """x > least ? x : least is the least where x is NaN."""
+    x, least = given(6), fixed(-128.0)
+    rounded = f("add", f("round", f("divide", x, fixed(0.5))), fixed(5.0))
+    above = apply(Where(), f("greater", rounded, least), rounded, least)
+    graph = Graph((x,), (dequantized(apply(Cast(I8), f("minimum", above, fixed(127.0))), 5),))
+    result = simplified(without_bytes(graph))
+    assert not any(node.dtype == I8 for node in result.nodes)
+    arrays = [np.array([np.nan, np.inf, -np.inf, 0.2, 60.0, -70.0], np.float32)]
+    (expected,), (values,) = evaluate(graph, arrays), evaluate(result, arrays)
+    np.testing.assert_array_equal(values, expected)
+    assert values[0] == -133 * 0.03125

@@ -54,6 +54,26 @@ def results(
 
     Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
     """
+    model, name, first = node_model(kind, inputs, outputs, domain, changing, version, **attributes)
+    program = import_model(model)
+    assert not program.left
+    check(program.graph)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    session = runtime.InferenceSession(model.SerializeToString(), options)
+    return evaluate(program.graph, [first]), session.run(None, {name: first})
+
+
+def node_model(
+    kind: str,
+    inputs: Sequence[Array | None],
+    outputs: int,
+    domain: str | None = None,
+    changing: int = 0,
+    version: int = 17,
+    **attributes: Any,
+) -> tuple[Any, str, Array]:
+    """A model of one node, see `results`, with the name and value of its input."""
     make = onnx.helper
     names = ["" if each is None else f"x{n}" for n, each in enumerate(inputs)]
     if domain is None:
@@ -73,13 +93,7 @@ def results(
     )
     versions = [make.make_opsetid("", version), make.make_opsetid("com.microsoft", 1)]
     model = make.make_model(graph, opset_imports=versions, ir_version=8)
-    program = import_model(model)
-    assert not program.left
-    check(program.graph)
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    session = runtime.InferenceSession(model.SerializeToString(), options)
-    return evaluate(program.graph, [first]), session.run(None, {name: first})
+    return model, name, first
 
 
 X, W, B = (2, 5, 8), (8, 24), (24,)
@@ -226,6 +240,29 @@ def test_numbers_of_16_bits_are_quantized_by_operators_of_onnx_runtime(zero: Any
         back = [theirs, *arrays[1:]]
         ((ours,), (theirs,)) = results("DequantizeLinear", back, 1, "com.microsoft")
         np.testing.assert_allclose(ours, theirs, 1e-6)
+
+
+@pytest.mark.parametrize("zero", [np.uint8(9), np.int8(-7), np.int16(3)])
+@pytest.mark.parametrize("unit", [0.1, np.inf, 0.0])
+def test_nan_is_quantized_as_the_least_integer(zero: Any, unit: float) -> None:
+    """Masks of -inf make a scale of infinity, by which 0 and infinity are NaN."""
+    x = np.array([np.nan, np.inf, -np.inf, 0, -3e38, 0.4], np.float32)
+    given = [np.array(unit, np.float32), np.asarray(zero)]
+    with np.errstate(all="ignore"):
+        ((ours,), (theirs,)) = results("QuantizeLinear", [x, *given], 1, "com.microsoft")
+        np.testing.assert_array_equal(ours, theirs)
+        ((ours,), (theirs,)) = results("DequantizeLinear", [theirs, *given], 1, "com.microsoft")
+        np.testing.assert_allclose(ours, theirs, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind, more", [("QLinearSoftmax", []), ("QLinearAdd", [i8(2, 3), scale(), i8()])]
+)
+def test_layers_of_numbers_by_infinite_scales_are_left(kind: str, more: list[Array]) -> None:
+    inputs = [i8(2, 3), np.array(np.inf, np.float32), i8(), *more, scale(), i8()]
+    attributes = {"opset": 13} if kind == "QLinearSoftmax" else {}
+    model, *_ = node_model(kind, inputs, 1, **attributes)
+    assert [reason for _, reason in import_model(model).left] == ["its scale is not finite"]
 
 
 def test_zeros_are_quantized_by_their_range() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from morello.graph.graph import Graph, Node
-from morello.graph.operators import Cast
+from morello.graph.operators import Cast, Where
 from morello.graph.patterns.matching import constant, is_map, mapped, number, on_replaced
 
 _LIMITS = {np.dtype(kind): np.iinfo(kind) for kind in (np.int8, np.uint8)}
@@ -48,16 +48,30 @@ def _is_within(cast: Node) -> bool:
     (x,), limits = cast.inputs, _LIMITS.get(cast.dtype)
     if limits is None or x.dtype != np.float32:
         return False
-    for name, least in (("minimum", False), ("maximum", True)):
-        if not is_map(x, name):
-            return False
-        x, second = x.inputs
-        bound = number(second)
-        if bound is None or (bound < limits.min if least else bound > limits.max):
-            return False
+    if not is_map(x, "minimum"):
+        return False
+    x, most = x.inputs
+    bounded = _at_least(x)
+    if bounded is None:
+        return False
+    x, least = bounded
+    low, high = number(least), number(most)
+    if low is None or high is None or low < limits.min or high > limits.max:
+        return False
     if is_map(x, "add"):
         x, second = x.inputs
         added = number(second)
         if added is None or not added.is_integer():
             return False
     return is_map(x, "round")
+
+
+def _at_least(node: Node) -> tuple[Node, Node] | None:
+    """x and y, of a node that is max(x, y), or x > y ? x : y, which is y where x is NaN."""
+    if is_map(node, "maximum"):
+        x, least = node.inputs
+        return x, least
+    if isinstance(node.operator, Where) and is_map(node.inputs[0], "greater"):
+        sides, (_, x, least) = node.inputs[0].inputs, node.inputs
+        return (x, least) if sides == (x, least) else None
+    return None

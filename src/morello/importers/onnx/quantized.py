@@ -164,9 +164,11 @@ def _rounded(x: Node, zero: Node | None, dtype: np.dtype[np.generic]) -> Node:
 
 
 def _saturated(x: Node, dtype: np.dtype[np.generic]) -> Node:
+    """Numbers within what a dtype holds; NaN becomes the least, as in ONNX Runtime."""
     limits = np.iinfo(dtype)  # type: ignore[type-var]
     low, high = (constant(n, x.dtype) for n in (limits.min, limits.max))
-    return function("minimum", function("maximum", x, low), high)
+    above = op(Where(), function("greater", x, low), x, low)
+    return function("minimum", above, high)
 
 
 def _plain(call: OnnxCall) -> None:

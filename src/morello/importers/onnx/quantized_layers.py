@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Where
+from morello.graph.operators import Concat, Constant, Where
 from morello.importers.onnx.call import (
     FLOAT32,
     INT32,
@@ -42,7 +44,13 @@ _LARGEST = 255 * 255
 
 
 def _numbers(call: OnnxCall, first: int, axis: int = 1) -> Node:
-    """The dequantized input at `first`, whose scale and zero point are the next two inputs."""
+    """The dequantized input at `first`, whose scale and zero point are the next two inputs.
+
+    If the scale is not finite, 0 times it is NaN, which layers of ONNX Runtime do not all keep.
+    """
+    scale = call[first + 1].operator
+    if isinstance(scale, Constant) and not np.isfinite(scale.array).all():
+        raise LeftError("its scale is not finite")
     return dequantized(call[first], call[first + 1], call.get(first + 2), axis)
 
 
