@@ -50,6 +50,21 @@ def test_attention_keeps_its_values(
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
 
 
+def test_attention_of_constants_for_all_samples_is_a_kernel() -> None:
+    """Queries that a model has learned, as in a Perceiver, are stored for each sample."""
+    generator = np.random.default_rng(0)
+    latents = apply(Constant(generator.uniform(-1, 1, (2, 4, 8)).astype(np.float32)))
+    k, v = (apply(Input(TensorType((3, 2, 9, 8), F32))) for _ in range(2))
+    queries = apply(Broadcast((3, 2, 4, 8)), latents)
+    graph = Graph((k, v), (apply(Attention(0.3, causal=False), queries, k, v),))
+    expanded = rewritten(graph, EXPANSIONS)
+    (attention,) = expanded.outputs
+    assert isinstance(attention.operator, Attention) and not by_rule(expanded).left
+    arrays = [generator.uniform(-1, 1, node.shape).astype(np.float32) for node in (k, v)]
+    expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
+    np.testing.assert_array_equal(values, expected)
+
+
 @pytest.mark.parametrize("one", [1, 2])
 def test_heads_that_share_keys_or_values_alone_read_no_broadcast(one: int) -> None:
     """`one` of the inputs is the same for all heads, and the other is not."""

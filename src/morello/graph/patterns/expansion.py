@@ -185,7 +185,7 @@ def _written_out(node: Node) -> Node:
 
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
-    Attention: (causal_mask, grouped_heads),
+    Attention: (causal_mask, grouped_heads, written_out),
     Cast: (computed, *VOLUMES[Cast]),
     Concat: VOLUMES[Concat],
     Conv: (*VOLUMES[Conv], conv_of_registers),
