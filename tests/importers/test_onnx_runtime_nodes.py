@@ -260,7 +260,7 @@ def test_nan_is_quantized_as_the_least_integer(zero: Any, unit: float) -> None:
 )
 def test_layers_of_numbers_by_infinite_scales_are_left(kind: str, more: list[Array]) -> None:
     inputs = [i8(2, 3), np.array(np.inf, np.float32), i8(), *more, scale(), i8()]
-    attributes = {"opset": 13} if kind == "QLinearSoftmax" else {}
+    attributes: dict[str, Any] = {"opset": 13} if kind == "QLinearSoftmax" else {}
     model, *_ = node_model(kind, inputs, 1, **attributes)
     assert [reason for _, reason in import_model(model).left] == ["its scale is not finite"]
 
