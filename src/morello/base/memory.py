@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import resource
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -59,42 +57,6 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-LARGE_PAGE = 2 << 20
-"""The size of a large page of x86-64 and of most ARM systems, in bytes."""
-
-_COLLAPSE = 25
-"""MADV_COLLAPSE of Linux 6.1 and later."""
-
-
-def move_to_large_pages(address: int, count: int) -> None:
-    """Put memory that is in use into large pages, as far as the system can: contents stay.
-
-    What streams from memory is read faster, as addresses of more of it are at hand. Only whole
-    pages are moved, and each takes about a millisecond. Where the system has no such request,
-    nothing happens.
-    """
-    first = -(-address // LARGE_PAGE) * LARGE_PAGE
-    end = (address + count) // LARGE_PAGE * LARGE_PAGE
-    advise = getattr(ctypes.CDLL(None), "madvise", None)
-    if advise is not None and sys.platform == "linux" and first < end:
-        advise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), _COLLAPSE)
-
-
-def move_later(blocks: Iterable[tuple[int, int]]) -> None:
-    """Move blocks of memory, by address and size, to large pages, in a thread of its own.
-
-    They may be freed meanwhile: what is at their addresses then keeps its contents, too.
-    """
-    waiting = [*blocks]
-
-    def move() -> None:
-        for address, count in waiting:
-            move_to_large_pages(address, count)
-
-    if waiting:
-        Thread(target=move, name="morello-pages", daemon=True).start()
 
 
 def gib(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import CallError
-from morello.base.memory import move_later
+from morello.base.large_pages import move_later
 from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena_of
-from morello.models.packing import packed, panels
+from morello.models.packing import PackedMemory, packed, panels
 from morello.models.schedule import PlacedCall, PlacedStage
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import Argument
+from morello.runtime.argument import Argument, same_strides
 from morello.runtime.kernel import new_arrays
 from morello.runtime.load import SegmentAddress, make_segment_function, own_library
 from morello.runtime.threads import CALLER, Threads, pool
@@ -93,7 +93,7 @@ class Segment:
         self.calls = stage.calls
         given = (*self.inputs, *self.outputs)
         self.arena = arena_of(stage)
-        placing = _Placing(self.arena, given)
+        placing = _Placing(self.arena, given, PackedMemory(_repacked(self.calls, self.kernels)))
         self.places = tuple(
             tuple(
                 placing.place(view, kernel, number)
@@ -193,8 +193,8 @@ class Segment:
 class _Placing:
     """The places of views; a constant that kernels take in the same layout is packed once."""
 
-    def __init__(self, arena: Arena, given: Sequence[Node]) -> None:
-        self._arena = arena
+    def __init__(self, arena: Arena, given: Sequence[Node], memory: PackedMemory) -> None:
+        self._arena, self._memory = arena, memory
         self._numbers = {node: number for number, node in enumerate(given, start=1)}
         self._packed: dict[object, Array] = {}
         self.unpacked: set[tuple[int, int]] = set()
@@ -205,7 +205,7 @@ class _Placing:
         if isinstance(view.base.operator, Constant):
             key = view, kernel.arguments[number], panels(kernel, number)
             if key not in self._packed:
-                constant = self._packed[key] = packed(view, kernel, number)
+                constant = self._packed[key] = packed(view, kernel, number, self._memory.empty)
                 if np.may_share_memory(constant, view.base.operator.array):
                     self.unpacked.add((constant.ctypes.data, constant.nbytes))
             return Place(self._packed[key])
@@ -214,6 +214,20 @@ class _Placing:
         if view.base in self._numbers:
             return Place(self._numbers[view.base], offset)
         return Place(0, self._arena.offsets[view.base] + offset)
+
+
+def _repacked(calls: Sequence[PlacedCall], kernels: Sequence[Kernel]) -> Iterator[Argument]:
+    """The constants that kernels take in other layouts than they have, each once."""
+    different = {
+        (view, argument)
+        for call, kernel in zip(calls, kernels, strict=True)
+        for view, argument in zip((*call.inputs, call.output), kernel.arguments, strict=True)
+        if isinstance(view.base.operator, Constant)
+    }
+    for view, argument in different:
+        strides = tuple(step * argument.dtype.bytes for step in view.strides)
+        if len(strides) != len(argument.shape) or not same_strides(argument, strides):
+            yield argument
 
 
 def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _Segment:

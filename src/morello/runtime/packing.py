@@ -6,7 +6,7 @@ The plain values of such an input are a row-major array of its shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -21,9 +21,12 @@ from morello.ir.tensor import TensorSpec, gapless
 from morello.runtime.argument import Argument, Array, argument, arguments
 from morello.runtime.call_errors import check_unmasked, dtype_code
 
+New = Callable[[Argument], Array]
+"""Memory for an argument: a new array, aligned to a cache line."""
 
-def packed(values: Array, dtype: DType, layout: Layout) -> Array:
-    """The values in this layout, as a flat array that is aligned to a cache line.
+
+def packed(values: Array, dtype: DType, layout: Layout, new: New = Argument.empty) -> Array:
+    """The values in this layout, as a new flat array.
 
     The last panel is padded with zeros. Raises `SpecError` if the layout has another rank.
     """
@@ -33,7 +36,7 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
             f"pass one of {layout.rank}."
         )
     ordered = _ordered(values, layout)
-    flat = argument("packed", dtype, (ordered.size,)).empty()
+    flat = new(argument("packed", dtype, (ordered.size,)))
     _copy(ordered, flat.reshape(ordered.shape))
     return flat
 
@@ -65,8 +68,14 @@ def _ordered(values: Array, layout: Layout) -> Array:
     return inner
 
 
-def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: ArrayLike) -> Array:
-    """The values of the input `name`, in the layout that the kernel's arguments ask for.
+def laid_out(
+    spec: Spec,
+    arguments: Sequence[Argument],
+    name: str,
+    values: ArrayLike,
+    new: New = Argument.empty,
+) -> Array:
+    """The values of the input `name` in the layout that the kernel's arguments ask for, copied.
 
     Raises `SpecError` if there is no such input, or the values are no array of its shape and
     dtype; `CallError` if they are a masked array.
@@ -87,8 +96,8 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
         )
         raise SpecError(f"{name} is {tensor.type}, and not {given}; {remedy}.")
     if tensor.placement.layout.panel is not None:
-        return packed(array, tensor.dtype, tensor.placement.layout)
-    result = wanted.empty()
+        return packed(array, tensor.dtype, tensor.placement.layout, new)
+    result = new(wanted)
     _copy(array, result)
     return result
 

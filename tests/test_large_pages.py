@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from morello.base.memory import LARGE_PAGE, move_to_large_pages
+from morello.base.large_pages import LARGE_PAGE, move_to_large_pages
 
 ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
