@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from morello.base.large_pages import LARGE_PAGE, move_to_large_pages
+from morello.base.large_pages import LARGE_PAGE, move_to_large_pages, well_filled
 
 ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -29,10 +29,22 @@ def test_contents_stay() -> None:
         array[:] = np.random.default_rng(0).integers(1 << 32, size=array.size)
         expected, before = array.copy(), large_pages()
         address = array.ctypes.data
-        move_to_large_pages(address + 3, 100)
-        move_to_large_pages(address + 1, size - 1)
+        move_to_large_pages([(address + 3, 100)])
+        move_to_large_pages([(address + 1, 3 * LARGE_PAGE), (address + 1 + 3 * LARGE_PAGE, 100)])
         np.testing.assert_array_equal(array, expected)
         collapses = ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(0), 25) == 0
         if collapses and ENABLED.exists() and "[never]" not in ENABLED.read_text():
             assert large_pages() > before
         del array
+
+
+def test_pages_are_moved_of_which_blocks_fill_a_half() -> None:
+    third = LARGE_PAGE // 3
+    blocks = [
+        (10 * LARGE_PAGE + third, third),  # two thirds of page 10, with the next one
+        (10 * LARGE_PAGE + 2 * third, LARGE_PAGE),  # two thirds of page 11
+        (13 * LARGE_PAGE - third, third),  # a third of page 12
+        (20 * LARGE_PAGE, 2 * LARGE_PAGE),
+    ]
+    assert well_filled(blocks) == [10, 11, 20, 21]
+    assert well_filled([]) == []
