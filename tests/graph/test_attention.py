@@ -250,10 +250,13 @@ def test_heads_that_share_keys_become_rows_unless_a_mask_tells_them_apart() -> N
         assert names(result) == ["reshape", "attention", "reshape"]
         assert the_attention(result)[0] == Attention(0.5)
     assert names(after(apply(Attention(0.5), q, k, v, given(2, 1, 1, 7)))).count("reshape") == 2
-    assert names(after(apply(Attention(0.5), q, k, v, given(2, 6, 1, 7)))) == ["attention"]
+    each = ["reshape", "reshape", "attention", "reshape"]
+    assert names(after(apply(Attention(0.5), q, k, v, given(2, 6, 1, 7)))) == each
     more = given(2, 6, 5, 8)
+    assert names(after(apply(Attention(0.5), more, k, v, given(1, 6, 5, 7)))) == each
     assert names(after(apply(Attention(0.5, True), more, k, v))) == ["attention"]
-    assert names(after(apply(Attention(0.5), more, k, v, given(5, 7)))) == ["attention"]
+    for shape in (5, 7), (2, 1, 5, 7), (2, 6, 1, 7):
+        assert names(after(apply(Attention(0.5), more, k, v, given(*shape)))) == ["attention"]
 
 
 def test_attention_of_bf16_with_a_softmax_in_f32() -> None:

@@ -141,6 +141,8 @@ def _attention(operator: Attention) -> Callable[..., torch.Tensor]:
         if operator.causal and not square:
             shown = torch.ones(m, n, dtype=torch.bool).tril(n - m)
             mask = torch.where(shown, 0.0 if mask is None else mask, -torch.inf).to(q.dtype)
+        if q.ndim > k.ndim:
+            k, v = k.unsqueeze(-3), v.unsqueeze(-3)
         grouped = q.ndim > 2 and q.shape[-3] != k.shape[-3]
         return functional.scaled_dot_product_attention(
             q, k, v, mask, is_causal=square, scale=operator.scale, enable_gqa=grouped

@@ -22,8 +22,9 @@ class Attention(Operator):
 
     The mask, which is added, is the fourth input, if there is one. A `causal` one lets row i see
     the columns up to i + n - m. If q has a multiple of the heads (dimension -3) of k and v, then
-    each of these serves as many neighbouring heads of q. Scores x with a `cap` c are
-    c * tanh(x / c) before the mask is added.
+    each of these serves as many neighbouring heads of q; so too if q has a dimension more, for
+    those that one serves: [..., heads, served, m, d]. Scores x with a `cap` c are c * tanh(x / c)
+    before the mask is added.
     """
 
     scale: float
@@ -38,15 +39,20 @@ class Attention(Operator):
         (*batch, m, width), (*others, n, _) = q.shape, k.shape
         scores = TensorType((*batch, m, n), q.dtype)
         fits = width == k.shape[-1] and k.shape[:-1] == v.shape[:-1] and len(masks) <= 1
-        fits = fits and len(batch) == len(others) and batch[:-1] == others[:-1]
-        fits = fits and not (batch and batch[-1] % max(others[-1], 1))
+        if len(batch) == len(others):
+            fits = fits and batch[:-1] == others[:-1]
+            fits = fits and not (batch and batch[-1] % max(others[-1], 1))
+        else:
+            fits = fits and batch[:-1] == others
         if not fits or broadcast_shape(scores, *masks) != scores.shape:
             raise GraphError(f"{self} of {', '.join(map(str, inputs))}: the shapes do not fit.")
         return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
 
     def evaluate(self, *inputs: Array) -> Array:
         q, k, v, *masks = inputs
-        if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
+        if q.ndim > k.ndim:
+            k, v = np.expand_dims(k, -3), np.expand_dims(v, -3)
+        elif q.ndim > 2 and q.shape[-3] != k.shape[-3]:
             times = q.shape[-3] // k.shape[-3]
             k, v = np.repeat(k, times, -3), np.repeat(v, times, -3)
         scores = q @ np.swapaxes(k, -1, -2) * self.scale
@@ -65,15 +71,16 @@ class Attention(Operator):
         q, k, v, *masks = inputs
         if self.causal:
             raise SpecError("the language has no causal masks", "add one")
-        if q.rank > 2 and (q.axes[-3] == NEW_AXIS) != (k.axes[-3] == NEW_AXIS):
+        heads = range(k.rank - 2)
+        if any((q.axes[d] == NEW_AXIS) != (k.axes[d] == NEW_AXIS) for d in heads):
             raise SpecError("the heads of q are not those of k and v", "compute it elsewhere")
-        batch = tuple((d, d) for d in range(q.rank - 2))
+        batch = tuple((d, d) for d in heads)
         last = q.rank - 1
-        product = Dot(batch, ((last, last),)).value(q, k)
+        product = Dot(batch, ((last, k.rank - 1),)).value(q, k)
         scores = multiply(product, self.scale / (self.cap or 1))
         if self.cap:
             scores = multiply(FUNCTIONS["tanh"](scores), self.cap)
         for mask in masks:
             scores = add(scores, mask)
         weights = Softmax(last).value(scores)
-        return Dot(batch, ((last, last - 1),)).value(weights, v)
+        return Dot(batch, ((last, v.rank - 2),)).value(weights, v)

@@ -327,7 +327,7 @@ def _scaled(node: Node) -> tuple[Node, float] | None:
 def shared_heads(node: Node) -> Node | None:
     """attention(q, repeat(k), repeat(v)) -> attention(q, k, v), where heads repeat neighbours."""
     q, k, v, *masks = node.inputs
-    if q.type.rank < 3:
+    if not q.type.rank == k.type.rank > 2:
         return None
     fewer = [_unrepeated(each, each.type.rank - 3) for each in (k, v)]
     k_once, v_once = fewer
@@ -368,15 +368,21 @@ def _before_broadcast(node: Node) -> tuple[Node, list[int]]:
 def heads_as_rows(node: Node) -> Node | None:
     """attention(q, k, v) -> reshape(attention(reshape(q), k, v)), if heads of q share those of k.
 
-    The heads of q that share one become rows of it, unless a mask tells rows or heads apart.
+    The heads of q that share one become rows of it, unless a mask tells only rows or only heads
+    apart: one that has each row of each head becomes one of these rows.
     """
     q, k, v, *masks = node.inputs
     assert isinstance(node.operator, Attention)
-    if node.operator.causal or q.type.rank < 3 or q.shape[:-2] == k.shape[:-2]:
-        return None
-    if q.shape[:-3] != k.shape[:-3] or any(n > 1 for mask in masks for n in mask.shape[-3:-1]):
+    if node.operator.causal or not q.type.rank == k.type.rank > 2 or q.shape[:-2] == k.shape[:-2]:
         return None
     rows = q.shape[-3] * q.shape[-2] // k.shape[-3]
+    for n, mask in enumerate(masks):
+        if mask.shape[-3:-1] == q.shape[-3:-1]:
+            masks[n] = reshaped(mask, (*mask.shape[:-3], k.shape[-3], rows, mask.shape[-1]))
+        elif any(size > 1 for size in mask.shape[-3:-1]):
+            return None
+    if q.shape[:-3] != k.shape[:-3]:
+        return None
     fewer = reshaped(q, (*k.shape[:-2], rows, q.shape[-1]))
     return reshaped(apply(node.operator, fewer, k, v, *masks), node.shape)
 

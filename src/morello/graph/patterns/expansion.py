@@ -65,21 +65,24 @@ def causal_mask(node: Node) -> Node | None:
 
 
 def grouped_heads(node: Node) -> Node | None:
-    """Attention of 8 heads of q over 2 of k and v -> products with q as 2 groups of 4 heads.
+    """Attention of 8 heads of q over 2 of k and v -> that of q as 2 groups of 4 heads.
 
-    If k or v is broadcast, which no kernel of attention reads, groups of one head are products.
+    It is products, perhaps with groups of one, if only one of k and v is broadcast, which no
+    kernel of attention reads.
     """
     attention = node.operator
     assert isinstance(attention, Attention)
     q, k, v, *masks = node.inputs
-    read = q.shape[-3:-2] == k.shape[-3:-2] and not any(
-        isinstance(x.operator, Broadcast) for x in (k, v)
-    )
-    if q.type.rank < 3 or read:
+    read = not any(isinstance(x.operator, Broadcast) for x in (k, v))
+    if q.type.rank < 3 or q.type.rank > k.type.rank or (read and q.shape[-3] == k.shape[-3]):
         return None
     *outer, heads, rows, depth = q.shape
     shared = k.shape[-3]
     grouped = apply(Reshape((*outer, shared, heads // shared, rows, depth)), q)
+    masks = [_for_groups(mask, shared) for mask in masks]
+    if read:
+        seen = apply(attention, grouped, k, v, *masks)
+        return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
     batch = tuple((d, d) for d in range(len(outer) + 1))
     last = grouped.type.rank - 1
     scores = apply(Dot(batch, ((last, k.type.rank - 1),)), grouped, k)
@@ -88,7 +91,7 @@ def grouped_heads(node: Node) -> Node | None:
     if cap:
         scores = mapped("multiply", mapped("tanh", scores), constant(cap, q.dtype))
     for mask in masks:
-        scores = mapped("add", scores, _for_groups(mask, shared))
+        scores = mapped("add", scores, mask)
     weights = apply(Softmax(last), scores)
     seen = apply(Dot(batch, ((last, v.type.rank - 2),)), weights, v)
     return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
