@@ -151,12 +151,40 @@ def test_other_masks_are_left() -> None:
         hidden(scores(q, k), lower(5, 7, 1), -np.inf),
         hidden(scores(q, k), lower(5, 7, 3), -np.inf),
         hidden(scores(q, k), lower(5, 7, 2), -10.0),
-        hidden(scores(q, k), f("greater", given(5, 7), 0.0), -1e30),
+        hidden(scores(q, k), f("greater", given(5, 7), 0.0), -1e9),
     ]
     for masked in near:
         assert "attention" not in names(after(weighted(softmax(masked, 3), v)))
-    more_rows = hidden(scores(*qkv(7, 5)[:2]), lower(7, 5), -1e30)
+    more_rows = hidden(scores(*qkv(7, 5)[:2]), lower(7, 5), -np.inf)
     assert "attention" not in names(after(weighted(softmax(more_rows, 3), qkv(7, 5)[2])))
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+@pytest.mark.parametrize("biased", ["never", "before", "after"])
+def test_a_mask_may_choose_what_is_seen(biased: str, inverted: bool) -> None:
+    """So it is in JAX and in models with linear biases; some rows of this mask see nothing."""
+    q, k, v = qkv()
+    x, bias = f("multiply", scores(q, k), 0.5), apply(Broadcast((2, 3, 5, 7)), given(3, 1, 7))
+    if biased == "before":
+        x = f("add", x, bias)
+    condition = apply(Broadcast(x.shape), f("greater", given(2, 1, 5, 7), 1.0))
+    low = apply(Broadcast(x.shape), fixed(-3e38))
+    x = apply(Where(), condition, *((low, x) if inverted else (x, low)))
+    if biased == "after":
+        x = f("add", x, bias)
+    computed = names(after(weighted(softmax(x, 3), v)))
+    assert "attention" in computed and not {"softmax", "dot"} & {*computed}
+
+
+def test_a_choice_that_is_added_is_no_choice_of_scores() -> None:
+    q, k, v = qkv()
+    bias = apply(Broadcast((2, 3, 5, 7)), given(3, 1, 7))
+    low = apply(Where(), f("greater", given(5, 7), 0.0), *(
+        apply(Broadcast((5, 7)), fixed(each)) for each in (0, -3e38)
+    ))  # fmt: skip
+    biased = f("add", f("add", scores(q, k), bias), apply(Broadcast((2, 3, 5, 7)), low))
+    computed = names(after(weighted(softmax(biased, 3), v)))
+    assert "attention" in computed and "softmax" not in computed
 
 
 def test_scores_scaled_after_the_mask_are_left() -> None:

@@ -40,6 +40,9 @@ from morello.graph.patterns.matching import (
 _HIDDEN = -1e9
 """Scores from here down get no weight, as -inf does."""
 
+_DROWNED = -1e30
+"""What hides scores by this or less hides them as well where they are added to it."""
+
 
 @dataclass(frozen=True)
 class _Scores:
@@ -111,7 +114,8 @@ def attention(node: Node) -> Node | None:
 def _scores(node: Node) -> _Scores | None:
     """The product, scale and mask that a node is computed from; None if it is something else."""
     labels = tuple(range(node.type.rank))
-    scale, mask = 1.0, None
+    scale = 1.0
+    masks: list[_Mask] = []
     cap: float | None = None
     causal: tuple[int, int] | None = None
     while True:
@@ -119,7 +123,9 @@ def _scores(node: Node) -> _Scores | None:
         if isinstance(operator, Dot):
             if len(operator.contracted) != 1:
                 return None
-            return _Scores(node, labels, scale * (cap or 1), cap, mask, causal)
+            if len({mask.node.dtype for mask in masks}) > 1:
+                return None
+            return _Scores(node, labels, scale * (cap or 1), cap, _combined(masks), causal)
         if isinstance(operator, Cast) and is_float(node.inputs[0].dtype):
             (node,) = node.inputs
         elif isinstance(operator, Transpose):
@@ -132,12 +138,14 @@ def _scores(node: Node) -> _Scores | None:
         elif is_map(node, "tanh") and cap is None:
             cap, scale = scale, 1.0
             (node,) = node.inputs
-        elif (scale, cap, mask, causal, labels) == (1, None, None, None, tuple(sorted(labels))):
+        elif (scale, cap, causal, labels) == (1, None, None, tuple(sorted(labels))):
             scored, hidden = _unmasked(node)
             if scored is None or scored.shape != node.shape:
                 return None
             if isinstance(hidden, Node):
-                mask = hidden
+                masks.append(_Mask(hidden, chooses=hidden is node))
+            elif masks:
+                return None
             else:
                 causal = hidden
             node = scored
@@ -146,7 +154,10 @@ def _scores(node: Node) -> _Scores | None:
 
 
 def _unmasked(node: Node) -> tuple[Node | None, Node | tuple[int, int] | None]:
-    """The scores before a mask is applied, and the mask, or the dimensions if it is causal."""
+    """The scores before a mask is applied, and the mask, or the dimensions if it is causal.
+
+    The mask of a choice between scores and what hides them is that node.
+    """
     if isinstance(node.operator, Where):
         condition, seen, hidden = node.inputs
         inverted = number(seen) is not None
@@ -155,14 +166,15 @@ def _unmasked(node: Node) -> tuple[Node | None, Node | tuple[int, int] | None]:
         value = number(hidden)
         if value is None or value > _hidden(hidden.dtype):
             return None, None
-        if not isinstance(condition.operator, Constant):
-            return None, None
-        visible = condition.operator.array
-        causal = _triangle(~visible if inverted else visible, node.type.rank)
-        return (seen, causal) if causal else (None, None)
+        if isinstance(condition.operator, Constant):
+            visible = condition.operator.array
+            causal = _triangle(~visible if inverted else visible, node.type.rank)
+            if causal:
+                return seen, causal
+        return (seen, node) if lowest(hidden.dtype) <= value <= _DROWNED else (None, None)
     if not is_map(node, "add"):
         return None, None
-    scores, mask = node.inputs if _is_scaled_dot(node.inputs[0]) else node.inputs[::-1]
+    scores, mask = node.inputs if _has_scores(node.inputs[0]) else node.inputs[::-1]
     if isinstance(mask.operator, Constant):
         array = mask.operator.array
         visible = np.asarray(array == 0)
@@ -171,6 +183,33 @@ def _unmasked(node: Node) -> tuple[Node | None, Node | tuple[int, int] | None]:
             if causal:
                 return scores, causal
     return scores, mask
+
+
+class _Mask(NamedTuple):
+    """What is added to scores, or where(condition, scores, c), which `chooses`."""
+
+    node: Node
+    chooses: bool
+
+
+def _combined(masks: Sequence[_Mask]) -> Node | None:
+    """What masks, of which the last is applied first, add to scores; None without one.
+
+    where(condition, scores + x, c) adds where(condition, x, c), as c is so low that scores that
+    are added to it do not change it.
+    """
+    total: Node | None = None
+    for mask, chooses in reversed(masks):
+        if chooses:
+            condition, *chosen = mask.inputs
+            if isinstance(condition.operator, Broadcast):
+                (condition,) = condition.inputs
+            seen = constant(0, mask.dtype) if total is None else total
+            chosen = [seen if number(x) is None else x for x in chosen]
+            total = apply(mask.operator, condition, *chosen)
+        else:
+            total = mask if total is None else mapped("add", total, mask)
+    return total
 
 
 def _hidden(dtype: np.dtype[np.generic]) -> float:
@@ -187,6 +226,13 @@ def _is_scaled_dot(node: Node) -> bool:
     ):
         node = node.inputs[0]
     return isinstance(node.operator, Dot)
+
+
+def _has_scores(node: Node, masks: int = 2) -> bool:
+    """Whether a node is a product as `_is_scaled_dot` has it, with at most so many masks."""
+    if masks and (isinstance(node.operator, Where) or is_map(node, "add")):
+        return any(_has_scores(source, masks - 1) for source in node.inputs)
+    return _is_scaled_dot(node)
 
 
 def _triangle(visible: Array, rank: int) -> tuple[int, int] | None:
