@@ -287,14 +287,14 @@ def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
 
 def _images(operation: Operation, dim: str) -> tuple[str, ...]:
     """The dimensions of images, rows and columns of a convolution by products that has `dim` among
-    them, if any.
+    them, if any. Rows and columns that another convolution reads are no dimensions of their own.
     """
     components = [(c.operation, c.dims) for c in operation.components]
     for primitive, dims in components or [(operation, operation.dims)]:
         if primitive.lowers_to is not None:
             names = dict(zip(primitive.dims, dims, strict=True))
             images = tuple(names[own] for own in ("b", *pixels_of(primitive)))
-            if dim in images:
+            if dim in images and set(images) <= set(operation.dims):
                 return images
     return ()
 
