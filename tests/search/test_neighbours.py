@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 from tests.sampling import some
-from tests.search.small_goals import GOALS, brute
+from tests.search.brute import Brute
+from tests.search.small_goals import GOALS, MASKS, brute
 
 from morello.frontends import parse
+from morello.ir.kept import EVERY, NONE, Kept
+from morello.ir.spec import Spec
 from morello.search import pruned_space
 from morello.search.budget import BudgetError
 from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import search
-from morello.space.neighbours import keeps_neighbours
+from morello.space.neighbours import neighbours_kept
 from morello.targets import find_target
 
 SHORT = (
@@ -39,13 +43,23 @@ TRANSPOSED = (
     "i32[50,70] @ i32[70,90]{0,1}",
     "bf16[50,70] @ bf16[70,90]{0,1}",
 )
+ALONG_BATCHES = {
+    "f32[2,50,70]{0,2,1} @ f32[2,70,90]": "a",
+    "f32[2,50,70] @ f32[2,70,90]{0,1,2}": "b",
+    "u16[3,2,5,93] @ u16[3,2,93,184]{1,2,3,0}": "b",
+    "f32[1,50,70]{0,2,1} @ f32[1,70,90]": NONE,
+    "f32[2,50,1]{0,2,1} @ f32[2,1,90]": NONE,
+    "f32[2,50,70]{2,0,1} @ f32[2,70,90]": NONE,
+    "relu(f32[2,50,70]{0,2,1} @ f32[2,70,90])": NONE,
+    "f32[2,50,70]{0,2,1} @ f32[2,70,9]": EVERY,
+}
+BATCHES_FASTEST = parse("f32[2,1,2] @ f32[2,2,2]{0,2,1}")
 OTHERS = (
     "f32[128,128] @ f32[128,128]",
     "f32[5,44] @ f32[44,120]",
     "f32[50,70] @ f32[70,90]",
     "f32[50,70] @ f32[70,96]{0,1}",
     "f32[999,999] @ f32[999,999]{0,1}",
-    "f32[2,50,70]{0,2,1} @ f32[2,70,90]",
     "f32[50,1]{0,1} @ f32[1,90]",
     "softmax(f32[40,5])",
     "conv(f32[1,14,14,96], f32[1,1,96,64], layout=NHWC)",
@@ -56,18 +70,23 @@ OTHERS = (
 
 @pytest.mark.parametrize("text", (*SHORT, *CONVOLUTIONS, *TRANSPOSED))
 def test_short_or_uneven_rows_and_transposed_inputs_keep_neighbours(text: str) -> None:
-    assert keeps_neighbours([(parse(text),)])
+    assert neighbours_kept([(parse(text),)]) == EVERY
+
+
+@pytest.mark.parametrize("text", ALONG_BATCHES)
+def test_products_keep_neighbours_along_batches(text: str) -> None:
+    assert neighbours_kept([(parse(text),)]) == ALONG_BATCHES[text]
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_other_goals_keep_none(text: str) -> None:
-    assert not keeps_neighbours([(parse(text),)])
+    assert neighbours_kept([(parse(text),)]) == NONE
 
 
 def test_goals_with_a_choice_of_layouts_do_not() -> None:
     rows, columns = parse("f32[9,7] @ f32[7,5]"), parse("f32[9,7] @ f32[7,5]{0,1}")
-    assert keeps_neighbours([(rows,), (columns,)])
-    assert not keeps_neighbours([(rows,), (rows, columns)])
+    assert neighbours_kept([(rows,), (columns,)]) == EVERY
+    assert neighbours_kept([(rows,), (rows, columns)]) == NONE
 
 
 @pytest.mark.parametrize("text", ["f32[64,16] @ f32[16,5]", "f32[48,8]{0,1} @ f32[8,3]"])
@@ -81,24 +100,24 @@ def test_their_bounds_are_near_their_costs(text: str) -> None:
 def test_a_bound_that_takes_too_long_is_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def slow_bound(*arguments: Any, neighbours: bool) -> RelaxedBound:
+    def slow_bound(*arguments: Any, neighbours: Kept) -> RelaxedBound:
         asked.append(neighbours)
-        if neighbours:
+        if neighbours != NONE:
             raise BudgetError("it takes too long")
-        return RelaxedBound(*arguments, neighbours=False)
+        return RelaxedBound(*arguments, neighbours=NONE)
 
     goal, target = parse("f32[8,16] @ f32[16,5]"), find_target("avx512")
     wanted = search(goal, target).cost
     monkeypatch.setattr(pruned_space, "RelaxedBound", slow_bound)
     assert search(goal, target).cost == wanted
-    assert asked == [True, False]
+    assert asked == [EVERY, NONE]
 
 
 def test_filters_are_not_transposed_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     goal, target = parse("conv(f32[1,16,7,7], f32[32,16,3,3])"), find_target("avx512")
     cost = search(goal, target).cost
     bound = PrunedSpace([(goal,)], target).lower_bound()
-    monkeypatch.setattr(pruned_space, "keeps_neighbours", lambda goals: False)
+    monkeypatch.setattr(pruned_space, "neighbours_kept", lambda goals: NONE)
     free = PrunedSpace([(goal,)], target).lower_bound()
     assert free < 0.8 * cost
     assert 0.9 * cost <= bound <= cost
@@ -109,8 +128,36 @@ def test_bounds_of_convolutions_never_exceed_the_truth(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goal, target = GOALS[name]
-    monkeypatch.setattr(pruned_space, "keeps_neighbours", lambda goals: True)
+    monkeypatch.setattr(pruned_space, "neighbours_kept", lambda goals: EVERY)
     pruned = PrunedSpace([(goal,)], target)
     bound = pruned.bound()
     for spec, cost in brute(name, target.limits).optima(target.limits).items():
         assert float(bound(pruned.space.batch_of(spec))[0]) <= cost * (1 + 1e-9), spec
+
+
+@pytest.mark.parametrize("kept", ["a", "b"])
+def test_bounds_that_keep_one_operand_never_exceed_the_truth(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruned_space, "neighbours_kept", lambda goals: kept)
+    pruned = PrunedSpace([(BATCHES_FASTEST,)], MASKS)
+    bound = pruned.bound()
+    for spec, cost in _costs_of_batches_fastest().items():
+        assert float(bound(pruned.space.batch_of(spec))[0]) <= cost * (1 + 1e-9), spec
+
+
+@cache
+def _costs_of_batches_fastest() -> dict[Spec, float]:
+    return Brute(BATCHES_FASTEST, MASKS).optima(MASKS.limits)
+
+
+@pytest.mark.parametrize(
+    "text", ["f32[4,1,60] @ f32[4,60,70]{0,2,1}", "f16[7,9,38] @ f16[7,38,128]{0,1,2}"]
+)
+def test_bounds_are_nearer_where_neighbours_are_along_batches(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal, target = parse(text), find_target("avx512")
+    bound = PrunedSpace([(goal,)], target).lower_bound()
+    monkeypatch.setattr(pruned_space, "neighbours_kept", lambda goals: NONE)
+    assert PrunedSpace([(goal,)], target).lower_bound() < 0.8 * bound

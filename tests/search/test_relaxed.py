@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,7 @@ from tests.targets.cases import MOST_DRAWN, Batches, drawn, operations
 
 import morello
 from morello.ir.batch import Batch
+from morello.ir.kept import EVERY, NONE, Kept
 from morello.ir.placements import Bools, Placements
 from morello.ir.spec import Spec
 from morello.ir.tensor import relaxed, relaxed_along
@@ -31,7 +33,7 @@ from morello.targets.target import LeafKernel, Target
 SOME = 1 + 1e-12  # rounding
 
 
-def loosened(batch: Batch, which: Sequence[Bools | bool], *, kept: bool) -> Batch:
+def loosened(batch: Batch, which: Sequence[Bools | bool], *, kept: Kept) -> Batch:
     """The batch with ideal placements for operands, or for the rows of an operand, in `which`."""
     pairs = zip(which, batch.relaxed(kept=kept).codes, batch.codes, strict=True)
     return replace(batch, codes=tuple(np.where(ideal, a, b) for ideal, a, b in pairs))
@@ -69,7 +71,7 @@ def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
                 batch, _ = drawn(operation, kernel, target, placements, random, batches)
                 batch = batch[where_it_applies(kernel, batch, target)]
                 which = [random.random(len(batch)) < 0.5 for _ in batch.codes]
-                for kept in (False, True):
+                for kept in (NONE, EVERY):
                     for looser in (batch.relaxed(kept=kept), loosened(batch, which, kept=kept)):
                         assert where_it_applies(kernel, looser, target).all(), kernel.name
                         dearer = kernel.cycles(looser) > kernel.cycles(batch) * np.float64(SOME)
@@ -113,20 +115,20 @@ def bounds(looser: Edges, edges: Edges, target: Target) -> bool:
     )
 
 
-def check(rewrite: Rewrite, edges: Edges, looser: Batch, target: Target, *, kept: bool) -> None:
+def check(rewrite: Rewrite, edges: Edges, looser: Batch, target: Target, *, kept: Kept) -> None:
     below = expand(rewrite.relaxed(kept=kept), looser, target)
     assert any(bounds(other, edges, target) for other in below), (rewrite, looser.spec(), kept)
 
 
-def looser_batches(stop: Stop, *, kept: bool) -> list[Batch]:
+def looser_batches(stop: Stop, *, kept: Kept) -> list[Batch]:
     """Batches with ideal placements of all operands, and of some of them."""
     random = Random(str(stop.spec))
     some = [random.random() < 0.5 for _ in stop.spec.placements]
     return [stop.batch.relaxed(kept=kept), loosened(stop.batch, some, kept=kept)]
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["any", "kept"])
-def test_a_rewrite_applies_to_looser_specs_for_no_more(kept: bool) -> None:
+@pytest.mark.parametrize("kept", [NONE, EVERY], ids=["any", "kept"])
+def test_a_rewrite_applies_to_looser_specs_for_no_more(kept: Kept) -> None:
     seen: set[str] = set()
     for stop in stops():
         for rewrite, edges in (*stop.searched(), *stop.tried()):
@@ -136,14 +138,25 @@ def test_a_rewrite_applies_to_looser_specs_for_no_more(kept: bool) -> None:
     assert seen == kinds()
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["any", "kept"])
-def test_the_search_tries_on_looser_specs_what_it_tries_on_others(kept: bool) -> None:
+@pytest.mark.parametrize("kept", [NONE, EVERY], ids=["any", "kept"])
+def test_the_search_tries_on_looser_specs_what_it_tries_on_others(kept: Kept) -> None:
     for stop in stops():
         groups = guards.relaxed(stop.rules, kept=kept)
         for batch in looser_batches(stop, kept=kept):
             tried = {r for group in groups if group.guard(batch)[0] for r in group.rewrites}
             for rewrite, _ in stop.searched():
                 assert rewrite.relaxed(kept=kept) in tried, (rewrite, batch.spec())
+
+
+def test_products_may_keep_neighbours_of_one_operand() -> None:
+    products = [stop for stop in stops() if stop.spec.operation.is_product]
+    for stop, kept in zip(some(products, 4), cycle("ab"), strict=False):
+        groups = guards.relaxed(stop.rules, kept=kept)
+        for batch in looser_batches(stop, kept=kept):
+            tried = {r for group in groups if group.guard(batch)[0] for r in group.rewrites}
+            for rewrite, edges in stop.searched():
+                assert rewrite.relaxed(kept=kept) in tried, (rewrite, batch.spec())
+                check(rewrite, edges, batch, stop.space.target, kept=kept)
 
 
 def test_no_rewrite_and_no_kernel_has_to_think_of_it() -> None:

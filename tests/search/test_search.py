@@ -20,6 +20,7 @@ from morello.engine import INFINITE
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
+from morello.ir.kept import EVERY, NONE, Kept
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Overlap
@@ -114,16 +115,16 @@ def test_leaving_out_what_cannot_win_changes_nothing(
     assert cheapest(spec, tight, everything=False) == pytest.approx(full)
 
 
-def whole(spec: Spec, target: Target, *, kept: bool = False) -> tuple[RelaxedBound, SearchGraph]:
+def whole(spec: Spec, target: Target, *, kept: Kept = NONE) -> tuple[RelaxedBound, SearchGraph]:
     """The lower bound of a goal, and the graph of everything that can be reached from it."""
     sizes = goal_sizes([(spec,)], target)
     bound = RelaxedBound([(spec,)], target, sizes, neighbours=kept)
     return bound, build(Space([(spec,)], target, sizes))
 
 
-@given(goals(), targets, st.booleans())
+@given(goals(), targets, st.sampled_from([NONE, "a", "b", EVERY]))
 @settings(max_examples=8)
-def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target, kept: bool) -> None:
+def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target, kept: Kept) -> None:
     bound, graph = whole(spec, target, kept=kept)
     truth = graph.bounds.low
     for kind in range(len(graph.space.encodings)):

@@ -18,6 +18,7 @@ from morello.base.errors import RewriteError, SearchError
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import grow, replay
+from morello.ir.kept import Kept
 from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
 from morello.rewrites import Rewrite
@@ -75,7 +76,7 @@ def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds: list[Goal] = []
     graphs = []
 
-    def counted_bound(goals: tuple[Goal, ...], *arguments: Any, neighbours: bool) -> RelaxedBound:
+    def counted_bound(goals: tuple[Goal, ...], *arguments: Any, neighbours: Kept) -> RelaxedBound:
         bounds.extend(goals)
         return RelaxedBound(goals, *arguments, neighbours=neighbours)
 

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from morello.base.errors import CertificateError
 from morello.certificate.numbered import Numbered, by_tier
+from morello.ir.kept import NONE
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, expand
 from morello.space.kind import Kind
-from morello.space.neighbours import keeps_neighbours
+from morello.space.neighbours import neighbours_kept
 from morello.space.ranks import common_rank
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
@@ -79,7 +80,7 @@ class ProofGraph:
 
     def __init__(self, goal: Spec, target: Target, *, relaxed: bool = False) -> None:
         goals = [(goal,)]
-        kept, sizes = relaxed and keeps_neighbours(goals), goal_sizes(goals, target)
+        kept, sizes = neighbours_kept(goals) if relaxed else NONE, goal_sizes(goals, target)
         self.space = space = Space(goals, target, sizes, relaxed=relaxed, neighbours=kept)
         self.specs = Numbered(space)
         self.limits: Ints = np.array(target.limits, np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from morello.certificate.graph import Floats, ProofGraph, Rewritten, settle
 from morello.certificate.numbered import SpecKeys, in_order
 from morello.ir.batch import Batch
+from morello.ir.kept import NONE, Kept
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.space.kind import Kind
@@ -60,7 +61,7 @@ class RelaxedBounds:
         batches = [(graph.specs.batch(kind, nodes), values[nodes]) for kind, nodes in fitting]
         for batch, _ in batches:
             known = self._known[Kind.of(batch)]
-            kept = graph.space.family.keeps(Kind.of(batch))
+            kept = graph.space.family.kept(Kind.of(batch))
             given_of_all = _neighbours(batch, kept=kept)
             for key, given in zip(self._keys(_without(batch)), given_of_all, strict=True):
                 known[key] = known.get(key, given) & given
@@ -87,8 +88,8 @@ def _without(batch: Batch) -> Batch:
     return batch.ideal([False] * len(batch.codes))
 
 
-def _neighbours(batch: Batch, *, kept: bool) -> Bools:
-    """Whether the dimension of neighbours is known, and `kept`, by row and operand."""
-    if not kept:
+def _neighbours(batch: Batch, *, kept: Kept) -> Bools:
+    """Whether the dimension of neighbours is known, if any are `kept`, by row and operand."""
+    if kept == NONE:
         return np.zeros((len(batch), len(batch.codes)), np.bool_)
     return np.stack([batch.placements.neighbours[code] > 0 for code in batch.codes], axis=1)

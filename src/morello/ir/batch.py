@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from morello.ir.dtype import DType
 from morello.ir.joining import NO_JOINING, Joining
+from morello.ir.kept import Kept, keeps
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements, prod_columns
 from morello.ir.spec import Spec
@@ -155,13 +156,18 @@ class Batch:
         fewest, _ = self.placements.registers(self.codes[operand], self.shape(operand))
         return fewest
 
-    def relaxed(self, *, kept: bool) -> Batch:
+    def relaxed(self, *, kept: Kept) -> Batch:
         """The Specs with ideal placements, which bound the costs of these from below.
 
-        If neighbours are `kept`, they stay along the same dimensions.
+        Neighbours that are `kept` stay along the same dimensions.
         """
-        relaxed = self.placements.relaxed_along if kept else self.placements.relaxed
-        return replace(self, codes=tuple(map(relaxed, self.codes)))
+        codes = [
+            self.placements.relaxed_along(code)
+            if keeps(kept, operand.name)
+            else self.placements.relaxed(code)
+            for operand, code in zip(self.operation.operands, self.codes, strict=True)
+        ]
+        return replace(self, codes=tuple(codes))
 
     def canonical(self) -> Batch:
         """The Specs with their placements in canonical form: those of tiles that are whole."""

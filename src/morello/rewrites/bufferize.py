@@ -11,6 +11,7 @@ from morello.ir.axes import axis
 from morello.ir.batch import Batch
 from morello.ir.compose import Part, inputs_of, intermediates, part, producer
 from morello.ir.dtype import DType
+from morello.ir.kept import NONE, Kept
 from morello.ir.layout import Layout, unpaneled
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints
@@ -82,8 +83,8 @@ class Bufferize(Rewrite):
         vector = f", vector={self.vector}" if self.vector else ""
         return f"bufferize({self.component} in {self.level}, {self.layout}{vector})"
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
-        if not kept:
+    def relaxed(self, *, kept: Kept) -> Rewrite:
+        if kept == NONE:
             return replace(self, layout=IDEAL.layout)
         return _Along(self.component, self.level, unpaneled(self.layout), self.vector)
 

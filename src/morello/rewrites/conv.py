@@ -12,6 +12,7 @@ from morello.ir.axes import Axis
 from morello.ir.batch import Batch
 from morello.ir.compose import compose, inputs_of
 from morello.ir.dtype import DType
+from morello.ir.kept import NONE, Kept
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import (
     Operand,
@@ -233,8 +234,8 @@ class PadFirst(Rewrite):
         layout = "" if self.layout is None else f" as {self.layout}"
         return f"pad_first(in {self.level}{layout})"
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
-        return _Along(self.level, self.layout) if kept else _Ideal(self.level)
+    def relaxed(self, *, kept: Kept) -> Rewrite:
+        return _Along(self.level, self.layout) if kept != NONE else _Ideal(self.level)
 
     def words(self, applied: Application) -> str:
         image = applied.spec.operation.operands[0].name

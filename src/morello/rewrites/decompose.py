@@ -11,6 +11,7 @@ import numpy as np
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
+from morello.ir.kept import Kept
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation, Primitive
 from morello.ir.placements import Ints, prod_columns
@@ -198,7 +199,7 @@ class Decompose(Rewrite):
         """The layout of an intermediate tensor of this rank."""
         return row_major(rank)
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
+    def relaxed(self, *, kept: Kept) -> Rewrite:
         return _Relaxed(self.scheme, self.level)
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.joining import Joined, Joining, joined
+from morello.ir.kept import NONE, Kept
 from morello.ir.layout import row_major
 from morello.ir.placements import Ints, prod_columns
 from morello.ir.tensor import Placement, gapless
@@ -62,7 +63,7 @@ class Join(Rewrite):
     def __str__(self) -> str:
         return f"join({self._text})"
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
+    def relaxed(self, *, kept: Kept) -> Rewrite:
         return _RelaxedJoin(self.groups, self.units, kept)
 
     def words(self, applied: Application) -> str:
@@ -86,7 +87,7 @@ class Join(Rewrite):
 class _RelaxedJoin(Join):
     """`Join` in the relaxed space: it leaves ideal placements, whose neighbours may be `kept`."""
 
-    kept: bool = False
+    kept: Kept = NONE
 
     name = ""
 

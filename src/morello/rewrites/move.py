@@ -13,6 +13,7 @@ import numpy as np
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
+from morello.ir.kept import Kept, keeps
 from morello.ir.layout import Layout, unpaneled
 from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.primitives import move as move_operation
@@ -132,10 +133,10 @@ class Move(Rewrite):
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
+    def relaxed(self, *, kept: Kept) -> Rewrite:
         if self.layout is None:
             return self
-        if not kept:
+        if not keeps(kept, self.operand):
             return replace(self, layout=IDEAL.layout)
         return _Along(self.operand, self.level, unpaneled(self.layout), self.vector, self.dtype)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
+from morello.ir.kept import NONE, Kept
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import accumulating
 from morello.ir.placements import Bools, Ints
@@ -181,8 +182,10 @@ class Pack(Rewrite):
     def __str__(self) -> str:
         return f"pack({self.layout}{f' in {self.level}' if self.level else ''})"
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
-        return _Along(self.layout, self.level) if kept else replace(self, layout=IDEAL.layout)
+    def relaxed(self, *, kept: Kept) -> Rewrite:
+        return (
+            _Along(self.layout, self.level) if kept != NONE else replace(self, layout=IDEAL.layout)
+        )
 
     def words(self, applied: Application) -> str:
         lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.packed_along

@@ -17,6 +17,7 @@ import numpy as np
 
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
+from morello.ir.kept import Kept
 from morello.ir.operation import Primitive
 from morello.ir.placements import Bools, Ints, Placements, any_row
 from morello.ir.spec import Spec
@@ -115,10 +116,10 @@ class Rewrite(ABC):
         """The rewrite with everything that depends on the Spec filled in."""
         return self
 
-    def relaxed(self, *, kept: bool) -> Rewrite:
+    def relaxed(self, *, kept: Kept) -> Rewrite:
         """The rewrite with the ideal layout in place of its own.
 
-        No programs cost less. If neighbours are `kept`, they are along the same dimension.
+        No programs cost less. Neighbours that are `kept` are along the same dimension.
         """
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from morello.ir.kept import NONE, Kept
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
 from morello.search.budget import BudgetError, Progress, Watch
@@ -12,7 +13,7 @@ from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
-from morello.space.neighbours import keeps_neighbours
+from morello.space.neighbours import neighbours_kept
 from morello.space.sizes import Sizes
 from morello.space.space import Goal, Space, goal_sizes
 from morello.targets.target import Target
@@ -48,7 +49,7 @@ class PrunedSpace:
 
     def bound(self, progress: Progress | None = None) -> RelaxedBound:
         """The lower bound; it keeps neighbours where that pays."""
-        return self._bound or self._computed(progress, neighbours=self._keeps_neighbours)
+        return self._bound or self._computed(progress, neighbours=self._kept)
 
     def bound_within(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound, or None if there is none in time.
@@ -56,18 +57,18 @@ class PrunedSpace:
         If one that keeps neighbours takes too long, it is one that does not.
         """
         with suppress(BudgetError, MemoryError):
-            return self.bound(watch.part(NEAR) if self._keeps_neighbours else watch)
-        if self._keeps_neighbours:
+            return self.bound(watch.part(NEAR) if self._kept != NONE else watch)
+        if self._kept != NONE:
             with suppress(BudgetError, MemoryError):
-                return self._computed(watch, neighbours=False)
+                return self._computed(watch, neighbours=NONE)
         return None
 
     @property
-    def _keeps_neighbours(self) -> bool:
-        """Whether the bound is to keep neighbours in sums of products; that of a memo does not."""
-        return self._memo is None and keeps_neighbours(self.space.goals)
+    def _kept(self) -> Kept:
+        """The operands whose neighbours the bound is to keep; that of a memo keeps none."""
+        return neighbours_kept(self.space.goals) if self._memo is None else NONE
 
-    def _computed(self, progress: Progress | None, *, neighbours: bool) -> RelaxedBound:
+    def _computed(self, progress: Progress | None, *, neighbours: Kept) -> RelaxedBound:
         space = self.space
         self._bound = RelaxedBound(
             space.goals, space.target, space.sizes, self._memo, progress, neighbours=neighbours

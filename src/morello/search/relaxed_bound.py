@@ -9,6 +9,7 @@ import numpy as np
 
 from morello import engine
 from morello.ir.batch import Batch
+from morello.ir.kept import NONE, Kept
 from morello.ir.placements import Bools, Ints, Placements
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
@@ -132,9 +133,9 @@ class RelaxedBound:
         memo: SpaceMemo | None = None,
         progress: Progress | None = None,
         *,
-        neighbours: bool = False,
+        neighbours: Kept = NONE,
     ) -> None:
-        assert memo is None or not neighbours
+        assert memo is None or neighbours == NONE
         self.space = Space(goals, target, sizes, relaxed=True, neighbours=neighbours)
         self.specs = 0
         self._memo = memo
@@ -239,7 +240,7 @@ class RelaxedBound:
         """The numbers of the relaxed rules of `rewrites`, which are all of the kind."""
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
-            kept = self.space.family.keeps(kind)
+            kept = self.space.family.kept(kind)
             self._rules[kind] = np.array(
                 [numbers[rewrite.relaxed(kept=kept)] for rewrite in rewrites]
             )

@@ -12,6 +12,7 @@ import numpy as np
 
 from morello.engine.tape import Instructions, Tape, pruned
 from morello.ir.dtype import DType
+from morello.ir.kept import NONE
 from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import Lookup
 from morello.search.recorded_rules import RecordedRule, recorder_of
@@ -144,7 +145,7 @@ class _Tracing:
         self._kind = kind
         self._recorder = recorder_of(
             replace(
-                family, relaxed=False, blocks=False, long=False, interleaved=False, neighbours=False
+                family, relaxed=False, blocks=False, long=False, interleaved=False, neighbours=NONE
             ),
             replace(kind, dtypes=()),
             ideal,

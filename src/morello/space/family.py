@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from morello.base.errors import SearchError
+from morello.ir.kept import EVERY, NONE, Kept
 from morello.space.encoding import SpecEncoding
 from morello.space.guards import Rules, relaxed
 from morello.space.kind import Kind
@@ -22,7 +23,7 @@ class Family:
     With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long`,
     `crowded` or `interleaved` (see `TilingTraits`). A size may be cut to so many tiles (see
     `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed, sums of
-    products may keep `neighbours`.
+    products keep the `neighbours` of these operands.
     """
 
     target: Target
@@ -33,15 +34,15 @@ class Family:
     interleaved: bool
     most_cuts: int
     many_dims: bool
-    neighbours: bool
+    neighbours: Kept
 
-    def keeps(self, kind: Kind) -> bool:
-        """Whether neighbours stay along the same dimensions where Specs of a kind are relaxed."""
-        return self.neighbours or not kind.operation.sums_products
+    def kept(self, kind: Kind) -> Kept:
+        """The operands whose neighbours stay where they are where Specs of a kind are relaxed."""
+        return self.neighbours if kind.operation.sums_products else EVERY
 
     def encoding(self, kind: Kind, sizes: Sizes) -> SpecEncoding:
         """The encoding of Specs of a kind that have these sizes."""
-        return SpecEncoding(kind, sizes, self.many_dims, self.keeps(kind))
+        return SpecEncoding(kind, sizes, self.many_dims, self.kept(kind) != NONE)
 
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
@@ -55,7 +56,7 @@ class Family:
             interleaved=self.interleaved,
         )
         if self.relaxed:
-            groups = relaxed(groups, kept=self.keeps(kind))
+            groups = relaxed(groups, kept=self.kept(kind))
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
             raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
         return groups

@@ -14,6 +14,7 @@ from functools import partial, reduce
 import numpy as np
 
 from morello.ir.batch import Batch
+from morello.ir.kept import Kept
 from morello.ir.placements import Bools
 from morello.rewrites import Rewrite
 
@@ -28,8 +29,8 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def relaxed(groups: Sequence[Rules], *, kept: bool) -> list[Rules]:
-    """The rules of the relaxed space, in which neighbours may be `kept` (see `Rewrite.relaxed`).
+def relaxed(groups: Sequence[Rules], *, kept: Kept) -> list[Rules]:
+    """The rules of the relaxed space, with neighbours `kept` (see `Rewrite.relaxed`).
 
     Rewrites that differ in layouts only become the same.
     """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from morello.ir.compose import batches_of
+from morello.ir.kept import EVERY, NONE, Kept
 from morello.ir.spec import Spec, SpecPart
 from morello.space.tiling import VECTOR, is_long
 
@@ -15,19 +16,40 @@ MEDIUM = 1 << 26
 """The most operations of a product that transposes an input for which they are."""
 
 
-def keeps_neighbours(goals: Iterable[Sequence[Spec]]) -> bool:
-    """Whether a relaxed space keeps the neighbours of operands of sums of products.
+def neighbours_kept(goals: Iterable[Sequence[Spec]]) -> Kept:
+    """The operands of sums of products whose neighbours a relaxed space keeps.
 
     It has two to four times as many Specs then. That pays where rows of sums are short, and where
-    filters or inputs are transposed: if all layouts are ideal, columns are computed and stored, and
-    operands transposed, for nothing, and bounds are far below the costs. A goal of several Specs,
-    which differ in layouts, keeps no neighbours.
+    filters or inputs are transposed, or have a batch as their fastest dimension: if all layouts are
+    ideal, columns are computed and stored, and operands transposed, for nothing, and bounds are far
+    below the costs. A goal of several Specs, which differ in layouts, keeps no neighbours.
     """
-    return all(len(goal) == 1 and _keeps(goal[0]) for goal in goals)
+    kept = {_kept(goal[0]) if len(goal) == 1 else NONE for goal in goals}
+    return kept.pop() if len(kept) == 1 else NONE
 
 
-def _keeps(goal: Spec) -> bool:
-    """Whether a goal has a product or a convolution for which neighbours are worth keeping."""
+def _kept(goal: Spec) -> Kept:
+    return EVERY if _keeps_every(goal) else next(_along_batches(goal), NONE)
+
+
+def _along_batches(goal: Spec) -> Iterator[str]:
+    """The inputs of a product whose neighbours are along a batch.
+
+    With those of all operands, there are three times as many relaxed Specs, and bounds are no more
+    than 1 % nearer.
+    """
+    operation = goal.operation
+    summed = operation.is_product and operation.contracted
+    if not summed or operation.windows or is_long(operation) or goal.size(summed) == 1:
+        return
+    batches = [dim for dim in batches_of(operation) if goal.size(dim) > 1]
+    for tensor, operand in enumerate(operation.operands[:2]):
+        if _neighbours(goal, tensor) in batches:
+            yield operand.name
+
+
+def _keeps_every(goal: Spec) -> bool:
+    """Whether a goal has a product or a convolution for which all neighbours are worth keeping."""
     operation = goal.operation
     if is_long(operation):
         return False
@@ -56,8 +78,7 @@ def _transposes(part: SpecPart, dims: Sequence[str], goal: Spec) -> bool:
     """Whether a product that is not large has an input that it transposes, and uneven rows.
 
     Neighbours of a first factor are summed, and those of a second one are not, or it transposes
-    them. Those along a batch do not pay: there are seven times as many relaxed Specs then. `dims`
-    are those of the goal that the product's are mapped to.
+    them. `dims` are those of the goal that the product's are mapped to.
     """
     operation = part.operation
     if part.flops > MEDIUM or _row(part) % VECTOR == 0 or part.sizes[operation.contracted] == 1:

@@ -11,6 +11,7 @@ import numpy as np
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.joining import NO_JOINING, joining_of
+from morello.ir.kept import NONE, Kept
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
@@ -31,8 +32,8 @@ Goal = tuple[Spec, ...]
 class Space:
     """The search space of goals: its rules, sizes, and kinds of Specs.
 
-    A relaxed space may keep `neighbours` in sums of products (see `space.neighbours`). If it
-    does not, its bounds hold for other goals, too, whatever the layouts of these.
+    A relaxed space keeps the `neighbours` of these operands in sums of products (see
+    `space.neighbours`). If of none, its bounds hold for other goals, too, whatever their layouts.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
@@ -44,7 +45,7 @@ class Space:
         sizes: Sizes,
         *,
         relaxed: bool = False,
-        neighbours: bool = False,
+        neighbours: Kept = NONE,
     ) -> None:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
@@ -125,7 +126,7 @@ class Space:
             return replace(first, codes=tuple(map(self.placements.relaxed, first.codes)))
         if goal.joining != NO_JOINING:
             return goal
-        return goal.relaxed(kept=self.family.keeps(Kind.of(goal)))
+        return goal.relaxed(kept=self.family.kept(Kind.of(goal)))
 
     def batch_of(self, spec: Spec) -> Batch:
         """A Spec of the space as a batch; the dimensions of goals are to be joined first."""
