@@ -35,6 +35,7 @@ JOINED = {
     "mean(bf16[3,5,7], axis=[0,1,2])": "i*j*k",
     "sum(f32[3,4,5,6], axis=[0,1,3])": "i*j",
     "min(f32[3,5,64], axis=[0,1])": "i*j",
+    "sum(bf16[3,5,7], axis=[1,2])": "j*k",
 }
 """By expression: the dimensions that are joined."""
 

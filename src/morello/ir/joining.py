@@ -14,6 +14,7 @@ from math import prod
 
 from morello.ir.axes import axis
 from morello.ir.compose import compose
+from morello.ir.dtype import F32
 from morello.ir.operation import Component, Operation, operation, reordered
 from morello.ir.primitives import matmul
 from morello.ir.rounding import narrow
@@ -152,7 +153,8 @@ def _continues(inner: Component, outer: Component) -> bool:
         return False
     alike = primitive.merge(1).primitive is following
     single = len(inner.operation.operands) == len(outer.operation.operands) == 2
-    exact = inner.dtype is outer.dtype and (primitive.selects or not narrow(inner.dtype))
+    exact = primitive.selects or not narrow(inner.dtype)
+    exact = exact and (inner.dtype is outer.dtype or (inner.dtype is F32 and narrow(outer.dtype)))
     return alike and single and exact
 
 
