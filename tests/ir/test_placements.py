@@ -151,6 +151,7 @@ HELPS: dict[str, tuple[object, ...]] = {
     "not_row_major": ([COLUMN],),
     "odd_even": (),
     "row_major": (),
+    "runs_across": (0,),
     "runs_along": ((0,),),
     "unit_stride": ([COLUMN], 0),
     "where": (lambda placement: False,),

@@ -56,7 +56,8 @@ _APART = (
 )  # fmt: skip
 """Operations that torch takes apart into simpler ones, all of which graphs have.
 
-Not `multilabel_margin_loss`: its parts add the margin of class 0 for each place without a label.
+The loss of margins with several labels is none of them: its parts add the margin of class 0
+for each place without a label.
 """
 
 
