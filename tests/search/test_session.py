@@ -274,7 +274,7 @@ def test_a_poor_program_costs_no_more_than_the_plain_one(monkeypatch: pytest.Mon
 
 def test_a_plain_program_with_copies_may_cost_less_than_all_of_the_space() -> None:
     """Its copy is within main memory, where the rules make none."""
-    goal = parse("minimum(f32[4,3,8], f32[4,3,8]{0,2,1}) @ f32[4,8,1]")
+    goal = parse("f16[19,9,8] @ f16[19,8,12]{0,1,2}")
     plain = Parts((goal,), AVX2).plain_of_all_sizes(UNTIMED.start())
     assert plain.cost < Session(goal, AVX2).solve(everything=True).cost
     with Table(":memory:") as table:
