@@ -55,6 +55,8 @@ def begun() -> dict[str, Schedule]:
     narrow = matmul_goal(16, 32, 64, BF16, BF16, F32)
     short = goal(pack(2, 0, 2, True), (17, 64, 1), (BF16, BF16X2))
     padded = begin(conv_goal(2, 4, 4, padding=1)).pad_first("L2").to_accumulate()
+    row = begin(conv_goal(2, 4, 18)).to_accumulate().tile(y=1).move("out", "L2")
+    held = row.move("out", "L1").move("out", "registers", layout="{3,2,1,0}", vector=16)
     strided = goal(conv((Windows(2, 0, -1), Windows(2, 1, 0))), (1, 4, 4, 3, 4, 1, 2), (F32,) * 3)
     grouped = goal(grouped_conv(2, 4), (1, 3, 4, 2, 3, 4, 2, 3), (F32,) * 3)
     depthwise = goal(grouped_conv(1, 1, (Windows(2, 1, 0),) * 2), (1, 4, 1, 2, 2, 3, 3), (F32,) * 3)
@@ -66,6 +68,7 @@ def begun() -> dict[str, Schedule]:
         "softmax": softmax_rows.decompose("to_softmax_parts_recompute", "L1"),
         "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split("j", 4),
         "padded": padded.tile(y=1).spatial_split(),
+        "pixels": held.spatial_split(),
         "padded channels": begin(depthwise).pad_first("L2", "{1,3,2,0}"),
         "peeled": begin(conv_goal(2, 4, 4, padding=1)).peel("y"),
         "peeled pixels": begin(conv_goal(2, 4, 4, padding=1)).to_accumulate().peel("q"),
