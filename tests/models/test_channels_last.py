@@ -341,7 +341,7 @@ def test_tokens_that_a_convolution_makes_are_no_images() -> None:
 
 
 def test_tokens_that_a_convolution_is_added_to_are_no_images() -> None:
-    """Those of a product before it, and of a Conformer."""
+    """The tokens are those of a product before it, and of a Conformer."""
     generator = np.random.default_rng(0)
     x = given(1, 24, 32)
     tokens = apply(Dot((), ((2, 0),)), x, constant(generator, 32, 32))

@@ -24,7 +24,7 @@ _MEANT = {
     "|": "write bitwise_or(a, b), or maximum(a, b) of comparisons",
     "~": "write bitwise_not(x)",
 }
-"""What to write in place of symbols of Python that mean nothing here."""
+"""The words for symbols of Python that mean nothing here."""
 
 MAX_TEXT = 100_000
 """The maximum length of a text, in characters."""

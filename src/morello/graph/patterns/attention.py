@@ -41,7 +41,7 @@ _HIDDEN = -1e9
 """Scores from here down get no weight, as -inf does."""
 
 _DROWNED = -1e30
-"""What hides scores by this or less hides them as well where they are added to it."""
+"""A number from here down hides scores that are added to it, as if it stood in their place."""
 
 
 @dataclass(frozen=True)
@@ -186,14 +186,14 @@ def _unmasked(node: Node) -> tuple[Node | None, Node | tuple[int, int] | None]:
 
 
 class _Mask(NamedTuple):
-    """What is added to scores, or where(condition, scores, c), which `chooses`."""
+    """A node that is added to scores, or where(condition, scores, c), which `chooses`."""
 
     node: Node
     chooses: bool
 
 
 def _combined(masks: Sequence[_Mask]) -> Node | None:
-    """What masks, of which the last is applied first, add to scores; None without one.
+    """The sum that masks, of which the last is applied first, add to scores; None without one.
 
     where(condition, scores + x, c) adds where(condition, x, c), as c is so low that scores that
     are added to it do not change it.
