@@ -198,10 +198,9 @@ def test_a_convolution_by_one_pixel_reads_a_copy_of_pixels_that_are_apart() -> N
     filters = constant(np.random.default_rng(0), 128, 2, 1, 1)
     conv = apply(Conv((2, 2), (0, 0), (0, 0), (1, 1)), active, filters)
     (segment,) = agrees(Graph((image,), (conv, active))).segments
-    assert [kernel.spec.expression for kernel in segment.kernels] == [
-        "relu(f32[2,6,5])", "move(u32[2,3,3]{2,1,0}S(30,10,2))",
-        "conv(f32[1,2,3,3], f32[128,2,1,1]{1,0,3,2:T(1,1,16,1)})",
-    ]  # fmt: skip
+    *copies, product = (kernel.spec.expression for kernel in segment.kernels)
+    assert copies == ["relu(f32[2,6,5])", "move(u32[2,3,3]{2,1,0}S(30,10,2))"]
+    assert product.startswith("conv(f32[1,2,3,3], f32[128,2,1,1]")  # in whatever layout is best
 
 
 def test_a_convolution_reads_a_copy_of_what_is_repeated() -> None:
