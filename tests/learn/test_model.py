@@ -76,10 +76,10 @@ def test_costs_decide_what_networks_cannot_tell(
     reach = Reach.of(slow).joined(Reach.of(groups))
     assert reach.low == pytest.approx(-np.log(2), abs=0.05) and abs(reach.mostly) < 0.05
     assert reach.high == pytest.approx(np.log(6), abs=0.05)
-    assert all(model.reaches(group).all() for group in groups)
+    assert all(model.within_reach(group)[1].all() for group in groups)
     lost = replace(model, reach=Reach(5.0, 0.1, 6.0))  # which no prediction is in
     for group in groups:
-        assert not lost.reaches(group).any()
+        assert not lost.within_reach(group)[1].any()
         np.testing.assert_allclose(lost.log_cycles(group), np.log(group.cost) + 0.1)
     found = impls()[0]
     path = ships.with_name("lost.npz")

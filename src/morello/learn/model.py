@@ -89,19 +89,17 @@ class Model:
 
         Up to a constant if it was trained on ranks alone.
         """
-        of_networks = self._of_networks(group)
-        by_cost = np.log(group.cost) + self.reach.mostly
-        return np.where(self._reaches(group, of_networks), of_networks, by_cost)
+        logarithms, _ = self.within_reach(group)
+        return logarithms
 
-    def reaches(self, group: ProgramGroup) -> npt.NDArray[np.bool_]:
-        """Which of a group's programs the networks predict, not their cost."""
-        return self._reaches(group, self._of_networks(group))
-
-    def _reaches(
-        self, group: ProgramGroup, of_networks: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.bool_]:
-        taken = of_networks - np.log(group.cost)
-        return np.asarray((taken >= self.reach.low) & (taken <= self.reach.high))
+    def within_reach(
+        self, group: ProgramGroup
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """The logarithms of cycles, and which of them the networks predict, not the cost."""
+        of_networks, costs = self._of_networks(group), np.log(group.cost)
+        taken = of_networks - costs
+        within = np.asarray((taken >= self.reach.low) & (taken <= self.reach.high))
+        return np.where(within, of_networks, costs + self.reach.mostly), within
 
     def _of_networks(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
         """The mean of what the networks predict, in logarithms of cycles."""

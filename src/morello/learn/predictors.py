@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import exp
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +20,6 @@ from morello.learn.adapt import Correction, corrected, error_of_costs
 from morello.learn.families import family_of
 from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
-from morello.learn.intervals import Interval
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
 from morello.request import Ranking
@@ -61,6 +61,21 @@ class ByCost:
         return np.array([impl.cost for impl in impls]) / self.hertz
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds of a call of a program; nine of ten of its family are between `low` and `high`."""
+
+    seconds: float
+    low: float
+    high: float
+
+    def __add__(self, other: Prediction) -> Prediction:
+        """The prediction for two programs, one after the other."""
+        return Prediction(
+            self.seconds + other.seconds, self.low + other.low, self.high + other.high
+        )
+
+
 class Learned:
     """Predicts by a learned model, for one target.
 
@@ -81,22 +96,29 @@ class Learned:
 
     def seconds(self, impls: Sequence[Impl]) -> Floats:
         """Seconds of a call of each of these complete programs of one goal (n,)."""
-        group = self.group(impls)
-        logarithms = self.model.log_cycles(group)
-        if self._correction is not None:
-            logarithms += self._correction.of(self.model.configs(group.configs))
-        seconds: Floats = np.exp(logarithms) / self.hertz
+        seconds, _ = self._told(self.group(impls))
         return seconds
 
-    def interval(self, impl: Impl) -> Interval:
-        """Between which logarithms nine of ten times of such programs over predicted ones are.
+    def prediction(self, impl: Impl) -> Prediction:
+        """The time of a complete program, and an interval.
 
-        Of a program that the model cannot predict, all that programs of corpora take of their cost.
+        That of a program that the networks cannot predict has all that programs of corpora take
+        of their cost.
         """
+        seconds, within = self._told(self.group([impl]))
         reach = self.model.reach
-        if self.model.reaches(self.group([impl])).all():
-            return self.errors.of(family_of(impl.spec))
-        return reach.low - reach.mostly, reach.high - reach.mostly
+        low, high = reach.low - reach.mostly, reach.high - reach.mostly
+        if within.all():
+            low, high = self.errors.of(family_of(impl.spec))
+        (time,) = seconds.tolist()
+        return Prediction(time, time * exp(low), time * exp(high))
+
+    def _told(self, group: ProgramGroup) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """The seconds of each program, and whether the networks predict them."""
+        logarithms, within = self.model.within_reach(group)
+        if self._correction is not None:
+            logarithms += self._correction.of(self.model.configs(group.configs))
+        return np.exp(logarithms) / self.hertz, within
 
     def group(self, impls: Sequence[Impl]) -> ProgramGroup:
         """The graphs of these programs, with the costs that ship with Morello."""
@@ -107,21 +129,6 @@ class Learned:
         if impl.target is self._target:
             return impl
         return replay(impl.spec, self._target, impl.decisions())
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Seconds of a call of a program; nine of ten of its family are between `low` and `high`."""
-
-    seconds: float
-    low: float
-    high: float
-
-    def __add__(self, other: Prediction) -> Prediction:
-        """The prediction for two programs, one after the other."""
-        return Prediction(
-            self.seconds + other.seconds, self.low + other.low, self.high + other.high
-        )
 
 
 def learned(target: Target) -> Learned | None:
@@ -149,11 +156,7 @@ def model_for(target: Target) -> Model | None:
 def predict(impl: Impl) -> Prediction | None:
     """Predict how long a call of a complete one-thread program takes; None without a model."""
     model = None if impl.spec.parallel else learned(impl.target)
-    if model is None:
-        return None
-    (seconds,) = model.seconds([impl]).tolist()
-    low, high = (seconds * float(np.exp(end)) for end in model.interval(impl))
-    return Prediction(seconds, low, high)
+    return None if model is None else model.prediction(impl)
 
 
 def ranked(impls: Sequence[Impl]) -> list[Impl]:
