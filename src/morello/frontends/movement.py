@@ -73,15 +73,13 @@ def pad(x: Value, *, padding: Numbers, value: float = 0.0, mode: str = "constant
 
     The padding is that of all ends, or of both ends of each axis, or of each end of each axis.
     """
-    widths = (padding,) * (2 * x.rank) if isinstance(padding, int) else padding
-    if len(widths) == x.rank:
-        widths = tuple(width for width in widths for _ in range(2))
-    if len(widths) != 2 * x.rank or min(widths) < 0:
+    widths = (padding,) * x.rank if isinstance(padding, int) else padding
+    if len(widths) not in (x.rank, 2 * x.rank) or min(widths) < 0:
         fix = f"give one number, {x.rank}, or {2 * x.rank}: before and after each axis"
         raise MisuseError("this is no padding of all axes", fix, at="padding")
     if mode not in MODES:
         raise MisuseError(f"there is no mode {mode}", f"use {', '.join(MODES)}", at="mode")
-    pairs = tuple(zip(widths[::2], widths[1::2], strict=True))
+    pairs = pairs_of(padding, x.rank)
     shape = [size + sum(pair) for size, pair in zip(x.shape, pairs, strict=True)]
     _check_sizes(shape, "padding")
     if not any(widths):
@@ -90,6 +88,14 @@ def pad(x: Value, *, padding: Numbers, value: float = 0.0, mode: str = "constant
         return _applied("pad", x, shape, pad_width=pairs, mode=mode)
     filler = constant_of("where", value, x.dtype)
     return _applied("pad", x, shape, pad_width=pairs, constant_values=filler)
+
+
+def pairs_of(padding: Numbers, rank: int) -> tuple[tuple[int, int], ...]:
+    """The padding before and after each of so many axes, as the option of `pad` says it."""
+    widths = (padding,) * rank if isinstance(padding, int) else padding
+    if len(widths) == rank:
+        return tuple((both, both) for both in widths)
+    return tuple(zip(widths[::2], widths[1::2], strict=True))
 
 
 def tril(x: Value, *, diagonal: int = 0) -> Value:

@@ -12,9 +12,9 @@ from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     in_shape,
-    is_float,
     mapped,
     reshaped,
+    widened,
 )
 
 FEW_PIXELS = 16
@@ -29,8 +29,7 @@ def norm_of_groups(
 
     Numbers narrower than f32 are widened on the way.
     """
-    narrow = is_float(x.dtype) and x.dtype.itemsize < 4
-    wide = in_dtype(x, np.dtype(np.float32)) if narrow else x
+    wide = widened(x)
     scale, shift = (
         each and in_dtype(reshaped(each, (groups, each.type.size // groups)), wide.dtype)
         for each in (scale, shift)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from morello.frontends.movement import pairs_of
 from morello.frontends.reductions import EPSILON
 from morello.frontends.statistics import SMALLEST
 from morello.rivals.functions import Functions, indexed
@@ -104,11 +105,3 @@ def functions_by(xp: Any) -> Functions:
         "triu": lambda x, diagonal=0: xp.triu(x, diagonal),
         "var": spread("var"),
     }
-
-
-def pairs_of(padding: int | tuple[int, ...], rank: int) -> list[tuple[int, int]]:
-    """The padding before and after each of so many axes, as the option of `pad` says it."""
-    widths = (padding,) * (2 * rank) if isinstance(padding, int) else padding
-    if len(widths) == rank:
-        return [(both, both) for both in widths]
-    return [*zip(widths[::2], widths[1::2], strict=True)]

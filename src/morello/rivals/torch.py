@@ -12,10 +12,10 @@ import torch
 from torch.nn import functional
 
 from morello.base.errors import GraphError
+from morello.frontends.movement import pairs_of
 from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
 from morello.ir.primitives.scattering import KINDS
-from morello.rivals.composed import pairs_of
 from morello.rivals.functions import (
     ARITHMETIC,
     COMPARISONS,

@@ -38,11 +38,11 @@ from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
-    is_float,
     lowest,
     mapped,
     reshaped,
     sliced,
+    widened,
 )
 from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
@@ -149,8 +149,7 @@ def product_by_halves(node: Node) -> Node | None:
     assert isinstance(reduce, Reduce)
     if reduce.kind != "prod" or x.dtype.itemsize > 4 or not x.type.size:
         return None
-    narrow = is_float(x.dtype) and x.dtype.itemsize < 4
-    result = in_dtype(x, np.dtype(np.float32)) if narrow else x
+    result = widened(x)
     for axis in reduce.axes:
         result = _product(result, axis)
     return in_dtype(reshaped(result, node.shape), node.dtype)

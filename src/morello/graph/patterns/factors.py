@@ -12,15 +12,13 @@ from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     in_shape,
-    is_float,
     mapped,
     number,
     reshaped,
     transposed,
+    widened,
 )
 from morello.graph.views import shown
-
-F32 = np.dtype(np.float32)
 
 
 def shared_factor(node: Node) -> Node | None:
@@ -98,14 +96,13 @@ def summed_factor(node: Node) -> Node | None:
         kept = [d for d in range(other.type.rank) if d not in axes]
         batch = [each[pair] for each in dot.batch]
         free = [*dot.free(pair, other.type.rank)]
-        narrow = is_float(node.dtype) and node.dtype.itemsize < 4
-        wide = [in_dtype(x, F32) if narrow else x for x in (other, source)]
-        summed = apply(Reduce("sum", axes), wide[0]) if axes else wide[0]
+        wide = widened(other)
+        summed = apply(Reduce("sum", axes), wide) if axes else wide
         moved = transposed(summed, tuple(kept.index(d) for d in (*batch, *free)))
         units = (1,) * len(dot.free(side, node.inputs[side].type.rank))
         own = tuple(other.shape[d] for d in free)
         shape = (*(other.shape[d] for d in batch), *(units + own if side == 0 else own + units))
-        scaled = mapped("multiply", reshaped(moved, shape), reshaped(wide[1], ()))
+        scaled = mapped("multiply", reshaped(moved, shape), reshaped(widened(source), ()))
         return in_shape(in_dtype(scaled, node.dtype), node.shape)
     return None
 

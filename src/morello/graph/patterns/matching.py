@@ -137,6 +137,12 @@ def in_dtype(node: Node, dtype: np.dtype[Any]) -> Node:
     return node if node.dtype == dtype else apply(Cast(dtype), node)
 
 
+def widened(node: Node) -> Node:
+    """A node in f32 if it has floats of 16 bits, else itself."""
+    narrow = is_float(node.dtype) and node.dtype.itemsize < 4
+    return in_dtype(node, np.dtype(np.float32)) if narrow else node
+
+
 def on_replaced(node: Node, after: Mapping[Node, Node]) -> Node:
     """A node on what its inputs have become."""
     inputs = tuple(after[source] for source in node.inputs)
