@@ -42,19 +42,10 @@ def i32(*shape: int, low: int = -500, high: int = 500) -> Array:
 
 
 def results(
-    kind: str,
-    inputs: Sequence[Array | None],
-    outputs: int,
-    domain: str | None = None,
-    changing: int = 0,
-    version: int = 17,
-    **attributes: Any,
+    kind: str, inputs: Sequence[Array | None], outputs: int, domain: str | None = None, **more: Any
 ) -> Any:
-    """The results of a node's graph and of ONNX Runtime; all inputs but one are constants.
-
-    Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
-    """
-    model, name, first = node_model(kind, inputs, outputs, domain, changing, version, **attributes)
+    """The results of the graph of a node, see `node_model`, and of ONNX Runtime."""
+    model, name, first = node_model(kind, inputs, outputs, domain, **more)
     program = import_model(model)
     assert not program.left
     check(program.graph)
@@ -73,7 +64,10 @@ def node_model(
     version: int = 17,
     **attributes: Any,
 ) -> tuple[Any, str, Array]:
-    """A model of one node, see `results`, with the name and value of its input."""
+    """A model of one node, with the name and value of its input; the others are constants.
+
+    Unless it is given, the domain is com.microsoft, or ONNX's own if that has such operators.
+    """
     make = onnx.helper
     names = ["" if each is None else f"x{n}" for n, each in enumerate(inputs)]
     if domain is None:
