@@ -1,5 +1,7 @@
 """Graphs: types, values, views, and the groups that become kernels."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -112,8 +114,16 @@ def test_an_invalid_graph_is_refused() -> None:
         lowered([total])
     with pytest.raises(SpecError, match="of a number computes nothing"):
         lowered([apply(Broadcast((2, 3)), apply(Constant(np.array(1, F32))))])
-    with pytest.raises(SpecError, match="a single number is no array to copy"):
-        copied(view_of(given()))
+
+
+@pytest.mark.parametrize("shape", [(), (1, 1), (3,), (4, 1, 5)])
+def test_one_number_is_copied_to_all_places(shape: tuple[int, ...]) -> None:
+    view = view_of(apply(Broadcast(shape), given()))
+    for to in (None, tuple(range(2 * len(shape), 0, -2))):
+        assert copied(view, to).spec.placements[0].layout.rank == 1
+    spec = copied(view).spec
+    (result,) = spec_values(spec.operation, [np.array([7], np.uint32)], spec.sizes)
+    assert result.ravel().tolist() == [7] * math.prod(shape)
 
 
 def test_what_is_copied_lies_in_the_order_of_its_strides() -> None:

@@ -98,8 +98,10 @@ def _copy(shape: tuple[int, ...], strides: tuple[int, ...], size: int, to: Strid
     """The Spec that copies elements of `size` bytes: that of many copies in a graph."""
     long = [d for d, n in enumerate(shape) if n > 1] or [*range(len(shape))][-1:]
     kept = [d for d in long if strides[d]]
-    if not kept:
-        raise SpecError("a single number is no array to copy", "write the number itself")
+    if not kept:  # one number for all places is the only one along a dimension before the others
+        shape, strides, long, kept = (1, *shape), (1, *strides), [0, *(d + 1 for d in long)], [0]
+        if to is not None:
+            to = max((n * step for n, step in zip(shape[1:], to, strict=True)), default=1), *to
     source = _input([shape[d] for d in kept], [strides[d] for d in kept], _UNSIGNED[size])
     value = Value(source, tuple(range(len(kept))))
     for place, d in enumerate(long):
