@@ -7,7 +7,7 @@ from math import prod
 
 from morello.frontends.copies import expand_dims
 from morello.frontends.maps import constant_of, subtract
-from morello.frontends.values import MisuseError, Numbers, Value, axis_of
+from morello.frontends.values import MisuseError, Numbers, Value, axes_of, axis_of
 from morello.frontends.views import NamedView, Reshaped, concat, index, shown_by, whole
 from morello.ir.spec import MAX_SIZE
 
@@ -24,7 +24,7 @@ def stack(*parts: Value, axis: int = 0) -> Value:
 
 def squeeze(x: Value, *, axis: Numbers) -> Value:
     """x without these axes, whose sizes are 1."""
-    axes = _axes(axis, x)
+    axes = axes_of(axis, x.rank)
     if long := [d for d in axes if x.shape[d] > 1]:
         what = f"axis {long[0]} has a size of {x.shape[long[0]]}"
         raise MisuseError(what, "leave out axes of size 1", at="axis")
@@ -36,13 +36,13 @@ def squeeze(x: Value, *, axis: Numbers) -> Value:
 
 def flip(x: Value, *, axis: Numbers) -> Value:
     """x with its elements in reverse order along an axis, or several."""
-    axes = tuple(d for d in _axes(axis, x) if x.shape[d] > 1)
+    axes = tuple(d for d in axes_of(axis, x.rank) if x.shape[d] > 1)
     return _applied("flip", x, x.shape, axis=axes) if axes else x
 
 
 def roll(x: Value, *, shift: Numbers, axis: Numbers) -> Value:
     """x with its elements `shift` places further along an axis; the last ones come first."""
-    axes = _axes(axis, x)
+    axes = axes_of(axis, x.rank)
     shifts = (shift,) * len(axes) if isinstance(shift, int) else shift
     if len(shifts) != len(axes):
         raise MisuseError(f"{len(shifts)} shifts for {len(axes)} axes", "give one each", at="shift")
@@ -130,15 +130,6 @@ def _triangle(function: str, x: Value, diagonal: int) -> Value:
 def _applied(function: str, x: Value, shape: Sequence[int], **options: object) -> Value:
     """The result, of this shape, of a function of NumPy for x."""
     return shown_by(NamedView(function, (*options.items(),)), shape, whole(x))
-
-
-def _axes(axis: Numbers, x: Value) -> tuple[int, ...]:
-    """The axes as numbers from 0, each once."""
-    given = (axis,) if isinstance(axis, int) else axis
-    axes = tuple(axis_of(number, x.rank) for number in given)
-    if len({*axes}) < len(axes):
-        raise MisuseError("an axis is there twice", "name each once", at="axis")
-    return axes
 
 
 def _check_sizes(shape: list[int], option: str) -> None:

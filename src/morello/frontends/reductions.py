@@ -12,6 +12,7 @@ from morello.frontends.values import (
     Numbers,
     Value,
     apply_operation,
+    axes_of,
     axis_of,
     value_of,
 )
@@ -73,10 +74,7 @@ def _wide(dtype: DType) -> DType:
 
 def _axes(axis: Numbers, x: Value, keepdims: bool) -> list[int]:
     """The axes of x to reduce, in increasing order; raises `MisuseError`."""
-    given = (axis,) if isinstance(axis, int) else axis
-    axes = sorted({axis_of(number, x.rank) for number in given})
-    if len(axes) < len(given):
-        raise MisuseError("an axis is reduced twice", "name each once", at="axis")
+    axes = sorted(axes_of(axis, x.rank))
     if keepdims and x.rank == len(axes):
         what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")

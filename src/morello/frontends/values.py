@@ -191,6 +191,15 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
+def axes_of(axis: Numbers, rank: int) -> tuple[int, ...]:
+    """The axes as numbers from 0, in their order; raises `MisuseError` if one is there twice."""
+    given = (axis,) if isinstance(axis, int) else axis
+    axes = tuple(axis_of(number, rank) for number in given)
+    if len({*axes}) < len(axes):
+        raise MisuseError("an axis is there twice", "name each once", at="axis")
+    return axes
+
+
 # ---- elementwise operations
 
 
