@@ -17,11 +17,11 @@ from morello.graph.patterns.matching import (
     constant,
     in_dtype,
     in_shape,
-    is_float,
     joined,
     reshaped,
     sliced,
     transposed,
+    widened,
 )
 
 LONGEST_SUM = 96
@@ -94,7 +94,6 @@ def resampled(image: Node, weights: Sequence[Array]) -> Node:
     factors = [_repetitions(each) for each in weights]
     if all(factors):
         return _repeated(image, rank, [factor or 1 for factor in factors])
-    narrow = is_float(image.dtype) and image.dtype.itemsize < 4
     result = image
     for axis, each in enumerate(weights, start=rank):
         places = each.argmax(1)
@@ -105,11 +104,8 @@ def resampled(image: Node, weights: Sequence[Array]) -> Node:
         elif each.shape[1] == 1:
             result = in_shape(result, (*result.shape[:axis], len(each), *result.shape[axis + 1 :]))
         else:
-            result = _weighted(in_dtype(result, _F32) if narrow else result, axis, each)
+            result = _weighted(widened(result), axis, each)
     return in_dtype(result, image.dtype)
-
-
-_F32 = np.dtype(np.float32)
 
 
 def _repetitions(weights: Array) -> int | None:
