@@ -95,9 +95,9 @@ def _compiled_anew(
         except SeveralKernelsError:
             if program is None or not isinstance(each.what, str):
                 raise
-            keys.append(each.what)
-            if each.what not in programs:
-                programs[each.what] = program(each.what, options | each.own)
+            keys.append((each.what, *sorted(each.own.items())))
+            if keys[-1] not in programs:
+                programs[keys[-1]] = program(each.what, options | each.own)
         else:
             items.setdefault(keys[-1], (each, request))
     results = _compiled([*items.values()], options, verify)
