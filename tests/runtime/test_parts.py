@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +26,11 @@ from morello.base.errors import SpecError, VerificationError
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.primitives import MAX, matmul, reduce
+from morello.ir.rounding import Bounds
 from morello.ir.spec import Spec, goal
 from morello.runtime.argument import Array, arguments, blocks
-from morello.runtime.parts import ELEMENT_BYTES, parts
-from morello.runtime.tolerance import expected
+from morello.runtime.parts import ELEMENT_BYTES, ENOUGH, parts
+from morello.runtime.tolerance import expected, expected_outputs
 from morello.runtime.verify import check_verifiable, verify
 
 SPECS = [
@@ -50,7 +52,7 @@ SPECS = [
 
 def smallest(spec: Spec) -> int:
     """The least room that there are parts for, but for a few bytes."""
-    low, high = 0, 1 << 30
+    low, high = 0, 1 << 40
     while high - low > ELEMENT_BYTES:
         middle = (low + high) // 2
         try:
@@ -85,6 +87,33 @@ def test_most_specs_can_be_cut_finely() -> None:
     assert sum(count > 1 for count in counts.values()) > len(SPECS) - 4
     assert len(parts(matmul_goal(64, 8, 64), smallest(matmul_goal(64, 8, 64)))) == 64 * 64
     assert parts(matmul_goal(64, 8, 64), 1 << 30) == parts(matmul_goal(64, 8, 64), 1 << 20)
+
+
+def test_references_are_small_whatever_is_free() -> None:
+    pieces = parts(attention_goal(4096, 4096, 32), 1 << 40)
+    assert len(pieces) == 8
+    assert parts(attention_goal(4096, 4096, 32), ENOUGH) == pieces
+
+
+def test_parts_are_not_cut_that_would_stay_as_large() -> None:
+    spec = parse("conv(f32[1,64,999,999], f32[2,64,3,3])")  # each filter needs all of the image
+    assert len(parts(spec, 1 << 40)) == 1
+    assert len(parts(spec, smallest(spec))) == 2
+
+
+def test_each_part_is_computed_once_if_all_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, asked = matmul_goal(8, 400, 8), []
+
+    def counted(*arguments: Any) -> Bounds:
+        asked.append(arguments)
+        return expected_outputs(*arguments)
+
+    monkeypatch.setattr("morello.runtime.verify.expected_outputs", counted)
+    monkeypatch.setattr("morello.runtime.parts.ENOUGH", 4 * smallest(spec))
+    pieces = len(parts(spec, 1 << 20))
+    assert pieces > 2
+    verify(single(spec), spec, room=1 << 20)
+    assert len(asked) == 2 * pieces  # of each trial
 
 
 @pytest.mark.parametrize("spec", [s for s in SPECS if not s.operation.fills], ids=str)

@@ -18,6 +18,21 @@ ELEMENT_BYTES = 96
 These are the value and its error bound, and those that the computation of a bound takes at once.
 """
 
+KEPT_BYTES = 16
+"""The bytes of each element of a reference: its value and its error bound."""
+
+ENOUGH = 1 << 29
+"""The bytes of a reference that is computed about as fast as one of any size.
+
+Its arrays take a third of this, as a rule. Larger ones are no faster.
+"""
+
+WORTH = 0.75
+"""The most that half as long a part may need of the memory, to be cut without need.
+
+What does not depend on where a part is cut is computed again for each.
+"""
+
 
 @dataclass(frozen=True)
 class OutputPart:
@@ -52,7 +67,8 @@ WHOLE = OutputPart({})
 def parts(spec: Spec, room: int) -> list[OutputPart]:
     """Parts that together are the whole output, each with a reference of at most `room` bytes.
 
-    A single part if that is enough. Raises `SpecError` if no part is small enough.
+    A single part if its reference takes no more than `ENOUGH` as well. Raises `SpecError` if no
+    part is small enough.
     """
     operation = spec.operation
     sizes = dict(zip(operation.dims, spec.sizes, strict=True))
@@ -60,13 +76,16 @@ def parts(spec: Spec, room: int) -> list[OutputPart]:
 
     def needed(halved: str = "") -> int:
         halves = {halved: -(-steps[halved] // 2)} if halved else {}
-        return ELEMENT_BYTES * _elements(operation, {**sizes, **steps, **halves})
+        return _reference_bytes(operation, {**sizes, **steps, **halves})
 
-    while needed() > room:
+    while (whole := needed()) > min(room, ENOUGH):
         divisible = [dim for dim, step in steps.items() if step > 1]
+        halves = min(map(needed, divisible), default=whole)
+        if whole <= room and halves > WORTH * whole:
+            break
         if not divisible:
             raise SpecError(
-                f"{spec.expression}: verifying it takes {gib(needed())} of memory beside its "
+                f"{spec.expression}: verifying it takes {gib(whole)} of memory beside its "
                 f"operands, and {gib(room)} can be taken; make the sizes smaller, or leave out "
                 "the verification (verify=False, or --no-verify)."
             )
@@ -78,6 +97,14 @@ def parts(spec: Spec, room: int) -> list[OutputPart]:
         for dim, step in cut.items()
     ]
     return [OutputPart(dict(zip(cut, chosen, strict=True))) for chosen in product(*spans)]
+
+
+def keepable(spec: Spec, pieces: Sequence[OutputPart], room: int) -> bool:
+    """Whether to keep the references of all parts: if they fit beside computing one of them."""
+    operation, first = spec.operation, pieces[0]
+    outputs: int = sum(prod(operation.extents(o, spec.sizes)) for o in operation.outputs)
+    sizes = dict(zip(operation.dims, first.sizes(spec), strict=True))
+    return KEPT_BYTES * outputs + _reference_bytes(operation, sizes) <= min(room, 2 * ENOUGH)
 
 
 def independent_dims(operation: Operation) -> list[str]:
@@ -105,6 +132,11 @@ def _is_plain(operation: Operation, dim: str) -> bool:
         and dim not in operation.untiled
         and all(axis.plain for axes in operation.axes for axis in axes if dim in axis.names)
     )
+
+
+def _reference_bytes(operation: Operation, sizes: Mapping[str, int]) -> int:
+    """The bytes that computing the reference of an operation of these sizes takes."""
+    return ELEMENT_BYTES * _elements(operation, sizes)
 
 
 def _elements(operation: Operation, sizes: Mapping[str, int]) -> int:

@@ -26,7 +26,7 @@ from morello.runtime.argument import (
     blocks,
 )
 from morello.runtime.packing import packing_bytes, plain
-from morello.runtime.parts import OutputPart, parts
+from morello.runtime.parts import OutputPart, keepable, parts
 from morello.runtime.tolerance import expected_outputs, only_integers
 
 _GUARD_BYTES = 4096
@@ -80,8 +80,8 @@ def verify(
     aligned to their elements only and hold numbers of many magnitudes. If the Spec does not map
     integers to integers, both trials use moderate magnitudes. No input is ever zero.
 
-    Beside the arrays, the reference takes at most `room` bytes, by default half of what is free:
-    it is computed in parts. Returns the largest error relative to the largest output. Raises
+    Beside the arrays, the reference takes at most `room` bytes, by default half of what is free,
+    as it is computed in parts. Returns the largest error relative to the largest output. Raises
     `VerificationError` at the first fault, and `SpecError` if there is too little memory.
     """
     try:
@@ -117,11 +117,13 @@ def _try(
     inputs = [array for array in arrays if not array.argument.output]
     outputs = [array for array in arrays if array.argument.output]
     updated = [array for array in outputs if array.argument.updated]
-    pieces = parts(spec, allocatable() // 2 if room is None else room)
+    room = allocatable() // 2 if room is None else room
+    pieces = parts(spec, room)
     values = [array.view for array in inputs]
     held: list[Array] = []
 
-    @lru_cache(maxsize=1)  # so that a single piece is computed once
+    # each is looked at twice: before the call, and after it
+    @lru_cache(maxsize=None if keepable(spec, pieces, room) else 1)
     def wanted(number: int) -> Bounds:
         return expected_outputs(spec, values, held, pieces[number])
 
