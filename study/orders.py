@@ -103,20 +103,20 @@ class _Replayed(ByPrediction):
         best = {*self._programs.of_origin(_BEST)}
         yield from self._others([n for n in self._programs.by_cost if n in best])
 
-    def _walk_nearby(self) -> Iterator[None]:
+    def _build_graphs(self) -> Iterator[bool | None]:
         drawn = self._others(self._programs.of_origin(_RANDOM))
         self._random.shuffle(drawn)
         self._drawn = ((impl, ()) for impl in drawn if self._new(impl))
         self._left += self._predicted(self._others(self._programs.by_cost))
+        yield True
+
+    def _anneal(self) -> Iterator[None]:
         return iter(())
 
     def _others(self, numbers: Sequence[int]) -> list[Impl]:
         """The programs with these numbers but the first choice, which is measured already."""
         first = self._programs.first
         return [self._programs.impls[number] for number in numbers if number != first]
-
-    def _walk_farther(self) -> Iterator[None]:
-        return iter(())
 
 
 def order_of(order: str, programs: Programs, random: Random) -> Iterator[list[int]]:

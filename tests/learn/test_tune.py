@@ -41,6 +41,7 @@ from morello.learn.tune import Enough, Tuning, plan, relative, tune
 from morello.memo import Table
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
+from morello.search import budget
 from morello.search.budget import UNTIMED
 from morello.search.pruned_space import PrunedSpace
 from morello.search.sample import Walker, sampling_graph
@@ -249,7 +250,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     graph = sampling_graph(PrunedSpace([(spec,)], target), session.cost)
     others = list(islice(session.candidates(UNTIMED.start()), 2 * FEW))
     monkeypatch.setattr(session, "walker", lambda random, _: Walker(graph, random))
-    monkeypatch.setattr(session, "candidates", lambda *_: iter(others))
+    monkeypatch.setattr(guided_chooser, "candidates", lambda *_: iter(others))
 
     def chosen(seed: int, faster: int) -> list[list[Impl]]:
         chooser = ByPrediction(session, ByCost(4e9), Random(seed), inf)
@@ -330,6 +331,20 @@ def test_later_walks_are_in_a_larger_graph(monkeypatch: pytest.MonkeyPatch) -> N
     assert first is None and near < far == last
     known = [scored for scored in chooser._scored.values() if id(scored.impl) in chooser._walks]
     assert len(known) > FEW
+
+
+def test_graphs_are_built_only_while_programs_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "INTERVAL_S", 0.0)  # so that small graphs have steps, too
+    spec, target = plan("sum(f32[8,32], axis=0)")
+    chooser = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
+    chooser.look_further(lambda: True)
+    for step in range(3):
+        chooser.look_further(lambda: True)  # the compiler is done already
+        assert chooser._builds and chooser._walker is None, step
+    chooser._graph(1.1 * chooser._session.cost)  # a larger one, for more of the search's choices
+    assert not chooser._builds and chooser._walker is not None
 
 
 def test_a_change_of_the_clock_makes_no_program_faster() -> None:

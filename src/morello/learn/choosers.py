@@ -14,7 +14,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
-from morello.search.budget import Budget, BudgetError, Watch
+from morello.search.budget import Budget, BudgetError, Progress, Watch
 from morello.search.sample import COST_RANGE, Walker
 from morello.search.session import Session
 
@@ -63,9 +63,9 @@ def nearby_walker(session: Session, random: Random, watch: Watch) -> Walker | No
     return None
 
 
-def watch(ends: float, share: float = 1.0) -> Watch:
+def watch(ends: float, share: float = 1.0, report: Progress | None = None) -> Watch:
     """A watch on a share of the time until `ends`, of `time.monotonic`."""
-    return Budget(max(LEAST_S, share * (ends - monotonic()))).start()
+    return Budget(max(LEAST_S, share * (ends - monotonic()))).start(report)
 
 
 class Chooser(Protocol):

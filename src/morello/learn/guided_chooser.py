@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import log
 from random import Random
@@ -21,7 +22,11 @@ from morello.learn.anneal import CHAINS, Edges, anneal
 from morello.learn.choosers import NEAR, nearby_walker, program, random_programs, walker_of, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
+from morello.learn.stepwise import stepwise
 from morello.learn.trait_errors import TraitErrors
+from morello.search.budget import Progress, Watch
+from morello.search.candidates import candidates
+from morello.search.graph import SearchGraph
 from morello.search.sample import Walker
 from morello.search.session import Session
 from morello.search.structure import Structure, structure
@@ -41,6 +46,9 @@ then a larger one."""
 
 ATTEMPTS = 3
 """The runs of annealing in a row without a new program after which none is left."""
+
+WalkerIn = Callable[[Session, Random, Watch], Walker | None]
+"""Builds a graph to walk in."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,9 @@ class ByPrediction:
         self._measured: list[tuple[float, Impl]] = []
         self._left: list[Scored] = []
         self._choices, self._unpredicted = self._search_choices(), list[Impl]()
-        self._steps = iter((self._predict_choices, self._walk_nearby, self._walk_farther))
+        self._steps = iter((self._predict_choices,))
         self._walker: Walker | None = None
+        self._graphs, self._builds = self._build_graphs(), False
         self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
         self._walks: dict[int, Edges] = {}
         self._by_walk: dict[Edges, Scored] = {}
@@ -93,7 +102,7 @@ class ByPrediction:
         return [*chosen, *(scored.impl for scored in random)]
 
     def look_further(self, compiled: Callable[[], bool]) -> None:
-        for _ in next(self._steps, self._anneal)():
+        for _ in next(self._steps, self._walk)():
             if compiled():
                 return
 
@@ -116,9 +125,15 @@ class ByPrediction:
         return [self._scored[id(impl)] for impl in impls]
 
     def _search_choices(self) -> Iterator[Impl]:
-        session = self._session
-        for decisions in session.candidates(watch(self._ends, CHOICES_SHARE), NEAR):
+        session, ends = self._session, watch(self._ends, CHOICES_SHARE)
+        for decisions in candidates(self._graph, session.cost, ends, NEAR):
             yield program(session, decisions)
+
+    def _graph(self, upper: float, progress: Progress | None = None) -> SearchGraph:
+        """A graph of the session, once the walker's is finished: both grow the same one."""
+        while self._builds:
+            next(self._graphs)
+        return self._session.graph(upper, progress)
 
     def _predict_choices(self) -> Iterator[None]:
         """Predict the search's choices, first those that are measured without a prediction."""
@@ -128,26 +143,43 @@ class ByPrediction:
             self._left += self._predicted([impl])
             yield
 
-    def _walk_nearby(self) -> Iterator[None]:
-        """Anneal in the graph that the search's choices come from, or else take the next step."""
-        walker = nearby_walker(self._session, self._random, watch(self._ends, WALKER_SHARE))
-        return next(self._steps)() if walker is None else self._walk_in(walker)
+    def _walk(self) -> Iterator[None]:
+        """Anneal, at first in the graph that the search's choices come from.
 
-    def _walk_farther(self) -> Iterator[None]:
-        """Anneal in a larger graph: the fastest program may cost more than all in the first one."""
-        share = WALKER_SHARE if self._walker is None else FARTHER_SHARE
-        return self._walk_in(walker_of(self._session, self._random, watch(self._ends, share)))
+        Later in a larger one: the fastest program may cost more than all in the first one. A graph
+        that was not finished while programs were compiled is gone on with.
+        """
+        for ready in self._graphs:
+            if ready:
+                break
+            yield
+        yield from self._anneal()
 
-    def _walk_in(self, walker: Walker | None) -> Iterator[None]:
-        """Take random programs and mutations from another graph, if there is one, and anneal."""
-        if walker is not None:
-            self._walker = walker
-            self._drawn = random_programs(self._session, walker, self._new)
-            self._walks, self._by_walk = {}, {}
-            known = [*self._scored.values()]
-            walks = [walker.edges(scored.impl.decisions()) for scored in known]
-            self._keep_walks(known, [tuple(edges or ()) for edges in walks])
-        return self._anneal()
+    def _build_graphs(self) -> Iterator[bool | None]:
+        """Build one graph to walk in after the other; true for each that is there."""
+        share = WALKER_SHARE
+        for walker_in in (nearby_walker, walker_of):
+            walker = yield from stepwise(partial(self._built, walker_in, share))
+            if walker is not None:
+                self._walk_in(walker)
+                share = FARTHER_SHARE
+                yield True
+
+    def _built(self, walker_in: WalkerIn, share: float, step: Progress) -> Walker | None:
+        self._builds = True
+        try:
+            return walker_in(self._session, self._random, watch(self._ends, share, step))
+        finally:
+            self._builds = False
+
+    def _walk_in(self, walker: Walker) -> None:
+        """Take random programs and mutations from another graph."""
+        self._walker = walker
+        self._drawn = random_programs(self._session, walker, self._new)
+        self._walks, self._by_walk = {}, {}
+        known = [*self._scored.values()]
+        walks = [walker.edges(scored.impl.decisions()) for scored in known]
+        self._keep_walks(known, [tuple(edges or ()) for edges in walks])
 
     def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Edges]) -> None:
         """Record the edges of programs in the walker's graph; none if it lacks one of them."""
