@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from morello.base.workers import local_workers
+from morello.frontends.text import parse
 from morello.learn.corpus import MeasuredSpec, files, read
-from morello.learn.dataset import cached_features, load
-from morello.learn.evaluate import Floats, predictions, protocols
+from morello.learn.dataset import cached_features, loaded
+from morello.learn.evaluate import Floats, Predictions, predictions, protocols
+from morello.learn.families import family_of
 from morello.learn.groups import ProgramGroup
+from morello.learn.shipping import by_machine
+from morello.learn.splits import TrainTestSplit
 from morello.learn.training import NetworkEstimator, Recipe
 from morello.runtime.threads import available_threads
+
+RELATED = (
+    ("products", "narrow products"),
+    ("convolutions", "pools"),
+    ("attention", "softmaxes"),
+    ("norms", "reductions"),
+    ("maps", "copies"),
+)
+"""Families that are held out together: a model that knows one of them almost knows the other."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +38,49 @@ class Predicted:
     logarithms: Floats
 
 
-def held_out(corpora: Sequence[Path], recipe: Recipe) -> Iterator[Predicted]:
-    """The Specs of all corpora, each held out once from a network of this recipe."""
+def held_out(
+    corpora: Sequence[Path], recipe: Recipe, protocol: str = "random"
+) -> Iterator[Predicted]:
+    """The Specs of all corpora, each held out once from a network of this recipe.
+
+    What is held out at once says the protocol, a key of `PROTOCOLS`.
+    """
     with local_workers(available_threads()) as workers:
-        features = [path for corpus in corpora for path in cached_features(corpus, workers)]
-    groups = load(features)
-    splits = protocols(groups, 0)["random"]
-    predicted = predictions(lambda: NetworkEstimator(recipe), groups, splits, 0)
+        features = tuple(path for corpus in corpora for path in cached_features(corpus, workers))
+        groups = loaded(features)
+        jobs = [
+            workers.submit(_of_split, features, split, recipe)
+            for split in PROTOCOLS[protocol](groups)
+        ]
+        predicted = {n: logarithms for job in jobs for n, logarithms in job.result().items()}
     paths = [(corpus.name, path) for corpus in corpora for path in files(corpus)]
     for number, (corpus, path) in enumerate(paths):
         yield Predicted(corpus, read(path), groups[number], predicted[number])
+
+
+def _of_split(paths: tuple[Path, ...], split: TrainTestSplit, recipe: Recipe) -> Predictions:
+    return predictions(lambda: NetworkEstimator(recipe), loaded(paths), [split], 0)
+
+
+def random_folds(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
+    """Folds of Specs, in which similar shapes are together."""
+    yield from protocols(groups, 0)["random"]
+
+
+def by_related_family(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
+    """The families of each part of `RELATED` held out once."""
+    families = [family_of(parse(group.expression)) for group in groups]
+    for related in RELATED:
+        sides: tuple[list[int], list[int]] = [], []
+        for number, family in enumerate(families):
+            sides[family in related].append(number)
+        if all(sides):
+            yield TrainTestSplit(", ".join(related), *map(tuple, sides))
+
+
+PROTOCOLS: Mapping[str, Callable[[Sequence[ProgramGroup]], Iterator[TrainTestSplit]]] = {
+    "random": random_folds,
+    "family": by_related_family,
+    "machine": by_machine,
+}
+"""Splits of Specs: random ones, those that leave out related families, and machines."""
