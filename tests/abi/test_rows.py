@@ -79,6 +79,7 @@ def test_results_without_rows_of_their_own(expression: str, message: str) -> Non
     ("options", "message"),
     [
         (["--rows", "38"], "a block has 1 to 37 rows"),
+        (["--rows", "0"], "a block has 1 to 37 rows"),
         (["--rows", "-1"], "a block has 1 to 37 rows"),
         (["--rows", "8", "--threads", "2"], "leave out --threads"),
         (["--rows", "8", "--save", "x.json"], "several schedules"),

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--object", type=Path, help="build a shared object of the C here")
     add_abi(parser)
     parser.add_argument(
-        "--rows", type=whole, default=0, metavar="BLOCK",
+        "--rows", type=whole, metavar="BLOCK",
         help="add a function for any range of the result's rows, which are computed BLOCK at a "
         "time, for a thread pool of your own",
     )  # fmt: skip
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _question(arguments: argparse.Namespace) -> str | None:
     """The hash that the texts are kept under (see `question`); None if they are not kept."""
-    several = "," in arguments.target or arguments.rows
+    several = "," in arguments.target or arguments.rows is not None
     if arguments.json or arguments.schedule is not None or several or arguments.certificate:
         return None
     options = {name: value for name, value in vars(arguments).items() if name not in WRITES}

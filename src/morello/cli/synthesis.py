@@ -55,12 +55,14 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
         check_hosts(parse(arguments.expression), arguments.name, abis)
     except SeveralKernelsError:
         return _program(arguments, abis)
-    if arguments.certificate is not None and (arguments.rows or "," in arguments.target):
+    if arguments.certificate is not None and (
+        arguments.rows is not None or "," in arguments.target
+    ):
         raise SearchError(
             "a certificate is of one program for one machine; leave out --rows, and give one "
             "target."
         )
-    if arguments.rows:
+    if arguments.rows is not None:
         return _rows(arguments, abis)
     if "," in arguments.target:
         return _levels(arguments, abis)
@@ -89,7 +91,7 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
 def _program(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
     """A file with the kernels of a program, and a function that calls them."""
     _check_no_schedule(arguments, "a program of several kernels has several schedules.")
-    if arguments.rows or "," in arguments.target:
+    if arguments.rows is not None or "," in arguments.target:
         raise SpecError("this takes several kernels; leave out --rows, and give one target.")
     with progress() as report:
         program = compiled_program(arguments, report, name=arguments.name)
