@@ -334,6 +334,7 @@ def test_misuse_gets_a_sentence(
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
+        ("--workers", "0", "there can be 1 to 1024 workers, not 0"),
         ("--workers", "-1", "there can be 1 to 1024 workers, not -1"),
         ("--workers", "9" * 99, "there can be 1 to 1024 workers, not 999"),
         ("--cache", "-1", "cannot have a negative size"),

@@ -242,6 +242,7 @@ def test_misuse_gets_a_sentence(path: Path, tmp_path: Path, capsys: Capture) -> 
     refused(capsys, "folder that can be written", "synth", GOAL, *TARGET, "--db", inside)
     refused(capsys, "at least 1", "table", "query", path, "f32[0,1] @ f32[1,1]")
     refused(capsys, "m=8..1 is no range", "precompute", "f32[m]", "m=8..1", "--db", missing)
+    refused(capsys, "m=8..1 is no range", "precompute", "f32[m]", "--db", missing, "m=8..1")
     refused(capsys, "needs a range for n", "precompute", "f32[n]", "--db", missing)
     refused(capsys, "5 and 4 differ", "precompute", "f32[m,5] @ f32[4,m]", "m=2", "--db", missing)
     refused(capsys, "keeps 1 to 64", *solve, "--keep", "65")

@@ -565,7 +565,7 @@ def test_the_command_for_people(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ([EXPRESSION, "--seconds", "0"], "positive number"),
+        ([EXPRESSION, "--seconds", "0"], "a number of seconds above 0, not 0.0"),
         ([EXPRESSION, "--target", "x86-64-v3"], "tune for native"),
         (["f32[m,4] @ f32[4,4]", "m=1..4", "--save", "x.json"], "--db"),
         (["f32[m,4] @ f32[4,4]"], "needs a range for m"),

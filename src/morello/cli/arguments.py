@@ -31,6 +31,9 @@ class CommandParser(argparse.ArgumentParser):
     def parse_all(self, words: list[str]) -> argparse.Namespace:
         """Parse the words of a command line; raises `MorelloError`."""
         arguments, rest = self.parse_known_args(words)
+        if hasattr(arguments, "sizes") and not any(word.startswith("-") for word in rest):
+            arguments.sizes = [*arguments.sizes, *rest]  # argparse takes those of one place
+            rest = []
         if rest:
             unknown = next((word for word in rest if word.startswith("-")), rest[0])
             suggestion = _suggestion(unknown.partition("=")[0], _options(self))
@@ -87,6 +90,11 @@ def add_expression(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "expression", type=expression, metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"'
     )
+
+
+def add_sizes(parser: argparse.ArgumentParser, text: str) -> None:
+    """The ranges of a family's sizes, which may come before options and after them."""
+    parser.add_argument("sizes", nargs="*", metavar="NAME=RANGE", help=text)
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from morello.base.workers import local_workers
 from morello.cli.arguments import (
     add_json,
     add_limits,
+    add_sizes,
     add_target,
     add_threads,
     add_weights,
@@ -32,10 +33,7 @@ from morello.status_line import StatusLine
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", metavar="EXPR", help='such as "f32[m,k] @ f32[k,n]"')
-    parser.add_argument(
-        "sizes", nargs="*", metavar="NAME=RANGE",
-        help="m=1..2048 (1, 2, 4, ...), m=64..512+64 (by 64) or m=1,3,7",
-    )  # fmt: skip
+    add_sizes(parser, "m=1..2048 (1, 2, 4, ...), m=64..512+64 (by 64) or m=1,3,7")
     parser.add_argument("--db", type=Path, required=True, metavar="PATH", help="the table")
     add_target(parser)
     add_limits(parser)
@@ -44,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", type=whole, default=0, metavar="K", help="decisions to keep of each Spec (1)"
     )
-    parser.add_argument("--workers", type=whole, default=0, metavar="N", help="processes (all)")
+    parser.add_argument("--workers", type=whole, metavar="N", help="processes (all)")
     parser.add_argument("--dask", metavar="ADDRESS", help="work on this Dask cluster instead")
     parser.add_argument(
         "--cache", type=whole, default=256, metavar="MB", help="memory for the table's pages (256)"
@@ -70,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         else:
             log = Path(stack.enter_context(TemporaryDirectory(prefix="morello-solved-")), "log")
             log.touch()
-            count = arguments.workers or available_threads()
+            count = available_threads() if arguments.workers is None else arguments.workers
             workers = stack.enter_context(local_workers(count))
         table = stack.enter_context(
             Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)

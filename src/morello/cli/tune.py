@@ -15,12 +15,19 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 
-from morello.base.errors import FileError, GraphError, MorelloError, SeveralKernelsError
+from morello.base.errors import (
+    FileError,
+    GraphError,
+    MorelloError,
+    SearchError,
+    SeveralKernelsError,
+)
 from morello.base.files import check_outputs, write_text
 from morello.cli.arguments import (
     add_compiler,
     add_json,
     add_shapes,
+    add_sizes,
     add_table,
     add_target,
     add_threads,
@@ -39,6 +46,7 @@ from morello.graph.graph import Graph
 from morello.impl import saved
 from morello.importers.text import graph_of
 from morello.ir.spec import Spec
+from morello.learn.choosers import ORDERS
 from morello.learn.trials import Trials, trials_folder
 from morello.learn.tune import Enough, Tuning, plan, tune
 from morello.measure.stopwatch import Stopwatch
@@ -47,7 +55,6 @@ from morello.memo.program_table import ProgramTable
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.runtime.threads import thread_count
-from morello.search.budget import Budget
 from morello.status_line import StatusLine
 from morello.tables import OFF
 from morello.targets.target import Target
@@ -98,14 +105,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "expression", metavar="EXPR",
         help='such as "f32[m,64] @ f32[64,64]"; or a model: model.onnx, or StableHLO, model.mlir',
     )  # fmt: skip
-    parser.add_argument(
-        "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
-    )
+    add_sizes(parser, "sizes of a family, as for precompute")
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="how long to tune each Spec or model (60)"
     )
     parser.add_argument(
-        "--order", choices=["learned", "affine", "random"], default="learned",
+        "--order", choices=ORDERS, default="learned",
         help="measure first what is predicted to be fastest and variations of what was fastest, "
         "the search's choices by cost, or random programs (learned)",
     )  # fmt: skip
@@ -155,6 +160,8 @@ class _Task:
 def run(arguments: argparse.Namespace) -> None:
     """Tune for a Spec, or for each of a family or a model; results before an interrupt are kept."""
     check_outputs({"--save": arguments.save}, {"--db": arguments.db})
+    if not 0 < arguments.seconds < inf:
+        raise SearchError(f"tuning takes a number of seconds above 0, not {arguments.seconds}.")
     outcomes: list[TuningOutcome] = []
     interrupted = False
     with limit_threads(), opened(arguments) as table:
@@ -211,10 +218,9 @@ def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_T
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
-    """Raise `MorelloError` for options that kernels of a graph cannot have, before it is made."""
+    """Raise `GraphError` for options that kernels of a graph cannot have, before it is made."""
     if arguments.threads != 1:
         raise GraphError("kernels of models are tuned for one thread", "leave out --threads")
-    Budget(arguments.seconds)
 
 
 def _kernels(
