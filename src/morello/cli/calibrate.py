@@ -45,8 +45,9 @@ STEPS: dict[str, tuple[Phase, str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="measure, and keep nothing")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
+    kept = parser.add_mutually_exclusive_group()
+    kept.add_argument("--dry-run", action="store_true", help="measure, and keep nothing")
+    kept.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
     add_json(parser)
 
 

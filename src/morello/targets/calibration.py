@@ -74,7 +74,8 @@ def load(path: Path) -> Calibration:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _unusable(path, f"cannot be read ({error})") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise _unusable(path, f"cannot be read ({reason})") from None
     return parse(text, path)
 
 
