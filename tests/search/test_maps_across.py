@@ -7,6 +7,7 @@ import pytest
 from morello.frontends.text import parse
 from morello.rewrites import Move
 from morello.search.session import search
+from morello.space.tiling import TilingTraits
 from morello.targets import find_target
 
 AVX512 = find_target("avx512")
@@ -41,3 +42,20 @@ def test_a_copy_costs_little_beside_elements_that_are_taken_one_by_one() -> None
         for text in ("gelu(f32[32,64])", "gelu(transpose(f32[64,32]))")
     )
     assert across < 1.5 * plain
+
+
+@pytest.mark.parametrize(
+    ("text", "transposed"),
+    [
+        ("relu(f32[40,50]{0,1})", True),
+        ("transpose(f32[9,8] @ f32[8,7]) + f32[7,9]", True),
+        ("softmax(f32[4,50,9]{0,2,1})", True),
+        ("relu(f32[40,50]{0,1}) -> f32[40,50]{0,1}", False),
+        ("f32[40,1] + f32[40,1]{0,1}", False),
+        ("attention(f32[12,128,64], f32[12,128,64], f32[12,128,64]{1,2,0})", False),
+    ],
+)
+def test_only_goals_with_tensors_across_each_other_have_such_copies(
+    text: str, transposed: bool
+) -> None:
+    assert TilingTraits.of(AVX512, parse(text)).transposed == transposed

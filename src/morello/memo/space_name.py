@@ -33,6 +33,7 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "long": tiling.long,
         "crowded": tiling.crowded,
         "interleaved": tiling.interleaved,
+        "transposed": tiling.transposed,
     }
     return json.dumps(name)
 

@@ -145,7 +145,13 @@ class _Tracing:
         self._kind = kind
         self._recorder = recorder_of(
             replace(
-                family, relaxed=False, blocks=False, long=False, interleaved=False, neighbours=NONE
+                family,
+                relaxed=False,
+                blocks=False,
+                long=False,
+                interleaved=False,
+                transposed=False,
+                neighbours=NONE,
             ),
             replace(kind, dtypes=()),
             ideal,

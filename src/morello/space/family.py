@@ -21,9 +21,9 @@ class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
     With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long`,
-    `crowded` or `interleaved` (see `TilingTraits`). A size may be cut to so many tiles (see
-    `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed, sums of
-    products keep the `neighbours` of these operands.
+    `crowded`, `interleaved` or `transposed` (see `TilingTraits`). A size may be cut to so many
+    tiles (see `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed,
+    sums of products keep the `neighbours` of these operands.
     """
 
     target: Target
@@ -32,6 +32,7 @@ class Family:
     long: bool
     crowded: bool
     interleaved: bool
+    transposed: bool
     most_cuts: int
     many_dims: bool
     neighbours: Kept
@@ -54,6 +55,7 @@ class Family:
             long=self.long,
             crowded=self.crowded,
             interleaved=self.interleaved,
+            transposed=self.transposed,
         )
         if self.relaxed:
             groups = relaxed(groups, kept=self.kept(kind))

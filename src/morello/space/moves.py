@@ -33,8 +33,11 @@ from morello.space.sizes import FEWEST_ROWS
 from morello.targets.target import LeafKernel, Target
 
 
-def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
-    """Every move of one operand: into a cache as it is used, by a copy, and into registers."""
+def move_rules(kind: Kind, index: int, target: Target, *, transposed: bool = False) -> list[Rules]:
+    """Every move of one operand: into a cache as it is used, by a copy, and into registers.
+
+    Maps copy operands into the order of their results if a goal is `transposed`.
+    """
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
     groups: list[Rules] = []
@@ -70,7 +73,7 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
         for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
             guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
-        for place in places_in_rows(operation, index) if nearest else ():
+        for place in places_in_rows(operation, index) if nearest and transposed else ():
             guard = _across_rows(index, number, place)
             layout = fastest(rank, place)
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))

@@ -69,11 +69,12 @@ def rules(
     long: bool = False,
     crowded: bool = False,
     interleaved: bool = False,
+    transposed: bool = False,
 ) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long`, `crowded`
-    or `interleaved` (see `TilingTraits`).
+    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long`, `crowded`,
+    `interleaved` or `transposed` (see `TilingTraits`).
     """
     operation = kind.operation
     if kind.joining != NO_JOINING:
@@ -103,7 +104,7 @@ def rules(
         if not operation.components or _feeds_product(operation, index):
             if blocks:
                 groups += copies_out_of_blocks(kind, index, target)
-            groups += move_rules(kind, index, target)
+            groups += move_rules(kind, index, target, transposed=transposed)
     return [group for group in groups if group.rewrites]
 
 

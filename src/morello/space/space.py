@@ -54,7 +54,7 @@ class Space:
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
         self.family = Family(
             target, relaxed, tiling.odd_even, tiling.long, tiling.crowded,
-            tiling.interleaved, sizes.most_cuts, many_dims, neighbours,
+            tiling.interleaved, tiling.transposed, sizes.most_cuts, many_dims, neighbours,
         )  # fmt: skip
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -35,7 +35,8 @@ class TilingTraits:
     products is computed before it is used, rather than in parts whose products are summed. Tiles of
     `crowded` goals may have rows that evict each other in a cache, or gaps, so that only parts of
     them can be brought there (see `is_crowded`). Elements of the matrices of a batch may lie beside
-    each other; those of `interleaved` goals are copied for several at a time.
+    each other; those of `interleaved` goals are copied for several at a time. Maps of `transposed`
+    goals copy operands into the order of their results (see `is_transposed`).
     """
 
     widths: frozenset[int] = frozenset()
@@ -45,6 +46,7 @@ class TilingTraits:
     long: bool = False
     crowded: bool = False
     interleaved: bool = False
+    transposed: bool = False
 
     @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
@@ -56,8 +58,9 @@ class TilingTraits:
         long = any(map(is_long, {goal.operation for goal in goals}))
         crowded = any(map(is_crowded, goals))
         interleaved = any(is_interleaved(goal, target) for goal in goals)
+        transposed = any(map(is_transposed, goals))
         vector = max(VECTOR, register)
-        return TilingTraits(widths, odd_even, vector, whole, long, crowded, interleaved)
+        return TilingTraits(widths, odd_even, vector, whole, long, crowded, interleaved, transposed)
 
 
 def is_long(operation: Operation) -> bool:
@@ -78,11 +81,26 @@ def is_crowded(goal: Spec) -> bool:
     if goal.operation.is_product:
         return False
     few = MANY - 1 if any(part.operation.windows for part in goal.parts) else FEW
+    return _crosses(goal, lambda step: 0 < aliased_at(step) <= few)
+
+
+def is_transposed(goal: Spec) -> bool:
+    """Whether two tensors of a goal share two dimensions, and have neighbours along one each.
+
+    In other goals, only tensors that programs compute themselves can lie across results of maps.
+    """
+    return _crosses(goal, lambda _: True)
+
+
+def _crosses(goal: Spec, counts: Callable[[int], bool]) -> bool:
+    """Whether neighbours of one tensor are along a dimension in which those of another are apart by
+    steps, in bytes, that count, and the other way round.
+    """
     across = {
         (fastest, dim)
         for (fastest, _), *slower in _steps_of_tensors(goal)
         for dim, step in slower
-        if 0 < aliased_at(step) <= few
+        if counts(step)
     }
     return any((dim, fastest) in across for fastest, dim in across)
 
