@@ -90,6 +90,15 @@ CASES: dict[str, Callable[..., Any]] = {
     "attention(f32[4,8], f32[6,8], f32[6,4], causal=True)": lambda q, k, v: attention(
         q, k, v, np.where(np.tri(4, 6, 2) > 0, 0, -np.inf)
     ),
+    "attention(f32[6,8], f32[4,8], f32[4,3], causal=True)": lambda q, k, v: attention(
+        q, k, v, np.where(np.tri(6, 4, -2) > 0, 0, -np.inf)
+    ),
+    "attention(f32[4,8], f32[6,8], f32[6,4], i32[4,6], causal=True)": lambda q, k, v, m: attention(
+        q, k, v, np.where(np.tri(4, 6, 2) * m > 0, 0, -np.inf)
+    ),
+    "attention(f32[6,8], f32[4,8], f32[4,3], f32[6,4], causal=True)": lambda q, k, v, m: attention(
+        q, k, v, np.where(np.tri(6, 4, -2) > 0, m, -np.inf)
+    ),
     "attention(f32[1,4,3,8], f32[1,2,5,8], f32[1,2,5,8])": lambda q, k, v: attention(
         q, np.repeat(k, 2, 1), np.repeat(v, 2, 1)
     ),

@@ -29,6 +29,7 @@ from morello.graph.operators import (
     Reshape,
     Slice,
     Transpose,
+    Where,
 )
 from morello.graph.patterns.matching import constant, in_dtype, mapped, reshaped, transposed
 from morello.graph.rewriting import simplified
@@ -128,11 +129,20 @@ def _of_view(tensor: ViewTensor, sources: Sequence[Node]) -> Node:
 
 def _attention(q: Node, k: Node, v: Node, *masks: Node, causal: bool, truth: bool) -> Node:
     """Attention with masks; one is of `truth`, or added, with a row that sees nothing being 0."""
-    plain = Attention(q.shape[-1] ** -0.5, causal)
+    build, rows, columns = GraphBuilder(), q.shape[-2], k.shape[-2]
+    plain = Attention(q.shape[-1] ** -0.5, causal and not masks and rows <= columns)
     mask = masks[0] if masks else None
     if mask is not None and truth:
         mask = mapped("not_equal", mask, constant(0, mask.dtype))
-    return attended(GraphBuilder(), plain, (q, k, v), mask)
+    if causal and not plain.causal:  # a row may see nothing
+        seen = build.constant(np.tri(rows, columns, columns - rows, bool))
+        if mask is None:
+            mask = seen
+        elif truth:
+            mask = mapped("logical_and", mask, seen)
+        else:
+            mask = build.apply(Where(), seen, mask, build.number(-np.inf, mask.dtype))
+    return attended(build, plain, (q, k, v), mask)
 
 
 def _node(tensor: Tensor, sources: list[Node]) -> Node:
