@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from morello.engine.codes import Code
-from morello.engine.tape import Instructions, Recorded, Tables, Tape
+from morello.engine.recorded import EdgeRoom, Recorded
+from morello.engine.tape import Instructions, Tables, Tape
 from morello.ir.tracing import UNKNOWN, Chosen, Lookup, Trace, Traced, UntraceableError
 
 TABLE = Lookup(np.array([5, -1, 7, 100]))
@@ -62,11 +63,12 @@ def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
         own=only + own, allocation=only + zero, first_child=np.zeros(2, np.int32), kind=empty,
         times=empty, first_word=only, words=empty,
     )  # fmt: skip
-    rows = len(columns[0])
-    return Tape(instructions, trace.constants).run(
+    room, rows = EdgeRoom(), np.arange(len(columns[0]), dtype=np.int32)
+    Tape(instructions, trace.constants).run(
         Tables([lookup.values for lookup in trace.lookups]), np.array(columns, np.int64),
-        np.ones((1, rows), np.bool_), rows, 1, 1,
+        rows, np.ones((1, len(rows)), np.bool_), room,
     )  # fmt: skip
+    return room.recorded
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

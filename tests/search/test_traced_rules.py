@@ -13,7 +13,7 @@ from tests.sampling import some
 from tests.search.spaces import space_of
 from tests.support import forget_traces
 
-from morello.engine.tape import Recorded
+from morello.engine.recorded import Recorded
 from morello.frontends.text import parse
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import Ints

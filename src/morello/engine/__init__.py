@@ -24,8 +24,10 @@ from morello.engine.hypergraph import bounds as bounds
 from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
 from morello.engine.loops import LOOPS as LOOPS
+from morello.engine.reached import NO_ROOM as NO_ROOM
 from morello.engine.reached import Reached as Reached
-from morello.engine.reached import RecordedEdges as RecordedEdges
+from morello.engine.recorded import EdgeRoom as EdgeRoom
+from morello.engine.recorded import RecordedEdges as RecordedEdges
 from morello.engine.relaxed import Expanded as Expanded
 from morello.engine.relaxed import by_node as by_node
 from morello.engine.relaxed import edges_of_groups as edges_of_groups

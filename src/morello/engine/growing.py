@@ -14,7 +14,7 @@ from morello.engine.hypergraph import Hypergraph
 from morello.engine.keys import Keys
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
-from morello.engine.reached import RecordedEdges
+from morello.engine.recorded import RecordedEdges
 from morello.native.loops import address
 
 _NODES: dict[str, npt.DTypeLike] = {
@@ -92,11 +92,6 @@ class GrowingColumns:
         self._first_use.room["of"][0] = 0
         self._first_use.lengthen(1)
 
-    @property
-    def new(self) -> Ints:
-        """The nodes that are to be begun."""
-        return np.arange(len(self._values), len(self.nodes), dtype=np.int32)
-
     def begin(self, kinds: Ints, depths: Ints, registers: int, placed: Ints) -> None:
         """Begin all nodes that are new. `kinds` has the addresses of kinds' records.
 
@@ -104,6 +99,8 @@ class GrowingColumns:
         By the code of an operand's placement, `placed` has what may be known of it in positions.
         """
         begun, count = len(self._values), len(self.nodes)
+        if begun == count:
+            return
         self._values.make_room(count - begun)
         LOOPS.begin_nodes(
             self.nodes.struct, self._values.struct, begun, count, kinds, depths, registers, placed

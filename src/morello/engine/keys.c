@@ -2,6 +2,7 @@
 //
 // Whoever adds numbers to a numbering makes room for them before.
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
@@ -53,6 +54,15 @@ static inline int64_t joined_before(const Keys *keys, const int64_t *words) {
     key = number < 0 ? -1 : number << keys->word[k].bits | words[k];
   }
   return key;
+}
+
+// Whether there is room for the numbers of so many more keys.
+static inline bool have_room(const Keys *keys, int64_t count) {
+  for (int64_t k = 1; k < keys->words; k++) {
+    const Numbering *before = keys->word[k].before;
+    if (2 * (before->count + count) > before->size) return false;
+  }
+  return true;
 }
 
 static inline void split(const Keys *keys, int64_t key, int64_t *words) {

@@ -118,14 +118,19 @@ class Numbering:
         self.check()
         return result
 
-    def make_room(self, count: int) -> None:
-        """Make room for so many more integers; whoever adds them without `numbers` checks after."""
+    def make_room(self, count: int) -> bool:
+        """Make room for so many more integers.
+
+        Gives whether there is room for more than there are numbers. Then whoever adds integers
+        without `numbers` checks after.
+        """
         most = int(self.record[3]) + count
         if most > len(self._values):
             known, size = self.values, 1 << (2 * most).bit_length()
             self._slots, self._values = np.full(2 * size, -1, np.int32), np.empty(size, np.int64)
             self.record[:] = address(self._slots), 2 * size, address(self._values), 0
             self._numbers(known)
+        return len(self._values) > 1 << _NUMBER_BITS
 
     def check(self) -> None:
         """Raises `SearchError` if there are more integers than keys have numbers for."""

@@ -12,7 +12,7 @@ typedef struct {
   const int32_t *times;
   const int64_t *words;
   int64_t edges, children, width;
-} Edges;  // the first fields of Recorded in tape.py, and how many rows and columns they have
+} Edges;  // how a Recorded in tape.c begins
 
 typedef struct {
   int32_t *slots;
@@ -56,8 +56,8 @@ int64_t reach_keys(const Reached *reached, int64_t kind, const int64_t *keys, in
 
 // Count the children of edges that fit, by kind; `numbers` has those of the kinds in `given`. Gives
 // the first kind in `given` that has none, or -1.
-int64_t children_by_kind(const Edges *given, int64_t limit, const LimitPacking *packing,
-                         const int16_t *numbers, int32_t *counts) {
+static int64_t count_by_kind(const Edges *given, int64_t limit, const LimitPacking *packing,
+                             const int16_t *numbers, int32_t *counts) {
   int64_t j = 0;
   for (int64_t e = 0; e < given->edges; e++) {
     bool fit = fits(given->allocation[e], limit, *packing);
@@ -70,23 +70,32 @@ int64_t children_by_kind(const Edges *given, int64_t limit, const LimitPacking *
   return -1;
 }
 
-// The nodes of the children of edges that fit, and -1 for others. Those of one kind are reached
-// after those of another. `keys` has the address of each kind's `Keys`, and `next` where the kind
-// starts in `order`, which has room for all children. Gives the number of nodes after that.
+// Find the nodes of the children of edges that fit, and -1 for others. Those of one kind are reached
+// after those of another. `keys` has the address of each kind's `Keys`; `counts` is 0 at first, and
+// `next` and `order` have room for a number of each kind, and of each child. Gives the number of nodes
+// after that. If that of a kind is lacking, or room in the keys of some, it says so, as reached.py
+// does, and no node is reached.
 int64_t reach(const Edges *given, int64_t limit, const LimitPacking *packing,
-              const int16_t *numbers, const int64_t *keys, int32_t *next, int32_t *order,
-              const Reached *reached, int64_t nodes, int32_t *child) {
-  int64_t j = 0, count = 0;
+              const int16_t *numbers, const int64_t *keys, int64_t kinds, int32_t *counts,
+              int32_t *next, int32_t *order, const Reached *reached, int64_t nodes, int32_t *child,
+              int64_t *lacking) {
+  if ((*lacking = count_by_kind(given, limit, packing, numbers, counts)) >= 0) return nodes;
+  int32_t all = 0;
+  for (int64_t kind = 0; kind < kinds; kind++) {
+    next[kind] = all;
+    all += counts[kind];
+    if (counts[kind] && !have_room((const Keys *)keys[kind], counts[kind])) *lacking = -2;
+  }
+  if (*lacking < -1) return nodes;
+  int64_t j = 0;
   for (int64_t e = 0; e < given->edges; e++) {
     bool fit = fits(given->allocation[e], limit, *packing);
     for (int64_t end = j + given->arity[e]; j < end; j++) {
       child[j] = -1;
-      if (!fit) continue;
-      order[next[numbers[given->kind[j]]]++] = (int32_t)j;
-      count++;
+      if (fit) order[next[numbers[given->kind[j]]]++] = (int32_t)j;
     }
   }
-  for (int64_t i = 0; i < count; i++) {
+  for (int32_t i = 0; i < all; i++) {
     int32_t slot = order[i];
     int16_t kind = numbers[given->kind[slot]];
     int64_t key = joined((const Keys *)keys[kind], given->words + slot * given->width);

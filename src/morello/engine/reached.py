@@ -11,27 +11,10 @@ from morello.engine.columns import Columns
 from morello.engine.hashing import empty_slots
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
-from morello.engine.tape import Recorded
+from morello.engine.recorded import RecordedEdges
 
-
-class RecordedEdges:
-    """Edges that a tape recorded, for loops over them: `edges`, with `children` in all."""
-
-    def __init__(self, recorded: Recorded) -> None:
-        self._kept = recorded
-        self.edges, (self.children, width) = len(recorded.row), recorded.words.shape
-        self.struct = LOOPS.struct("Edges", (*recorded[:8], self.edges, self.children, width))
-
-    def by_kind(
-        self, limit: int, packing: LimitPacking, numbers: Ints, kinds: int
-    ) -> tuple[Ints, int]:
-        """How many children the edges that fit a limit have, by kind.
-
-        `numbers` has the numbers of the kinds in the edges, of which there are `kinds`. Gives also
-        the first kind that has none, or -1: then the counts are not complete.
-        """
-        counts = np.zeros(kinds, np.int32)
-        return counts, LOOPS.children_by_kind(self.struct, limit, packing, numbers, counts)
+NO_ROOM = -2
+"""As a kind: there is none without a number, but some keys lack room."""
 
 
 class Reached:
@@ -54,21 +37,25 @@ class Reached:
     def children(
         self, edges: RecordedEdges, limit: int, packing: LimitPacking, numbers: Ints, keys: Ints,
         counts: Ints,
-    ) -> Ints:  # fmt: skip
+    ) -> tuple[Ints, int]:  # fmt: skip
         """The nodes of the children of edges that fit a limit; -1 for those of others.
 
-        Some nodes may be new: those of one kind come after those of another. `counts` has the
-        children of each kind (see `RecordedEdges.by_kind`), and `keys` the addresses of their
-        `Keys`, which have room for them.
+        Some nodes may be new: those of one kind come after those of another. `numbers` has the
+        numbers of the kinds in the edges, -1 for those that have none, and `keys` the addresses of
+        the `Keys` of those that have. `counts` becomes the number of children by kind, 0 before.
+
+        Gives also -1, or the first kind in the edges that has no number, or `NO_ROOM` if some keys
+        have no room for the children of their kinds. Then no node is reached.
         """
-        starts, children = np.cumsum(counts, dtype=np.int32) - counts, edges.children
-        nodes, child = self._room(children), np.empty(children, np.int32)
+        nodes, child = self._room(edges.children), np.empty(edges.children, np.int32)
+        starts, order = np.empty_like(counts), np.empty(edges.children, np.int32)
+        lacking = np.empty(1, np.int64)
         count = LOOPS.reach(
-            edges.struct, limit, packing, numbers, keys, starts, np.empty(children, np.int32),
-            self._struct, nodes, child,
+            edges.struct, limit, packing, numbers, keys, len(counts), counts, starts, order,
+            self._struct, nodes, child, lacking,
         )  # fmt: skip
         self.nodes.lengthen(count - nodes)
-        return child
+        return child, int(lacking[0])
 
     @property
     def _struct(self) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from morello.engine.arrays import Floats, Ints
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
-from morello.engine.reached import RecordedEdges
+from morello.engine.recorded import RecordedEdges
 
 
 class ByNode(NamedTuple):

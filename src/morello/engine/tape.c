@@ -36,6 +36,8 @@ typedef struct {
   int64_t *stamp;  // of the block, and of the last one of this run
 } Scratch;
 
+// Room for edges and children, which begins as `Edges` in reached.c, for what is unsure, and for what
+// is missing.
 typedef struct {
   int32_t *row;
   uint8_t *rule, *arity;
@@ -44,9 +46,10 @@ typedef struct {
   int16_t *kind;
   int32_t *times;
   int64_t *words;
-  int32_t *unsure_rule, *unsure_row, *missing;
-  int64_t edges, children, unsure, lacking, most_missing;
+  int64_t edges, children;
   int64_t width;  // of the rows of `words`, one for each child
+  int32_t *unsure_rule, *unsure_row, *missing;
+  int64_t unsure, lacking, most_edges, most_children, most_unsure, most_missing;
 } Recorded;
 
 enum { WIDENED = 2 };  // the operand of a condition that says whether it is needed as integers
@@ -274,7 +277,7 @@ static uint64_t prepare(const Tape *tape, const Scratch *scratch, const Table *t
   return unknown;
 }
 
-static void record(const Tape *tape, const Scratch *scratch, int32_t part, int row, Recorded *to) {
+static void record_edge(const Tape *tape, const Scratch *scratch, int32_t part, int row, Recorded *to) {
   int32_t first = tape->first_child[part], last = tape->first_child[part + 1];
   to->arity[to->edges] = (uint8_t)(last - first);
   to->own[to->edges] = scratch->floats[BLOCK * (int64_t)tape->own[part] + row];
@@ -327,12 +330,34 @@ static void seek_of_rule(const Tape *tape, const Scratch *scratch, int64_t rule,
   }
 }
 
-// Apply rules to rows, by rule and row where they are wanted; the rows are keys, by word and row.
-// `layout` has the tables. Gives the counts of edges, children, what is unsure and what is missing.
-void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, const int64_t *words,
-              const bool *wanted, int64_t rows, const Recorded *recorded, int64_t *counts) {
+// Whether there is room for all edges that rules may leave of rows where they are wanted. If not,
+// the most that the record has room for become what it should have.
+static bool has_room(const Tape *tape, const bool *wanted, int64_t rows, Recorded *to) {
+  int64_t edges = to->edges, children = to->children, all = 0;
+  for (int64_t rule = 0; rule < tape->rule_count; rule++) {
+    int32_t first = tape->first_edge[rule], last = tape->first_condition[rule + 1];
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++) count += wanted[rule * rows + i];
+    edges += count * (last - first);
+    children += count * (tape->first_child[last] - tape->first_child[first]);
+    all += count;
+  }
+  if (edges <= to->most_edges && children <= to->most_children && all <= to->most_unsure) return true;
+  if (edges > to->most_edges) to->most_edges = 2 * edges;
+  if (children > to->most_children) to->most_children = 2 * children;
+  if (all > to->most_unsure) to->most_unsure = 2 * all;
+  return false;
+}
+
+// Append the edges of rules for rows, by rule and row where they are wanted, to those in `record`, a
+// `Recorded`. The rows are keys, by word and row, with the numbers of `given`. `layout` has the
+// tables. Gives false, with the room that is needed, if there is too little.
+bool run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, const int64_t *words,
+              const int32_t *given, const bool *wanted, int64_t rows, int64_t *record) {
   const Table *tables = (const Table *)layout;
-  Recorded made = *recorded, *to = &made;
+  Recorded *to = (Recorded *)record;
+  if (!has_room(tape, wanted, rows, to)) return false;
+  to->unsure = to->lacking = 0;
   scratch->stamp[1] = *scratch->stamp + (rows + BLOCK - 1) / BLOCK;
   for (int64_t start = 0; start < rows; start += BLOCK) {
     int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
@@ -368,9 +393,9 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
         if (!(some >> i & 1)) continue;
         for (int32_t part = first; part < last; part++) {
           if (!(here[part - first] >> i & 1)) continue;
-          to->row[to->edges] = (int32_t)(start + i);
+          to->row[to->edges] = given[start + i];
           to->rule[to->edges] = (uint8_t)rule;
-          record(tape, scratch, part, i, to);
+          record_edge(tape, scratch, part, i, to);
         }
       }
       for (int i = 0; i < count; i++) {
@@ -382,10 +407,7 @@ void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, c
     for (int64_t i = sure; i < to->unsure; i++)
       seek_of_rule(tape, scratch, to->unsure_rule[i], (int)(to->unsure_row[i] - start), to);
   }
-  counts[0] = to->edges;
-  counts[1] = to->children;
-  counts[2] = to->unsure;
-  counts[3] = to->lacking;
+  return true;
 }
 
 static int16_t on_bits(int16_t code) {

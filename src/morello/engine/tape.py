@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from morello.engine.arrays import Bools, Floats, Ints
+from morello.engine.arrays import Bools, Ints
 from morello.engine.codes import BLOCK, Code
 from morello.engine.loops import LOOPS
+from morello.engine.recorded import EdgeRoom
 from morello.native.loops import address
 
 _NULLARY = {Code.CONSTANT, Code.INPUT}
@@ -85,27 +86,6 @@ _NUMBERS = "inputs", "own", "allocation", "times", "words"
 """The columns of numbers of operations that rules need."""
 
 
-class Recorded(NamedTuple):
-    """Edges: their rows and rules, numbers of children, costs, allocations; and children.
-
-    By child: its kind, how many times it runs, and a row of the words of its key, which ends in
-    zeros if other keys have more. What is unsure are rules and rows for which something is unknown:
-    entries of tables that are `missing`, rows of a table and of up to two indices, maybe not all.
-    """
-
-    row: Ints
-    rule: Ints
-    arity: Ints
-    own: Floats
-    allocation: Ints
-    kind: Ints
-    times: Ints
-    words: Ints
-    unsure_rule: Ints
-    unsure_row: Ints
-    missing: Ints = np.empty((0, 3), np.int32)
-
-
 class Tables:
     """The tables of a tape, which are contiguous, and hold integers of 32 bits or floats of 64."""
 
@@ -135,37 +115,18 @@ class Tape:
         counts = len(instructions.inputs), len(instructions.first_edge)
         self._tape = LOOPS.struct("Tape", (*self._columns, *counts))
 
-    def run(
-        self, tables: Tables, words: Ints, wanted: Bools, edges: int,
-        children: int, width: int,
-    ) -> Recorded:  # fmt: skip
-        """Apply the rules to rows, by rule and row where they are `wanted`.
+    def run(self, tables: Tables, words: Ints, rows: Ints, wanted: Bools, room: EdgeRoom) -> None:
+        """Append the edges of the rules for rows to a room, by rule and row where `wanted`.
 
-        The rows are keys, by word and row. There are at most so many edges and children, with keys
-        of `width` words.
+        The rows are keys, by word and row, and edges tell their numbers in `rows`.
         """
-        columns: list[Any] = [np.empty(edges, dtype) for dtype in _BY_EDGE]
-        columns += [np.empty(children, dtype) for dtype in _BY_CHILD]
-        columns.append(np.empty((children, width), np.int64))
-        columns += [np.empty(max(1, np.count_nonzero(wanted)), np.int32) for _ in range(2)]
-        columns.append(np.empty((_MOST_MISSING, 3), np.int32))
-        counts = np.zeros(4, np.int64)
-        LOOPS.run_tape(
-            self._tape, _Scratch.for_operations(len(self._columns[0])).struct,
-            tables.shapes, np.ascontiguousarray(words), np.ascontiguousarray(wanted),
-            words.shape[1], (*columns, 0, 0, 0, 0, _MOST_MISSING, width), counts,
-        )  # fmt: skip
-        edge_count, child_count, unsure_count, missing_count = counts.tolist()
-        ends = [edge_count] * len(_BY_EDGE) + [child_count] * (len(_BY_CHILD) + 1)
-        ends += [unsure_count, unsure_count, missing_count]
-        return Recorded(*(c[:end] for c, end in zip(columns, ends, strict=True)))
-
-
-_MOST_MISSING = 1 << 13
-"""The most entries of tables that are told to be missing."""
-
-_BY_EDGE = np.int32, np.uint8, np.uint8, np.float64, np.int64
-_BY_CHILD = np.int16, np.int32
+        scratch = _Scratch.for_operations(len(self._columns[0])).struct
+        words, wanted = np.ascontiguousarray(words), np.ascontiguousarray(wanted)
+        room.runs += 1
+        while not LOOPS.run_tape(
+            self._tape, scratch, tables.shapes, words, rows, wanted, len(rows), room.record
+        ):
+            room.enlarge()
 
 
 class _Scratch:

@@ -27,10 +27,11 @@ def merge_loops(impl: Impl) -> list[Rewrite]:
     same Spec.
     """
     loops, end = chain(ImplNode(impl))
-    rewrites = [loop.impl.rewrite for loop in loops]
     merged: list[Rewrite] = []
     if loops:
-        merged += _merged(impl.spec, cast("list[Loop]", rewrites), impl.target)
+        rewrites = [loop.impl.rewrite for loop in loops]
+        specs = [node.impl.spec for node in (*loops, end)]
+        merged += _merged(specs, cast("list[Loop]", rewrites), impl.target)
     if end.impl.rewrite is not None:
         merged.append(end.impl.rewrite)
     for child in end.impl.children:
@@ -69,17 +70,17 @@ def before_merging(decisions: Impl, merged: Impl) -> dict[int, list[int]]:
     return pairs
 
 
-def _merged(spec: Spec, chain: Sequence[Loop], target: Target) -> list[Loop]:
-    """Fewer loops that lead to the same Spec as the chain, in order of first appearance."""
-    specs = [spec]
-    for loop in chain:
-        specs.append(apply(loop, specs[-1], target).holes[0].spec)
+def _merged(specs: Sequence[Spec], chain: Sequence[Loop], target: Target) -> list[Loop]:
+    """Fewer loops that lead to the same Spec as the chain, in order of first appearance.
+
+    The Specs are those of the loops, and the one inside.
+    """
     merged: list[Loop] = []
     start = 0
     while start < len(chain):
         for end in range(len(chain), start, -1):  # mostly, the whole chain can be merged
             group = list({loop.dim: loop for loop in chain[start:end]}.values())
-            if _reaches(specs[start], group, target) == specs[end]:
+            if end == start + 1 or _reaches(specs[start], group, target) == specs[end]:
                 break
         merged += group
         start = end

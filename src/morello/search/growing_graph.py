@@ -10,7 +10,7 @@ import numpy as np
 
 from morello import engine
 from morello.engine.arrays import INFINITE
-from morello.engine.tape import Recorded
+from morello.engine.recorded import Recorded
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.memo.answers import MemoizedAnswers
@@ -81,7 +81,6 @@ class GrowingGraph:
         self._reaching = Reaching(space, self._columns.nodes)
         self._kinds: list[_Kind] = []
         self._records: Ints = np.empty(0, np.int64)  # the addresses of kinds' records
-        self._reached: set[int] = set()  # kinds
         self._order: Ints = np.empty(0, np.int32)
         self.roots = np.array([self._begin(goal) for goal in space.goal_batches()])
         values = self.values
@@ -103,7 +102,7 @@ class GrowingGraph:
             ones, np.zeros((count, 1), np.int64), none, none,
         )  # fmt: skip
         parents = np.array([root], np.int32)
-        self._columns.add(engine.RecordedEdges(edges), parents, nodes, self.limit, self.packing)
+        self._columns.add(engine.RecordedEdges.of(edges), parents, nodes, self.limit, self.packing)
         return root
 
     # ---- size
@@ -116,7 +115,7 @@ class GrowingGraph:
     @property
     def kind_count(self) -> int:
         """The number of kinds of Specs that were reached."""
-        return len(self._reached)
+        return self._reaching.kind_count
 
     @property
     def expanded(self) -> int:
@@ -162,20 +161,17 @@ class GrowingGraph:
         allowed, beyond = self.bound.between(
             kind.kind, columns["group"][nodes], columns["applied"][nodes], upto, kind.rewrites
         )
-        recorded = kind.rules.unnumbered(columns["key"][nodes], allowed)
+        edges = kind.rules.edges(columns["key"][nodes], allowed)
         columns["applied"][nodes] = upto
         columns["rest"][nodes] = np.maximum(beyond, columns["rest"][nodes])
         self.values.stale[nodes], columns["grown"][nodes] = 2, True
-        if len(recorded.row):
-            edges, child = self._reaching.children(recorded, self.limit)
+        if edges.edges:
+            child = self._reaching.children(edges, self.limit)
             self._begin_new()
             self._columns.add(edges, nodes, child, self.limit, self.packing)
 
     def _begin_new(self) -> None:
         """Begin the nodes that were reached last."""
-        new = self._columns.new
-        if not len(new):
-            return
         space = self.space
         while len(self._kinds) < len(space.encodings):
             self._kinds.append(_Kind(space, len(self._kinds), self.bound))
@@ -185,7 +181,6 @@ class GrowingGraph:
             self._records, space.sizes.depths.values, space.target.registers,
             space.placements.neighbours,
         )  # fmt: skip
-        self._reached.update(np.unique(self._columns.nodes["kind"][new]).tolist())
 
     # ---- values
 

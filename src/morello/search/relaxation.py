@@ -18,7 +18,6 @@ import numpy.typing as npt
 from morello import engine
 from morello.base import debug
 from morello.engine.columns import Columns
-from morello.engine.tape import Recorded
 from morello.ir.placements import Ints
 from morello.search.budget import Progress
 from morello.search.graph import Floats
@@ -110,10 +109,10 @@ class _Relaxation:
         self._add(nodes, waiting.rules.unordered(self.nodes["key"][nodes], wanted))
         return len(nodes)
 
-    def _add(self, nodes: Ints, recorded: Recorded) -> None:
+    def _add(self, nodes: Ints, given: engine.RecordedEdges) -> None:
         """Keep the edges of nodes that may fit the memory, and reach the Specs they lead to."""
         before, packing = len(self.nodes), self.space.limits.packing
-        given, child = self.reaching.children(recorded, self.full)
+        child = self.reaching.children(given, self.full)
         self._wait(before)
         edges = engine.by_node(given, child, len(nodes), self.full, packing)
         self.expanded.append(nodes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from morello import engine
 from morello.base import debug
-from morello.engine.tape import Recorded
+from morello.engine.recorded import Recorded
 from morello.ir.placements import Bools, Ints, Placements, all_rows
 from morello.rewrites import Rank, Rewrite
 from morello.search.graph import Dropped, Floats

@@ -27,7 +27,7 @@ from morello.base.stamps import code_stamps
 from morello.engine.tape import Instructions
 from morello.ir.dtype import DTYPES, PACKED, DType
 from morello.ir.operation import Component, Operation, Primitive, operation
-from morello.ir.placements import Bools, Ints
+from morello.ir.placements import Bools
 from morello.ir.primitives import PRIMITIVES
 from morello.memo.program_table import RememberedPrograms, in_cache
 from morello.memo.space_name import space_name
@@ -56,8 +56,8 @@ class SavedTrace:
     """The rules of a kind as a tape is made of them; rules are given by their numbers.
 
     The instructions number the `kinds` of children. A table is given by its role, or else by its
-    entries. By rule: whether it is `traced`, and the most edges and children of it. Those that only
-    NumPy can apply are `untraceable`. Keys have at most `width` words.
+    entries. By rule: whether it is `traced`; those that only NumPy can apply are `untraceable`.
+    Keys have at most `width` words.
     """
 
     kind: Kind
@@ -67,8 +67,6 @@ class SavedTrace:
     kinds: tuple[Kind, ...]
     traced: Bools
     untraceable: frozenset[int]
-    most_edges: Ints
-    most_children: Ints
     width: int
 
 

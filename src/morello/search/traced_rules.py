@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from morello.engine.codes import BLOCK
-from morello.engine.tape import Recorded, Tables
-from morello.ir.placements import Bools, Ints
+from morello.engine.recorded import Recorded, RecordedEdges
+from morello.engine.tape import Tables
+from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.tracing import Lookup
 from morello.rewrites import Edges, expand
 from morello.search.traces import KIND_NUMBERS, KindTrace, TapeOfRules, trace_of
@@ -48,43 +49,51 @@ class TracedRules:
 
     def run(self, keys: Ints, wanted: Bools) -> Recorded:
         """The edges of Specs with these keys, of the rules that are wanted, by rule and row."""
-        return self._numbered(self.unnumbered(keys, wanted))
+        parts = self._record(keys, wanted)
+        return self._numbered(_in_order(_joined([self.space.room.recorded, *parts])))
 
-    def unnumbered(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The edges of `run`, with the numbers that kinds share with other spaces."""
-        parts = self._parts(keys, wanted)
-        return parts[0] if len(parts) == 1 else _in_order(_joined(parts))
+    def edges(self, keys: Ints, wanted: Bools) -> RecordedEdges:
+        """The edges of `run`, until there are others in the space's room.
 
-    def unordered(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The edges of `unnumbered`, in an order that depends on how they were found."""
-        return _joined(self._parts(keys, wanted))
+        Kinds have the numbers that they share with other spaces.
+        """
+        parts, room = self._record(keys, wanted), self.space.room
+        if not parts and room.runs < 2:
+            return RecordedEdges.within(room)
+        return RecordedEdges.of(_in_order(_joined([room.recorded, *parts])))
+
+    def unordered(self, keys: Ints, wanted: Bools) -> RecordedEdges:
+        """The edges of `edges`, in an order that depends on how they were found."""
+        parts, room = self._record(keys, wanted), self.space.room
+        if not parts:
+            return RecordedEdges.within(room)
+        return RecordedEdges.of(_joined([room.recorded, *parts]))
 
     def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
         """The edges of `run`, all computed by NumPy: tapes are checked against it."""
         return self._numbered(_in_order(_joined(self._by_numpy(keys, _by_rule(*wanted.nonzero())))))
 
-    def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:
-        """The edges as they are found; if there is one part, it is in order."""
-        words, parts, others = np.array(self._encoding.split(keys)), [], []
+    def _record(self, keys: Ints, wanted: Bools) -> list[Recorded]:
+        """Record the edges that tapes leave in the space's room; gives the other edges.
+
+        After a single run, those in the room are in order.
+        """
+        self.space.room.clear()
+        words, others = np.array(self._encoding.split(keys)), []
         for tapes, rows in zip(self._tapes, self._parted(keys), strict=True):
-            if len(rows):
-                whole = len(rows) == len(keys)
-                some, here = (words, wanted) if whole else (words[:, rows], wanted[:, rows])
-                runs, left = tapes.run(some, here)
-                for recorded in runs:
-                    parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
-                others += [(number, rows[left_rows]) for number, left_rows in left]
-        return parts + self._by_numpy(keys, others)
+            if len(rows) == len(keys):
+                others += tapes.run(words, rows, wanted)
+            elif len(rows):
+                others += tapes.run(words[:, rows], rows, wanted[:, rows])
+        return self._by_numpy(keys, others)
 
     def _parted(self, keys: Ints) -> tuple[Ints, Ints]:
-        """The rows of all Specs but those whose placements are all ideal, and of these.
-
-        Where few are, they are not told apart.
-        """
+        """The rows of all Specs but those whose placements are all ideal, and of these."""
+        rows = np.arange(len(keys), dtype=np.int32)
         if not self.space.relaxed:
-            return np.arange(len(keys), dtype=np.int32), _NONE
+            return rows, _NONE
         ideal = self._encoding.ideal(keys, self.space.placements)
-        return (~ideal).nonzero()[0].astype(np.int32), ideal.nonzero()[0].astype(np.int32)
+        return rows[~ideal], rows[ideal]
 
     def _by_numpy(self, keys: Ints, rules: Iterable[tuple[int, Ints]]) -> list[Recorded]:
         """The edges of rules for rows, by NumPy."""
@@ -152,39 +161,43 @@ class _Tapes:
     def _trace(self) -> KindTrace:
         return trace_of(self._space.family, self._kind, self._ideal)
 
-    def run(self, words: Ints, wanted: Bools) -> tuple[list[Recorded], list[tuple[int, Ints]]]:
-        """The edges that the tape leaves, and by rule the rows that are left to NumPy."""
-        numbers = np.count_nonzero(wanted, axis=1).nonzero()[0]
-        tape = self._trace.tape(numbers)
-        others = numbers[~tape.traced[numbers]]
-        left = [(number, wanted[number].nonzero()[0]) for number in others.tolist()]
-        if len(others) == len(numbers):
-            return [], left
-        if tape is not self._tape:
-            self._tape, self._lookups = tape, [self._space.table(each) for each in tape.lookups]
-        recorded = self._run(tape, words, wanted)
-        parts, rows = [recorded], np.arange(words.shape[1], dtype=np.int32)
-        unsure = recorded.unsure_row
-        for _ in range(_MOST_RUNS):  # some entries may be missing that depend on others
-            if not self._filled(recorded.missing):
-                break
-            again, place = np.unique(recorded.unsure_row, return_inverse=True)
-            wanted = np.zeros((len(wanted), len(again)), np.bool_)
-            wanted[recorded.unsure_rule, place] = True
-            rows = rows[again]
-            recorded = self._run(tape, words[:, rows], wanted)
-            unsure = rows[recorded.unsure_row]
-            parts.append(recorded._replace(row=rows[recorded.row]))
-        return parts, left + _by_rule(recorded.unsure_rule, unsure)
+    def run(self, words: Ints, rows: Ints, wanted: Bools) -> list[tuple[int, Ints]]:
+        """Record the edges that the tape leaves; gives by rule the rows that are left to NumPy.
 
-    def _run(self, tape: TapeOfRules, words: Ints, wanted: Bools) -> Recorded:
-        counts = np.count_nonzero(wanted, axis=1)
-        edges = max(1, int((counts * tape.most_edges).sum()))
-        children = max(1, int((counts * tape.most_children).sum()))
+        Edges tell the numbers of Specs in `rows`.
+        """
+        some: Bools = np.asarray(wanted.any(axis=1))
+        left: list[tuple[int, Ints]] = []
+        tape = self._tape
+        if tape is None or any_row(some & ~tape.traced):
+            tape = self._trace.tape(some.nonzero()[0])
+            others = (some & ~tape.traced).nonzero()[0]
+            left = [(number, rows[wanted[number]]) for number in others.tolist()]
+            if tape is not self._tape:
+                self._lookups = [self._space.table(each) for each in tape.lookups]
+                self._tape = tape
+        if not any_row(some & tape.traced):
+            return left
+        unsure = self._run(tape, words, rows, wanted)
+        for _ in range(_MOST_RUNS):  # some entries may be missing that depend on others
+            if not len(unsure.missing) or not self._filled(unsure.missing):
+                break
+            again, place = np.unique(unsure.unsure_row, return_inverse=True)
+            wanted = np.zeros((len(wanted), len(again)), np.bool_)
+            wanted[unsure.unsure_rule, place] = True
+            words, rows = words[:, again], rows[again]
+            unsure = self._run(tape, words, rows, wanted)
+        return left + _by_rule(unsure.unsure_rule, rows[unsure.unsure_row])
+
+    def _run(self, tape: TapeOfRules, words: Ints, rows: Ints, wanted: Bools) -> Recorded:
+        """Run the tape; what is unsure is given by row here."""
         tables = [lookup.values for lookup in self._lookups]
         if not self._tables.are(tables):
             self._tables = Tables(tables)
-        return tape.tape.run(self._tables, words, wanted, edges, children, tape.width)
+        room = self._space.room
+        room.widen(tape.width)
+        tape.tape.run(self._tables, words, rows, wanted, room)
+        return room.recorded
 
     def _filled(self, missing: Ints) -> bool:
         """Work out entries of tables that are missing; gives whether some are there now."""

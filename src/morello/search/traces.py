@@ -46,7 +46,7 @@ KIND_NUMBERS = KindNumbers()
 
 @dataclass(frozen=True)
 class TapeOfRules:
-    """A tape, and by rule whether it has the rule, and how many edges and children that may leave.
+    """A tape, and by rule whether it has the rule.
 
     Lookups are to be replaced by those with the same roles. Keys have at most `width` words.
     """
@@ -54,8 +54,6 @@ class TapeOfRules:
     tape: Tape
     lookups: tuple[Lookup, ...]
     traced: Bools
-    most_edges: Ints
-    most_children: Ints
     width: int
 
     @staticmethod
@@ -66,7 +64,7 @@ class TapeOfRules:
         lookups = [Lookup(() if array is None else array, role) for role, array in trace.tables]
         return TapeOfRules(
             Tape(instructions._replace(kind=kind), trace.constants), tuple(lookups),
-            trace.traced, trace.most_edges, trace.most_children, trace.width,
+            trace.traced, trace.width,
         )  # fmt: skip
 
 
@@ -199,8 +197,6 @@ class _Tracing:
             tuple([KIND_NUMBERS.kinds[number] for number in places]),
             np.array([number in self._rules for number in range(count)], np.bool_),
             frozenset(self._untraced),
-            np.array([len(rule.holds) - rule.conditions for rule in rules], np.int64),
-            np.array([len(rule.kind) for rule in rules], np.int64),
             max(map(len, words), default=1),
         )  # fmt: skip
 

@@ -21,6 +21,9 @@ _LEVEL_BITS = 3
 MANY_DIMS = 5
 _PLACEMENT_BITS, _MANY_PLACEMENT_BITS = 9, 14  # of tensors of fewer dimensions, and of many
 
+FEWEST_LAYOUTS = 1 << _PLACEMENT_BITS
+"""So many layouts are not too many for any kind."""
+
 
 class SpecEncoding:
     """Packs the Specs of a kind into integers: all sizes, then each operand's level and placement.
@@ -74,21 +77,24 @@ class SpecEncoding:
 
     def join(self, words: Sequence[Ints], placements: Placements) -> Ints:
         """The keys of Specs with these words. Raises `SearchError` as `keys`."""
-        self._check_layouts(placements)
+        self.check_layouts(placements)
         return self.spec_keys.join(words)
 
-    def make_room(self, count: int, placements: Placements) -> None:
-        """Make room for the keys of so many Specs that C joins. Raises `SearchError` as `keys`."""
-        self._check_layouts(placements)
-        for numbering in self.spec_keys.numberings:
-            numbering.make_room(count)
+    def make_room(self, count: int) -> bool:
+        """Make room for the keys of so many Specs that C joins.
+
+        Gives whether there is room for more than keys have numbers for, so that `check` may raise.
+        """
+        large = [numbering.make_room(count) for numbering in self.spec_keys.numberings]
+        return any(large)
 
     def check(self) -> None:
         """Raises `SearchError` as `keys`, after C joined keys."""
         for numbering in self.spec_keys.numberings:
             numbering.check()
 
-    def _check_layouts(self, placements: Placements) -> None:
+    def check_layouts(self, placements: Placements) -> None:
+        """Raises `SearchError` if there are too many layouts."""
         if len(placements.placements) > 1 << self._placement_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
 

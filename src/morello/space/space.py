@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 
 from morello.engine.limits import Limits
+from morello.engine.recorded import EdgeRoom
 from morello.ir.batch import Batch
 from morello.ir.joining import NO_JOINING, joining_of
 from morello.ir.kept import NONE, Kept
@@ -50,6 +51,7 @@ class Space:
         self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
+        self.room = EdgeRoom()  # of the edges that were recorded last
         tiling = TilingTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
         self.family = Family(
