@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -307,6 +309,39 @@ def test_known_places_are_slices() -> None:
     assert names(after(apply(Gather(2), x, fixed(1, I32)))) == ["slice", "reshape"]
     assert names(after(apply(Gather(1), x, fixed([2, 1, 0], I32)))) == ["gather"]
     assert names(after(apply(Gather(1), x, ids))) == ["gather"]
+
+
+def test_known_places_in_one_run_and_few_others_are_slices() -> None:
+    x = given(5, 40, 3)
+    mirrored = after(apply(Gather(1), x, fixed(np.pad(np.arange(40), (1, 2), "reflect"), I32)))
+    assert [names(part) for part in mirrored.inputs] == [["slice"], [], ["slice"], ["slice"]]
+    assert mirrored.inputs[3].operator == Slice((0, 37, 0), (5, 38, 3), (1, 1, 1))
+    rolled = after(apply(Gather(1), x, fixed(np.roll(np.arange(40), 15), I32)))
+    assert [part.shape for part in rolled.inputs] == [(5, 15, 3), (5, 25, 3)]
+    wide = after(apply(Gather(1), x, fixed(np.pad(np.arange(40), (0, 9), "reflect"), I32)))
+    assert [names(part) for part in wide.inputs] == [[], ["slice", "gather"]]
+    assert wide.inputs[1].inputs[0].shape == (5, 9, 3)
+
+
+def test_places_without_a_long_run_are_taken() -> None:
+    x = given(40, 3)
+    for places in ([0, 1, 2, 0, 1], np.tile(np.arange(9), 3), np.arange(40)[::-1]):
+        assert names(after(apply(Gather(0), x, fixed(places, I32)))) == ["gather"]
+
+
+@pytest.mark.parametrize(
+    "places", [[3, 1, 2, 3, 4, 5, 6, 2], [[5, 0, 1], [2, 3, 9]], [0, 1, 2, 3, 4, 3, 2, -1, 0]]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_runs_have_the_elements_of_the_places(places: Any, axis: int) -> None:
+    x = given(7, 8)
+    node = apply(Gather(axis), x, fixed(places, I32))
+    array = np.random.default_rng(0).random((7, 8), np.float32)
+    changed = Graph((x,), (after(node),))
+    assert "gather" not in names(changed.outputs[0])[-1:]
+    np.testing.assert_array_equal(
+        evaluate(changed, [array])[0], evaluate(Graph((x,), (node,)), [array])[0]
+    )
 
 
 def test_rows_taken_several_times_are_taken_once() -> None:

@@ -5,8 +5,10 @@ what is taken from places that are known, or several times.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.graph.graph import Graph, Node, Operator, apply
 from morello.graph.operators import Broadcast, Cast, Constant, Dot, Gather, Map
@@ -17,6 +19,7 @@ from morello.graph.patterns.matching import (
     in_dtype,
     in_shape,
     is_map,
+    joined,
     keeps_values,
     mapped,
     on_replaced,
@@ -27,6 +30,12 @@ from morello.graph.patterns.matching import (
 
 _NUMBERS = np.dtype(np.int32)
 """The dtype of the numbers of rows."""
+
+_LONG = 4
+"""The least places one after the other that are a slice, and the most others that are one each."""
+
+_PARTS = 8
+"""The most parts of what is taken at known places."""
 
 
 def one_hot_product(node: Node) -> Node | None:
@@ -100,20 +109,64 @@ def _function_of_rows(node: Node) -> Node | None:
 
 def known_places(node: Node) -> Node | None:
     """gather(x, [2, 4, 6]) -> x[2:7:2]: places that are known, and as far apart, are a slice."""
-    x, ids = node.inputs
-    assert isinstance(node.operator, Gather)
-    axis = node.operator.axis
-    if not isinstance(ids.operator, Constant) or not ids.type.size:
+    places, x = _known(node), node.inputs[0]
+    if places is None:
         return None
-    count = x.shape[axis]
-    given = ids.operator.array.ravel().astype(np.int64)
-    places = np.clip(np.where(given < 0, given + count, given), 0, count - 1)
     steps = np.unique(np.diff(places))
     if steps.size > 1 or (steps.size == 1 and steps[0] < 1):
         return None
     step = int(steps[0]) if steps.size else 1
-    part = sliced(x, axis, int(places[0]), int(places[-1]) + 1, step)
+    part = sliced(x, _axis(node), int(places[0]), int(places[-1]) + 1, step)
     return reshaped(part, node.shape)
+
+
+def places_in_runs(node: Node) -> Node | None:
+    """gather(x, [1, 0, 1, 2, 3, 4, 5, 4]) -> join(x[1:2], x[0:6], x[4:5]), as of a mirrored x.
+
+    Known places, at least half of them in one run. Where many others follow each other, as in
+    [9, 8, 7, 6, 5, 4], these are taken from a slice.
+    """
+    places, x = _known(node), node.inputs[0]
+    if places is None:
+        return None
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    ends = [0, *map(int, breaks), places.size]
+    runs = [places[begin:end] for begin, end in pairwise(ends)]
+    longest = max(map(len, runs))
+    if longest < max(_LONG, places.size / 2):
+        return None
+    parts: list[Node] = []
+    for long, group in groupby(runs, lambda run: len(run) >= _LONG):
+        some = [*group]
+        if not long and len(some) > _LONG:
+            some = [np.concatenate(some)]
+        parts += [_taken(x, _axis(node), each) for each in some]
+    return reshaped(joined(parts, _axis(node)), node.shape) if len(parts) <= _PARTS else None
+
+
+def _taken(x: Node, axis: int, places: npt.NDArray[np.int64]) -> Node:
+    """The slices of x along an axis at known places: one slice if they are a run."""
+    first, last = int(places.min()), int(places.max())
+    part = sliced(x, axis, first, last + 1)
+    if (np.diff(places) == 1).all():
+        return part
+    return apply(Gather(axis), part, constant(places - first, _NUMBERS))
+
+
+def _known(node: Node) -> npt.NDArray[np.int64] | None:
+    """The places of a gather, in one dimension, if they are known: all of them within."""
+    x, ids = node.inputs
+    if not isinstance(ids.operator, Constant) or not ids.type.size:
+        return None
+    count = x.shape[_axis(node)]
+    given = ids.operator.array.ravel().astype(np.int64)
+    return np.clip(np.where(given < 0, given + count, given), 0, count - 1)
+
+
+def _axis(node: Node) -> int:
+    """The axis of a gather."""
+    assert isinstance(node.operator, Gather)
+    return node.operator.axis
 
 
 def repeated_places(node: Node) -> Node | None:
@@ -129,6 +182,6 @@ def repeated_places(node: Node) -> Node | None:
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Dot: (one_hot_product,),
-    Gather: (known_places, repeated_places),
+    Gather: (known_places, places_in_runs, repeated_places),
 }
 """The rules of this family, by the class of the operators that they are for."""
