@@ -5,7 +5,7 @@ what is taken from places that are known, or several times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,12 @@ _NUMBERS = np.dtype(np.int32)
 """The dtype of the numbers of rows."""
 
 _LONG = 4
-"""The least places one after the other that are a slice, and the most others that are one each."""
+"""The least places one after the other that are a slice, if there are few elements at each."""
 
-_PARTS = 8
+_MANY = 64
+"""So many elements at a place are copied as a slice faster than they are taken."""
+
+_PARTS = 32
 """The most parts of what is taken at known places."""
 
 
@@ -123,25 +126,22 @@ def known_places(node: Node) -> Node | None:
 def places_in_runs(node: Node) -> Node | None:
     """gather(x, [1, 0, 1, 2, 3, 4, 5, 4]) -> join(x[1:2], x[0:6], x[4:5]), as of a mirrored x.
 
-    Known places, at least half of them in one run. Where many others follow each other, as in
-    [9, 8, 7, 6, 5, 4], these are taken from a slice.
+    Known places, at least half of them in one run. Few elements at many places, as of a vector in
+    reverse order, are taken from a slice.
     """
     places, x = _known(node), node.inputs[0]
     if places is None:
         return None
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    ends = [0, *map(int, breaks), places.size]
-    runs = [places[begin:end] for begin, end in pairwise(ends)]
-    longest = max(map(len, runs))
-    if longest < max(_LONG, places.size / 2):
+    runs = np.split(places, breaks)
+    if max(map(len, runs)) < max(_LONG, places.size / 2):
         return None
-    parts: list[Node] = []
-    for long, group in groupby(runs, lambda run: len(run) >= _LONG):
+    least = 1 if node.type.size >= _MANY * places.size else _LONG
+    axis, parts = _axis(node), list[Node]()
+    for long, group in groupby(runs, lambda run: len(run) >= least):
         some = [*group]
-        if not long and len(some) > _LONG:
-            some = [np.concatenate(some)]
-        parts += [_taken(x, _axis(node), each) for each in some]
-    return reshaped(joined(parts, _axis(node)), node.shape) if len(parts) <= _PARTS else None
+        parts += [_taken(x, axis, run) for run in (some if long else [np.concatenate(some)])]
+    return reshaped(joined(parts, axis), node.shape) if len(parts) <= _PARTS else None
 
 
 def _taken(x: Node, axis: int, places: npt.NDArray[np.int64]) -> Node:
