@@ -60,6 +60,11 @@ static inline bool is_condition(int code) { return code >= EQUAL; }
   for (int i = 0; i < BLOCK; i++) r[i] = (value); \
   break
 
+// By the bit of each row, one value or another; bytes have constant shifts, which are vectorized.
+#define EACH_BIT(bits, r, one, other) \
+  for (int byte = 0; byte < BLOCK; byte += 8) \
+    for (int i = byte; i < byte + 8; i++) (r)[i] = (bits) >> byte >> (i - byte) & 1 ? (one) : (other)
+
 // Rounded down; exact below 2^52, and vectorized. By zero, it is zero.
 static inline int64_t quotient(int64_t x, int64_t y) {
   double ratio = floor((double)x / (double)(y ? y : 1));
@@ -128,17 +133,25 @@ static uint64_t compare_floats(int code, const double *restrict x, const double 
   return bits;
 }
 
-// Gives a bit for each row of which the entry is unknown.
-static uint64_t look_up(const Table *table, const int64_t *restrict x, const int64_t *restrict y,
-                        int64_t *restrict r) {
+// The entries of a table of one dimension; gives a bit for each row of which it is unknown.
+static uint64_t look_up(const Table *table, const int64_t *restrict x, int64_t *restrict r) {
   const int32_t *values = table->values;
-  uint64_t unknown = 0;
+  uint64_t unknown = 0, rows = (uint64_t)table->rows;
+  for (int i = 0; i < BLOCK; i++) r[i] = (uint64_t)x[i] < rows ? values[x[i]] : UNKNOWN;
+  for (int i = 0; i < BLOCK; i++) unknown |= (uint64_t)(r[i] == UNKNOWN) << i;
+  return unknown;
+}
+
+// As `look_up`, of a table of two dimensions.
+static uint64_t look_up_two(const Table *table, const int64_t *restrict x, const int64_t *restrict y,
+                            int64_t *restrict r) {
+  const int32_t *values = table->values;
+  uint64_t unknown = 0, rows = (uint64_t)table->rows, columns = (uint64_t)table->columns;
   for (int i = 0; i < BLOCK; i++) {
-    int64_t column = y ? y[i] : 0;
-    int inside = x[i] >= 0 && x[i] < table->rows && column >= 0 && column < table->columns;
-    r[i] = inside ? values[x[i] * table->columns + column] : UNKNOWN;
-    unknown |= (uint64_t)(r[i] == UNKNOWN) << i;
+    bool inside = (uint64_t)x[i] < rows && (uint64_t)y[i] < columns;
+    r[i] = inside ? values[x[i] * table->columns + y[i]] : UNKNOWN;
   }
+  for (int i = 0; i < BLOCK; i++) unknown |= (uint64_t)(r[i] == UNKNOWN) << i;
   return unknown;
 }
 
@@ -170,8 +183,8 @@ static uint64_t run(const Tape *tape, const Scratch *scratch, const Table *table
   double *f = scratch->floats + BLOCK * (int64_t)operation;
   uint64_t holds = scratch->bits[operands[0]];
   switch (code) {
-    case LOOKUP_1: return look_up(table, x, 0, r);
-    case LOOKUP_2: return look_up(table, x, y, r);
+    case LOOKUP_1: return look_up(table, x, r);
+    case LOOKUP_2: return look_up_two(table, x, y, r);
     case LOOKUP_FLOAT:
       for (int i = 0; i < BLOCK; i++) {
         int inside = x[i] >= 0 && x[i] < table->rows;
@@ -182,11 +195,9 @@ static uint64_t run(const Tape *tape, const Scratch *scratch, const Table *table
     case MINIMUM_FLOAT: case MAXIMUM_FLOAT: on_floats(code, u, v, f); break;
     case TO_INT: for (int i = 0; i < BLOCK; i++) r[i] = (int64_t)u[i]; break;
     case TO_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = (double)x[i]; break;
-    case WHERE_BITS: for (int i = 0; i < BLOCK; i++) r[i] = holds >> i & 1 ? y[i] : z[i]; break;
+    case WHERE_BITS: EACH_BIT(holds, r, y[i], z[i]); break;
     case WHERE_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = x[i] ? v[i] : w[i]; break;
-    case WHERE_FLOAT_BITS:
-      for (int i = 0; i < BLOCK; i++) f[i] = holds >> i & 1 ? v[i] : w[i];
-      break;
+    case WHERE_FLOAT_BITS: EACH_BIT(holds, f, v[i], w[i]); break;
     case CONSTANT:
       for (int i = 0; i < BLOCK; i++) r[i] = tape->constant_ints[operands[0]];
       for (int i = 0; i < BLOCK; i++) f[i] = tape->constant_floats[operands[0]];
@@ -221,7 +232,7 @@ static uint64_t run_condition(const Tape *tape, const Scratch *scratch, const Ta
   scratch->bits[operation] = bits;
   if (operands[WIDENED]) {
     int64_t *r = scratch->ints + BLOCK * (int64_t)operation;
-    for (int i = 0; i < BLOCK; i++) r[i] = bits >> i & 1;
+    EACH_BIT(bits, r, 1, 0);
   }
   return unknown;
 }
