@@ -203,7 +203,7 @@ def _trampoline(compiler: Compiler) -> Callable[..., Any]:
     library.set_types.restype = None
     # The pointer to an object's type is the last field of the object header.
     type_offset = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
-    library.set_types(np.ndarray, np.ma.MaskedArray, type_offset)
+    library.set_types(np.ndarray, "numpy.ma.core", type_offset)
     make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)

@@ -51,6 +51,8 @@ void PyBuffer_Release(Py_buffer *);
 Py_ssize_t PyTuple_Size(PyObject *);
 PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 int PyType_IsSubtype(PyObject *, PyObject *);
+PyObject *PyImport_GetModule(PyObject *);
+PyObject *PyObject_GetAttrString(PyObject *, const char *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
 PyObject *PyObject_GetItem(PyObject *, PyObject *);
 PyObject *PyTuple_New(Py_ssize_t);
@@ -102,9 +104,9 @@ typedef struct {
     Argument arguments[MAX_ARGUMENTS];
 } Plan;
 
-/* NumPy's type of arrays, and that of masked ones; and where in an object its type is, which
- * differs between CPython's builds with and without the GIL. */
-static PyObject *array_type, *masked_type;
+/* NumPy's type of arrays; the name of its module of masked ones, and their type once that is imported;
+ * and where in an object its type is, which differs between CPython's builds with and without the GIL. */
+static PyObject *array_type, *masked_module, *masked_type;
 static Py_ssize_t type_offset;
 
 void set_types(PyObject *array, PyObject *masked, Py_ssize_t offset)
@@ -112,15 +114,32 @@ void set_types(PyObject *array, PyObject *masked, Py_ssize_t offset)
     Py_IncRef(array); /* for good */
     Py_IncRef(masked);
     array_type = array;
-    masked_type = masked;
+    masked_module = masked;
     type_offset = offset;
+}
+
+/* There are no masked arrays before their module is imported, which takes long. */
+static int is_masked(PyObject *type)
+{
+    if (masked_type == NULL) {
+        PyObject *module = PyImport_GetModule(masked_module);
+        if (module != NULL) {
+            masked_type = PyObject_GetAttrString(module, "MaskedArray");
+            Py_DecRef(module);
+        }
+        if (masked_type == NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+    }
+    return PyType_IsSubtype(type, masked_type);
 }
 
 /* Whether `object` lends its memory. A masked array does not: nobody would see its mask. */
 static int borrow(PyObject *object, Py_buffer *view, int flags, int only_arrays)
 {
     PyObject *type = *(PyObject **)((char *)object + type_offset);
-    if (type != array_type && (only_arrays || PyType_IsSubtype(type, masked_type)))
+    if (type != array_type && (only_arrays || is_masked(type)))
         return 0;
     return PyObject_GetBuffer(object, view, flags) == 0;
 }
