@@ -11,6 +11,8 @@ from fuzz.bounded import FLOATS
 from fuzz.reading import Type
 
 Shape = tuple[int, ...]
+Kind = Callable[[Shape, str, int], str]
+"""Generates an expression of a shape and dtype, of so many levels."""
 
 UNARY = (
     "abs", "ceil", "erf", "erfc", "exp", "exp2", "expm1", "floor", "gelu", "gelu_tanh", "log",
@@ -155,8 +157,14 @@ class Grammar:
 
     def computed(self, shape: Shape, dtype: str, depth: int) -> str:
         """An operation, with up to `depth` - 1 levels of operations below it."""
+        kinds = self.kinds(shape, dtype)
+        chosen = self.random.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
+        return chosen(shape, dtype, depth - 1)
+
+    def kinds(self, shape: Shape, dtype: str) -> list[tuple[Kind, int]]:
+        """The kinds of operations with results of a shape and dtype, and how often each is."""
         rank, is_float = len(shape), dtype in FLOATS
-        kinds: list[tuple[Callable[[Shape, str, int], str], int]] = [
+        kinds: list[tuple[Kind, int]] = [
             (self.unary, 4), (self.constant, 2), (self.binary, 4), (self.turned, 1),
         ]  # fmt: skip
         if rank < MOST_DIMS:
@@ -175,8 +183,7 @@ class Grammar:
             kinds += [(self.attention, 1), (self.linear, 1), (self.residual, 1)]
             if shape[0] == shape[1]:
                 kinds += [(self.gram, 2)]
-        chosen = self.random.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
-        return chosen(shape, dtype, depth - 1)
+        return kinds
 
     def unary(self, shape: Shape, dtype: str, depth: int) -> str:
         names = UNARY if dtype in FLOATS else WHOLE

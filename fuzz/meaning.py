@@ -6,7 +6,7 @@ Written from the functions' documentation, without using Morello's code.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -26,7 +26,11 @@ from fuzz.bounded import (
     rounded,
     summed,
 )
+from fuzz.moved import FUNCTIONS as MOVED
+from fuzz.moved import Axes
 from fuzz.reading import Node
+
+EPSILON_F32 = 2.0**-23
 
 EPSILON = 1e-5
 """The epsilon that norms add to a variance."""
@@ -131,6 +135,8 @@ def _applied(name: str, given: list[Bounded | float], options: dict[str, Any]) -
     last = bool(options.pop("last", False))
     if name in UNARY or name in BUMPY or name in EXACT or name in ARITHMETIC or name in _MAPS:
         return mapped(name, *given, last=last)
+    if name in _COMPARISONS:
+        return compared(name, *given)
     if name in _STORED:
         options |= {"last": last}
     return _OTHERS[name](*given, **options)
@@ -195,6 +201,8 @@ _OF_BITS: dict[str, Callable[..., Array]] = {
     "right_shift": _by_python(lambda a, b: a >> b if 0 <= b < 32 else -int(a < 0)),
 }
 
+_COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
 _MAPS = ("abs", "square", "divide_vec", *_OF_BITS)
 
 _WHOLE: dict[str, Callable[..., Array]] = {
@@ -203,6 +211,23 @@ _WHOLE: dict[str, Callable[..., Array]] = {
     "minimum": np.minimum, "abs": np.abs, "neg": np.negative, "square": np.square,
     "relu": lambda x: np.maximum(x, 0), "sign": np.sign,
 }  # fmt: skip
+
+
+def compared(name: str, a: Bounded | float, b: Bounded | float) -> Bounded:
+    """Truth values, with an error where either may be."""
+    dtype = next(x.dtype for x in (a, b) if isinstance(x, Bounded))
+    a, b = (number(x, dtype) if isinstance(x, float) else x for x in (a, b))
+    off = a.error + b.error
+    unsure = (off > 0) & ~(np.abs(a.value - b.value) > off)
+    return Bounded(getattr(np, name)(a.value, b.value).astype(np.int64), 1.0 * unsure, "i32")
+
+
+def where(condition: Bounded, a: Bounded | float, b: Bounded | float) -> Bounded:
+    dtype = next(x.dtype for x in (a, b) if isinstance(x, Bounded))
+    a, b = (number(x, dtype) if isinstance(x, float) else x for x in (a, b))
+    value = np.where(condition.value != 0, a.value, b.value)
+    error = np.where(condition.value != 0, a.error, b.error)
+    return Bounded(value, np.where(condition.error > 0, np.inf, error), dtype)
 
 
 def _near_zero(x: Bounded) -> Array:
@@ -230,47 +255,7 @@ def apart_by(a: Array, b: Array) -> Array:
     return np.where(np.isnan(distance), np.inf, distance)
 
 
-# ---- functions that move elements
-
-
-def move(x: Bounded) -> Bounded:
-    return x
-
-
-def transpose(x: Bounded, *, order: Any = None) -> Bounded:
-    return x.seen(lambda v: v.transpose(order))
-
-
-def expand_dims(x: Bounded, *, axis: int) -> Bounded:
-    return x.seen(lambda v: np.expand_dims(v, axis))
-
-
-def broadcast(x: Bounded, *, axis: int, size: int) -> Bounded:
-    return x.seen(lambda v: np.repeat(np.expand_dims(v, axis), size, axis))
-
-
-def one_prefix(x: Bounded) -> Bounded:
-    return x.seen(lambda v: v[None])
-
-
-def fill_zero(x: Bounded) -> Bounded:
-    return Bounded(np.zeros_like(x.value), np.zeros(x.shape), x.dtype)
-
-
-def fill_lowest(x: Bounded) -> Bounded:
-    least = -np.inf if x.is_float else np.iinfo(DTYPES[x.dtype]).min
-    return Bounded(np.full_like(x.value, least), np.zeros(x.shape), x.dtype)
-
-
-def fill_highest(x: Bounded) -> Bounded:
-    most = np.inf if x.is_float else np.iinfo(DTYPES[x.dtype]).max
-    return Bounded(np.full_like(x.value, most), np.zeros(x.shape), x.dtype)
-
-
 # ---- reductions
-
-
-Axes = int | Sequence[int]
 
 
 def _axes(axis: Axes, x: Bounded) -> tuple[int, ...]:
@@ -357,17 +342,92 @@ def _exponential(x: Bounded, top: Bounded, axis: int) -> Bounded:
     return Bounded(powers.value, np.where(within, powers.error, np.inf), x.dtype)
 
 
-def layer_norm(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
+def _standard(x: Bounded) -> Bounded:
+    """The last axis with a mean of 0 and a variance of 1."""
     centred = mapped("subtract", x, mean(x, keepdims=True))
     variance = mean(mapped("square", centred), keepdims=True)
-    scaled = mapped("multiply", centred, mapped("rsqrt", mapped("add", variance, EPSILON)))
-    return mapped("add", mapped("multiply", scaled, gamma), beta)
+    return mapped("multiply", centred, mapped("rsqrt", mapped("add", variance, EPSILON)))
+
+
+def layer_norm(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
+    return mapped("add", mapped("multiply", _standard(x), gamma), beta)
 
 
 def rms_norm(x: Bounded, gamma: Bounded) -> Bounded:
     size = mean(mapped("square", x), keepdims=True)
     scaled = mapped("multiply", x, mapped("rsqrt", mapped("add", size, EPSILON)))
     return mapped("multiply", scaled, gamma)
+
+
+def argmax(x: Bounded, *, axis: int = -1) -> Bounded:
+    return _place(x.value.argmax(axis), x, axis)
+
+
+def argmin(x: Bounded, *, axis: int = -1) -> Bounded:
+    return _place(x.value.argmin(axis), x, axis)
+
+
+def _place(place: Array, x: Bounded, axis: int) -> Bounded:
+    """Places of extrema, which may be others where numbers are not known exactly."""
+    error = np.where((x.error > 0).any(axis), np.inf, 0.0)
+    return _kept(Bounded(np.asarray(place), error, "i32"), (), False)
+
+
+def cumsum(x: Bounded, *, axis: int = -1, last: bool = False) -> Bounded:
+    every = range(1, x.shape[axis] + 1)
+    sums = [summed(_some(x, range(n), axis), [axis], x.dtype, last=last) for n in every]
+    value, error = (np.stack(a, axis) for a in ([s.value for s in sums], [s.error for s in sums]))
+    return Bounded(value, error, x.dtype)
+
+
+def diff(x: Bounded, *, axis: int = -1) -> Bounded:
+    size = x.shape[axis]
+    return mapped("subtract", _some(x, range(1, size), axis), _some(x, range(size - 1), axis))
+
+
+def _some(x: Bounded, places: range, axis: int) -> Bounded:
+    return x.seen(lambda v: v.take(places, axis))
+
+
+def var(x: Bounded, *, axis: Axes = -1, keepdims: bool = False, ddof: int = 0) -> Bounded:
+    count = prod(x.shape[along] for along in _axes(axis, x))
+    squares = mapped("square", mapped("subtract", x, mean(x, axis=axis, keepdims=True)))
+    return mapped("multiply", total(squares, axis=axis, keepdims=keepdims), 1 / (count - ddof))
+
+
+def std(x: Bounded, **options: Any) -> Bounded:
+    return mapped("sqrt", var(x, **options))
+
+
+def norm(x: Bounded, *, axis: Axes = -1, keepdims: bool = False, order: float = 2) -> Bounded:
+    if order == 1:
+        return total(mapped("abs", x), axis=axis, keepdims=keepdims)
+    return mapped("sqrt", total(mapped("square", x), axis=axis, keepdims=keepdims))
+
+
+def normalize(x: Bounded, *, axis: int = -1) -> Bounded:
+    return mapped("divide", x, mapped("maximum", norm(x, axis=axis, keepdims=True), 1e-12))
+
+
+def logsumexp(x: Bounded, *, axis: int = -1) -> Bounded:
+    top = x.value.max(axis)
+    value = np.logaddexp.reduce(x.value, axis)
+    size = np.where(np.isfinite(top), 1 + np.abs(value) + 2 * np.abs(top), 0.0)
+    error = x.error.max(axis) + (x.shape[axis] + 32) * EPSILON_F32 * size
+    return _kept(rounded(value, error, x.dtype, ulps=4), (), False)
+
+
+def log_softmax(x: Bounded, *, axis: int = -1) -> Bounded:
+    shifted = mapped("subtract", x, largest(x, axis=axis, keepdims=True))
+    sums = total(mapped("exp", shifted), axis=axis, keepdims=True)
+    return mapped("subtract", shifted, mapped("log", sums))
+
+
+def group_norm(x: Bounded, gamma: Bounded, beta: Bounded, *, groups: int) -> Bounded:
+    parts = x.seen(lambda v: v.reshape(v.shape[0], groups, -1))
+    scaled = _standard(parts).seen(lambda v: v.reshape(x.shape))
+    each = [y.seen(lambda v: v.reshape(-1, *[1] * (x.value.ndim - 2))) for y in (gamma, beta)]
+    return mapped("add", mapped("multiply", scaled, each[0]), each[1])
 
 
 # ---- products
@@ -407,9 +467,52 @@ def linear(x: Bounded, w: Bounded, b: Bounded) -> Bounded:
     return mapped("add", matmul(x, w), b)
 
 
-def attention(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
+def attention(
+    q: Bounded, k: Bounded, v: Bounded, mask: Bounded | None = None, *, causal: bool = False
+) -> Bounded:
+    """Each head of keys and values may serve several of queries; a row that sees nothing is 0."""
+    if q.value.ndim > 2:
+        served = q.shape[-3] // k.shape[-3]
+        k, v = (x.seen(lambda a: a.repeat(served, -3)) for x in (k, v))
     scores = matmul(q, k.seen(lambda x: np.swapaxes(x, -1, -2)))
-    return matmul(softmax(mapped("multiply", scores, 1 / math.sqrt(q.shape[-1]))), v)
+    scores = mapped("multiply", scores, 1 / math.sqrt(q.shape[-1]))
+    rows, keys = scores.shape[-2:]
+    seen = np.tri(rows, keys, keys - rows, bool) if causal else np.ones((rows, keys), bool)
+    if mask is not None and mask.is_float:
+        scores = mapped("add", scores, mask)
+    elif mask is not None:
+        seen = seen & (mask.value != 0)
+    seen = np.broadcast_to(seen, scores.shape)
+    # what is hidden may be chosen or added to, so that NaN stays
+    lost = ~seen & ~np.isfinite(scores.value + scores.error)
+    error = np.where(lost.any(-1, keepdims=True), np.inf, np.where(seen, scores.error, 0.0))
+    shares = softmax(Bounded(np.where(seen, scores.value, -np.inf), error, scores.dtype))
+    value = np.where(seen.any(-1, keepdims=True), shares.value, 0.0)
+    result = matmul(Bounded(value, np.where(np.isnan(value), 0, shares.error), "f32"), v)
+    if seen.all() and mask is None:
+        return result
+    # a product may skip what nobody sees, or multiply it by zero
+    odd = ~np.isfinite(v.value).all(-2, keepdims=True) | np.isnan(value).any(-1, keepdims=True)
+    return Bounded(result.value, np.where(odd, np.inf, result.error), "f32")
+
+
+def einsum(*given: Bounded, letters: str) -> Bounded:
+    """Sums of products of tensors of f32, which may be multiplied in any order."""
+    read, _, kept = letters.partition("->")
+    value, size = (
+        np.einsum(letters, *(f(x.value) for x in given), optimize=False)
+        for f in (np.asarray, np.abs)
+    )
+    wide = np.einsum(letters, *(np.abs(x.value) + x.error for x in given))
+    sizes: dict[str, int] = {}
+    for word, x in zip(read.split(","), given, strict=True):
+        sizes |= dict(zip(word, x.shape, strict=True))
+    count = prod(n for d, n in sizes.items() if d not in kept)
+    between = count * prod(max(1.0, float(np.abs(x.value).max())) for x in given)
+    error = wide - size + (count + 8 * len(given)) * EPSILON_F32 * wide
+    error = error + FLUSHED * count * (1 + between)
+    unsure = not np.isfinite(between) or between > 1e38
+    return rounded(value, np.where(unsure, np.inf, error), "f32")
 
 
 def _pair(option: Any) -> tuple[int, int]:
@@ -477,16 +580,16 @@ def max_pool(
     return top.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else top
 
 
-_STORED = ("cast", "conv", "matmul", "sum")
+_STORED = ("cast", "conv", "cumsum", "matmul", "sum")
 """The functions whose result a kernel converts to another dtype, beside maps."""
 
 _OTHERS: dict[str, Callable[..., Bounded]] = {
-    "attention": attention, "broadcast": broadcast, "cast": cast, "conv": conv,
-    "expand_dims": expand_dims, "fill_highest": fill_highest,
-    "fill_lowest": fill_lowest, "fill_zero": fill_zero,
-    "layer_norm": layer_norm, "linear": linear, "matmul": matmul, "max": largest,
-    "max_pool": max_pool, "mean": mean,
-    "min": least, "move": move, "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
-    "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator,
-    "sum": total, "transpose": transpose,
+    **{function.__name__: function for function in MOVED},
+    "argmax": argmax, "argmin": argmin, "attention": attention, "cast": cast, "conv": conv,
+    "cumsum": cumsum, "diff": diff, "einsum": einsum, "group_norm": group_norm,
+    "layer_norm": layer_norm, "linear": linear, "log_softmax": log_softmax, "logsumexp": logsumexp,
+    "matmul": matmul, "max": largest, "max_pool": max_pool, "mean": mean, "min": least,
+    "norm": norm, "normalize": normalize, "rms_norm": rms_norm, "softmax": softmax,
+    "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator, "std": std,
+    "sum": total, "var": var, "where": where,
 }  # fmt: skip

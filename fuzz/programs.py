@@ -18,11 +18,12 @@ import morello
 from fuzz.adversary import OVER_BUDGET, PASSED, REFUSED, Adversary, FaultError
 from fuzz.bounded import DTYPES, Bounded, apart
 from fuzz.grammar import Grammar
+from fuzz.graph_grammar import GraphGrammar
 from fuzz.meaning import evaluate
 from fuzz.memory import Guarded
 from fuzz.numbers import STYLES, values
-from fuzz.reading import Node, Text, Type, alone, is_type, parts, read, replaced, retyped
-from morello.base.errors import SearchError, SpecError
+from fuzz.reading import PARTS, Node, Text, Type, alone, is_type, parts, read, replaced, retyped
+from morello.base.errors import SearchError, SeveralKernelsError, SpecError
 
 BUDGET_S = 10.0
 _ENDED = ("the search found no program in", "the search ran out of memory")
@@ -66,7 +67,7 @@ class Programs(Adversary):
     share = 6.0
 
     def case(self, random: Random) -> str:
-        text = Grammar(random).goal()
+        text = random.choice((Grammar, GraphGrammar))(random).goal()
         return str(
             Program(
                 text,
@@ -82,6 +83,8 @@ class Programs(Adversary):
         program = Program.of(case)
         try:
             morello.parse(program.text)
+        except SeveralKernelsError:
+            pass
         except SpecError:
             return REFUSED
         try:
@@ -116,7 +119,7 @@ class Programs(Adversary):
 
 def _refusable(text: str) -> bool:
     """Whether the result's layout cannot be that of a NumPy array."""
-    return ":" in text.partition("->")[2]
+    return ":" in text.rpartition("->")[2]
 
 
 def _compiled(program: Program) -> morello.Kernel:
@@ -231,9 +234,7 @@ def _smaller(text: str) -> Iterator[str]:
     for part in parts(whole):
         function = part.func if isinstance(part, ast.Call) else None
         for child in ast.iter_child_nodes(part):
-            if child is not function and isinstance(
-                child, ast.BinOp | ast.Call | ast.UnaryOp | ast.Name
-            ):
+            if child is not function and isinstance(child, (*PARTS, ast.Name)):
                 yield replaced(whole, part, child)
         tensor_type = shapes.get(ast.unparse(part))
         if tensor_type is not None:

@@ -22,6 +22,12 @@ TYPE = re.compile(
 )
 
 
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Type:
     """A tensor type: dtype, shape, layout as text, and strides in elements if given."""
@@ -113,7 +119,7 @@ def read(text: str) -> Text:
         types.append(Type(dtype, _numbers(shape), layout or "", steps))
         return f"tensor({len(types) - 1})"
 
-    body, arrow, _ = TYPE.sub(take, text).partition("->")
+    body, *arrow = re.split(r'->(?=[^"]*$)', TYPE.sub(take, text), maxsplit=1)
     return Text(ast.parse(body.strip()), tuple(types), types[-1] if arrow else None)
 
 
@@ -148,6 +154,12 @@ def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...
             return -value if isinstance(value, float) else Node("neg", (value,))
         case ast.BinOp(left=left, op=op, right=right):
             return Node(OPERATORS[type(op)], (inner(left), inner(right)))
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+            return Node(COMPARISONS[type(comparison)], (inner(left), inner(right)))
+        case ast.Subscript(value=x, slice=at):
+            return Node("index", (inner(x),), (("at", _subscripts(at)),))
+        case ast.Call(func=ast.Name(id="einsum"), args=[ast.Constant(value=str(letters)), *given]):
+            return Node("einsum", tuple(map(inner, given)), (("letters", letters),))
         case ast.Call(args=[ast.Constant(value=int() as number)]) if is_type(node):
             return Node("tensor", type=types[number])
         case ast.Call(func=ast.Name(id="cast"), args=[x, ast.Name(id=dtype)]):
@@ -158,6 +170,16 @@ def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...
     raise SyntaxError(f"{ast.unparse(node)} means nothing")
 
 
+def _subscripts(node: ast.expr) -> Any:
+    """What stands between brackets: numbers, slices, `None` and `...`."""
+    match node:
+        case ast.Tuple(elts=elements):
+            return tuple(map(_subscripts, elements))
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return slice(*(end and ast.literal_eval(end) for end in (lower, upper, step)))
+    return ast.literal_eval(node)
+
+
 def _option(node: ast.expr) -> Any:
     return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
 
@@ -165,14 +187,16 @@ def _option(node: ast.expr) -> Any:
 # ---- smaller texts
 
 
+PARTS = (ast.BinOp, ast.Call, ast.Subscript, ast.UnaryOp)
+"""The expressions that compute a tensor."""
+
+
 def parts(text: Text) -> Iterator[ast.expr]:
     """The expressions in a text, the outermost first, without names and numbers."""
     for statement in text.tree.body:
         assert isinstance(statement, ast.Assign | ast.Expr)
         for node in ast.walk(statement.value):
-            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call) and not (
-                is_type(node) or _is_number(node)
-            ):
+            if isinstance(node, PARTS) and not (is_type(node) or _is_number(node)):
                 yield node
 
 

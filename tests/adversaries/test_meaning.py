@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import ml_dtypes
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from fuzz.bounded import DTYPES, Bounded
+from fuzz.graph_grammar import GraphGrammar
 from fuzz.meaning import evaluate
 from fuzz.reading import Type, read
+from morello.frontends.text import parse_tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +81,24 @@ FLOATS: dict[str, Callable[..., Array]] = {
     "maximum(0.25, sqrt(square(f32[9]))) / rsqrt(f32[9] * 0 + 4)": lambda x, y: np.maximum(
         0.25, np.abs(x)
     ) * 2 + 0 * y,
+    "x = f32[5,4]; x[::-2, None, 1:3]": lambda x: x[::-2, None, 1:3],
+    "pad(f32[3,4], padding=[0,1,2,0], value=3)": lambda x: np.pad(
+        x, ((0, 1), (2, 0)), constant_values=3
+    ),
+    "roll(flip(f32[3,4], axis=1), shift=-1, axis=0)": lambda x: np.roll(x[:, ::-1], -1, 0),
+    "diff(cumsum(f32[3,4], axis=0), axis=0)": lambda x: x[1:],
+    "where(f32[3,4] > 0, f32[3,4], 1)": lambda x, y: np.where(x > 0, y, 1),
+    "var(f32[3,4], axis=0, ddof=1)": lambda x: x.var(0, ddof=1),
+    "norm(f32[3,4]) + logsumexp(f32[3,4])": lambda x, y: (
+        np.linalg.norm(x, axis=1) + np.log(np.exp(y).sum(1))
+    ),
+    "group_norm(f32[2,4,3], f32[4], f32[4], groups=4) * 0 + log_softmax(f32[2,4,3])": (
+        lambda x, g, b, y: np.log(softmax(y))
+    ),
+    "attention(f32[2,3,4], f32[1,5,4], f32[1,5,2], causal=True)": lambda q, k, v: np.stack(
+        [softmax(np.where(np.tri(3, 5, 2), each @ k[0].T / 2, -np.inf)) @ v[0] for each in q]
+    ),
+    'einsum("ab,bc,cd->ad", f32[3,4], f32[4,2], f32[2,3])': lambda a, b, c: a @ b @ c,
 }  # fmt: skip
 
 
@@ -104,6 +125,21 @@ def test_it_means_what_numpy_does(text: str) -> None:
     expected = FLOATS[text](*(x.astype(np.float64) for x in arrays))
     np.testing.assert_allclose(made.value, expected, rtol=1e-12, atol=1e-14)
     assert (made.error < 1e-4).all() and made.dtype == "f32"
+
+
+def test_places_of_extrema_are_known_if_the_numbers_are() -> None:
+    made, (x,) = values("argmin(f32[3,4], axis=0)")
+    np.testing.assert_array_equal(made.value, x.argmin(0))
+    assert not made.error.any() and made.dtype == "i32"
+    assert np.isinf(values("argmax(exp(f32[3,4]))")[0].error).all()
+
+
+def test_random_texts_of_graphs_are_read() -> None:
+    texts = [GraphGrammar(Random(seed)).goal() for seed in range(40)]
+    for text in texts:
+        assert read(text).graph.inputs()
+        parse_tensor(text)
+    assert any("[" in text and "attention" in text for text in texts)
 
 
 def test_integers_wrap_around_in_their_dtype() -> None:
