@@ -19,12 +19,13 @@ from morello.graph.operators import (
     Pad,
     Pooling,
     Reduce,
+    Scatter,
     Transpose,
 )
 from morello.graph.partition import by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.padding import STORED_PADDING
-from morello.graph.rewriting import rewritten
+from morello.graph.rewriting import rewritten, simplified
 
 F32 = np.dtype(np.float32)
 
@@ -46,6 +47,22 @@ def test_attention_keeps_its_values(
     arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
+
+
+def test_a_kernel_combines_single_rows_of_one_column() -> None:
+    table, row = (apply(Input(TensorType((size, 1), F32))) for size in (5, 1))
+    numbers = apply(Constant(np.array([3], np.int32)))
+    known = apply(Constant(np.array([[2]], np.float32)))
+    for rows in (row, known):
+        graph = Graph((table, row), (apply(Scatter("sum"), table, numbers, rows),))
+        assert by_rule(graph).left == ()
+
+
+def test_sums_of_a_repeated_number_are_constants() -> None:
+    whole = apply(Broadcast((4, 3)), apply(Constant(np.array(2, np.float32))))
+    (total,) = simplified(Graph((), (apply(Reduce("sum", (1,)), whole),))).outputs
+    assert isinstance(total.operator, Constant)
+    assert total.operator.array.tolist() == [6] * 4
 
 
 def test_attention_of_constants_for_all_samples_is_a_kernel() -> None:

@@ -19,6 +19,8 @@ from morello.graph.operators import (
     Constant,
     Conv,
     Map,
+    Scatter,
+    SegmentSum,
     Transpose,
     Where,
 )
@@ -31,6 +33,9 @@ from morello.ir.spec import Spec, Strides
 
 _BROADCASTING = Broadcast, Cast, Map, Transpose, Where
 """The operators that take a dimension of size 1 for one of any size."""
+
+_OF_ARRAYS = Conv, Scatter, SegmentSum
+"""The operators that read arrays, even filters of a single number."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +173,7 @@ class _Lowering:
         if source in self.values:
             return self.values[source]
         number = source.operator if source.type.size == 1 else None
-        # a convolution reads arrays, even filters of a single number
-        if isinstance(number, Constant) and not isinstance(node.operator, Conv):
+        if isinstance(number, Constant) and not isinstance(node.operator, _OF_ARRAYS):
             return float(number.array.item())
         alike = node in self._before_units and source.shape == node.shape
         whole = node.operator.keeps_units or alike

@@ -33,7 +33,7 @@ from morello.graph.patterns.factors import (
     shared_factor,
     summed_factor,
 )
-from morello.graph.patterns.folding import computed
+from morello.graph.patterns.folding import REPEATED, computed
 from morello.graph.patterns.matching import (
     Rule,
     constant,
@@ -143,6 +143,23 @@ def padded(node: Node) -> Node | None:
     return x
 
 
+def padded_apart(node: Node) -> Node | None:
+    """conv[padding=4](x, w) -> conv[padding=2](pad[2](x), w), for 3 rows: no window is padding."""
+    image, filters = node.inputs
+    conv = node.operator
+    assert isinstance(conv, Conv)
+    spans = [step * (n - 1) for n, step in zip(filters.shape[2:], conv.dilations, strict=True)]
+    before, after = (tuple(map(min, spans, widths)) for widths in (conv.before, conv.after))
+    more = [
+        (0, 0, *(a - b for a, b in zip(whole, kept, strict=True)))
+        for whole, kept in ((conv.before, before), (conv.after, after))
+    ]
+    if not any(map(any, more)):
+        return None
+    wider = apply(Pad(*more), image, constant(0, image.dtype))
+    return apply(replace(conv, before=before, after=after), wider, filters)
+
+
 def product_by_halves(node: Node) -> Node | None:
     """reduce[prod](x) -> (first half * second half) * ..., along one axis after the other."""
     reduce, (x,) = node.operator, node.inputs
@@ -167,10 +184,6 @@ def _product(x: Node, axis: int) -> Node:
     return x if rest is None else mapped("multiply", x, rest)
 
 
-_REPEATED = 1 << 16
-"""The most elements of a constant that are written out where a number is repeated."""
-
-
 def written_out(node: Node) -> Node | None:
     """f(broadcast(c)) -> f(all elements of it), where a kernel reads elements that are stored."""
     inputs = tuple(map(_written_out, node.inputs))
@@ -178,7 +191,7 @@ def written_out(node: Node) -> Node | None:
 
 
 def _written_out(node: Node) -> Node:
-    if not isinstance(node.operator, Broadcast) or node.type.size > _REPEATED:
+    if not isinstance(node.operator, Broadcast) or node.type.size > REPEATED:
         return node
     known = node.inputs[0].operator
     if not isinstance(known, Constant):
@@ -190,7 +203,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (causal_mask, grouped_heads, written_out),
     Cast: (computed, *VOLUMES[Cast]),
     Concat: VOLUMES[Concat],
-    Conv: (*VOLUMES[Conv], conv_of_registers),
+    Conv: (padded_apart, *VOLUMES[Conv], conv_of_registers),
     Dot: (
         product_with_zeros,
         summed_factor,
@@ -205,6 +218,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Pad: (padded,),
     Pooling: (*VOLUMES[Pooling], counted_windows),
     Reduce: (product_by_halves, *VOLUMES[Reduce]),
+    Reshape: (computed,),
     Scatter: (written_out,),
     SegmentSum: (written_out,),
     Where: (computed, *VOLUMES[Where]),

@@ -11,6 +11,7 @@ from morello.graph.graph import Array, Node, Operator, apply
 from morello.graph.interpreter import widened
 from morello.graph.operators import (
     ArgReduce,
+    Broadcast,
     Cast,
     Concat,
     Constant,
@@ -48,6 +49,9 @@ from morello.ir.functions import INTEGER_FUNCTIONS
 _LARGEST = 1 << 24
 """The most elements of a constant that is computed here."""
 
+REPEATED = 1 << 16
+"""The most elements of a constant that are written out where a number is repeated."""
+
 _EXACT = INTEGER_FUNCTIONS | COMPARISONS.keys() | {
     "divide", "logical_and", "logical_not", "logical_or", "logical_xor", "remainder",
 }  # fmt: skip
@@ -84,6 +88,15 @@ def computed(node: Node) -> Node | None:
     if node.dtype.kind in "iu" and not isinstance(node.operator, Map) and not _fits(inputs, node):
         return None
     return constant(result, node.dtype)
+
+
+def of_repeated(node: Node) -> Node | None:
+    """sum(broadcast(c)) -> the constant."""
+    (source,) = node.inputs
+    if not isinstance(source.operator, Broadcast) or source.type.size > REPEATED:
+        return None
+    whole = computed(source)
+    return whole and computed(apply(node.operator, whole))
 
 
 def _array(node: Node) -> Array:
@@ -280,7 +293,7 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Iota: (counted,),
     Map: (*_ELEMENTWISE, without_shared_reshape),
     Pad: (not_padded, computed),
-    Reduce: (computed,),
+    Reduce: (computed, of_repeated),
     Reshape: (computed,),
     Scatter: (computed,),
     SegmentSum: (computed,),
