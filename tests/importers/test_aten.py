@@ -24,6 +24,7 @@ from morello.graph.graph import apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
+    Concat,
     Conv,
     Dot,
     Foreign,
@@ -520,6 +521,24 @@ def test_transposed_convolutions_are_convolutions(
     assert kinds.count(Conv) == 1
 
 
+@pytest.mark.parametrize("dilation, stride", [((2, 1), (2, 3)), (3, 1)])
+def test_taps_of_transposed_convolutions_may_be_apart(dilation: Any, stride: Any) -> None:
+    layer = nn.ConvTranspose2d(4, 6, 3, stride, 2, dilation=dilation, groups=2)
+    compared(layer, random(2, 4, 5, 6))
+
+
+@pytest.mark.parametrize("padding, dilation", [((4, 1), 1), (6, (1, 2))])
+def test_windows_of_convolutions_may_be_all_padding(padding: Any, dilation: Any) -> None:
+    """No kernel has such windows, so what is more than those of filters is stored."""
+    layer = nn.Conv2d(4, 6, 3, padding=padding, dilation=dilation)
+    x = random(2, 4, 5, 6)
+    partition = partitioned(compared(layer, x), target="avx512")
+    assert {type(node.operator) for node in partition.left} == {Concat}
+    expected = layer(x).detach().double().numpy()
+    weights = [x.numpy()] * (len(partition.graph.inputs) == 1)
+    np.testing.assert_allclose(evaluate(partition.graph, weights)[0], expected, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("batch, kernel, stride, groups", [
     (1, 2, 2, 1), (2, 3, 2, 2), (1, 4, (1, 2, 3), 1),
 ])  # fmt: skip
@@ -571,6 +590,12 @@ def test_recurrent_layers_are_steps(kind: Any, form: dict[str, Any]) -> None:
 
     compared(results, x)
     compared(lambda x: results(x, states), x)
+
+
+@pytest.mark.parametrize("form", [{}, {"bidirectional": True, "bias": False, "num_layers": 2}])
+def test_outputs_of_recurrent_layers_are_projected(form: dict[str, Any]) -> None:
+    layer = nn.LSTM(8, 6, proj_size=4, **form).eval()
+    compared(lambda x: (layer(x)[0], *layer(x)[1]), random(3, 4, 8))
 
 
 def test_relu_is_the_function_of_a_recurrent_layer() -> None:

@@ -62,6 +62,9 @@ def test_groups_of_channels_are_normalized(shape: tuple[int, ...], groups: int) 
 def test_images_are_normalized() -> None:
     for affine, sizes in (True, (3, 4)), (True, (5, 6)), (False, (5, 6)):
         compared(nn.InstanceNorm2d(2, affine=affine), 3 + random(2, 2, *sizes))
+    layer = nn.InstanceNorm2d(2, affine=True, track_running_stats=True)
+    layer.running_mean.fill_(3)
+    compared(layer, 3 + random(2, 2, 3, 4))
     compared(lambda x: functional.batch_norm(x, None, None, training=True), random(3, 2, 3, 4))
 
 

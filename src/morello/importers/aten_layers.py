@@ -12,7 +12,7 @@ from morello.graph.operators import Constant, Conv, Gather, Pad, Where
 from morello.importers.aten_calls import AtenCall, Handler
 from morello.importers.aten_elementwise import in_few_bits, with_slope
 from morello.importers.aten_movement import part
-from morello.importers.aten_networks import biased, per_channel, several, with_batch
+from morello.importers.aten_networks import biased, per_channel, several, standardized, with_batch
 from morello.importers.contractions import cross_product
 from morello.importers.folding import FoldedAxis, folded
 from morello.importers.gaps import transposed_convolution
@@ -34,7 +34,7 @@ def transposed(call: AtenCall) -> Node:
 
 def instance_norm(call: AtenCall) -> Node:
     if not call["use_input_stats"]:
-        raise call.refuse("by running statistics")
+        return standardized(call, call["running_mean"], call["running_var"])
     x = call.x
     return norm_of_groups(x, x.shape[1], call["weight"], call["bias"], call["eps"])
 

@@ -395,6 +395,12 @@ def batch_norm(call: AtenCall) -> Node:
         variance = call.reduce("mean", call.map("square", centred), axes)
     elif call["training"]:
         raise call.refuse("in training")
+    return standardized(call, mean, variance)
+
+
+def standardized(call: AtenCall, mean: Node, variance: Node) -> Node:
+    """The channels by these means and variances, scaled and shifted by the weights of a norm."""
+    rank = call.x.type.rank - 2
     factor = call.map("rsqrt", call.map("add", call.cast(variance), call["eps"]))
     if call["weight"] is not None:
         factor = call.map("multiply", factor, call.cast(call["weight"]))

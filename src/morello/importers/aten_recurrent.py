@@ -13,6 +13,7 @@ from morello.importers.aten_calls import AtenCall, Handler, Result
 from morello.importers.recurrent import (
     MOST_STEPS,
     TANH,
+    ProjectedWeights,
     Step,
     Weights,
     gru,
@@ -33,20 +34,20 @@ def _recurrent(call: AtenCall, step: Callable[[Weights], Step]) -> tuple[Node, .
     if call["train"] and call["dropout"]:
         raise call.refuse("with dropout")
     states = _states(call)
-    if len({state.shape for state in states}) > 1:
-        raise call.refuse("with projections")
     x = call.transpose(x, (1, 0, 2)) if call["batch_first"] else x
     count = x.shape[0]
     directions = 2 if call["bidirectional"] else 1
     cells = call["num_layers"] * directions
     if not 0 < count * cells <= MOST_STEPS:
         raise call.refuse(f"of {count * cells} steps, more than the {MOST_STEPS} of kernels,")
-    given = 4 if call["has_biases"] else 2
+    projects = len({state.shape for state in states}) > 1
+    given = (4 if call["has_biases"] else 2) + projects
     lasts = []
     for first in range(0, cells, directions):
         outputs = []
         for cell in range(first, first + directions):
-            weights = _weights(call["params"][cell * given : (cell + 1) * given])
+            own = call["params"][cell * given : (cell + 1) * given]
+            weights = _projected(own) if projects else _weights(own)
             start = tuple(selected(state, 0, cell) for state in states)
             every, last = unrolled(x, weights, step(weights), start, cell > first)
             outputs.append(every)
@@ -74,6 +75,15 @@ def _weights(given: list[Node]) -> Weights:
     inputs, state, *biases = given
     none = constant(np.zeros(state.shape[0]), state.dtype)
     return Weights(inputs, state, *(biases or (none, none)))
+
+
+def _projected(given: list[Node]) -> Weights:
+    """The weights of a layer in one direction, of which the last project its outputs."""
+    *others, projection = given
+    whole = _weights(others)
+    return ProjectedWeights(
+        whole.inputs, whole.state, whole.input_bias, whole.state_bias, projection
+    )
 
 
 _STEPS: dict[str, Callable[[Weights], Step]] = {

@@ -54,8 +54,9 @@ def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv:
     """
     if max(gaps) == 1 and min(*conv.before, *conv.after) >= 0:
         return apply(conv, image, filters)
-    if max(conv.dilations) > 1 or min(conv.before) < 0:
-        raise GraphError("a transposed convolution with dilation, or that cuts off more than taps.")
+    if min(conv.before) < 0:
+        raise GraphError("a transposed convolution that cuts off more than its taps.")
+    filters = _spread(filters, conv.dilations)
     if max(gaps) > MOST_PHASES:
         raise GraphError(f"a transposed convolution with strides of {max(gaps)}.")
     batch, _, *sizes = image.shape
@@ -72,6 +73,21 @@ def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv:
         return placed
     stops = (batch, count, *(axis.cut + axis.outputs for axis in axes))
     return apply(Slice((0, 0, *(axis.cut for axis in axes)), stops, (1,) * len(stops)), placed)
+
+
+def _spread(filters: Node, dilations: Sequence[int]) -> Node:
+    """Filters with zeros between their taps in the place of dilations."""
+    for axis, step in enumerate(dilations, start=2):
+        count = filters.shape[axis]
+        if step > 1:
+            outer, inner = filters.shape[:axis], filters.shape[axis + 1 :]
+            apart = reshaped(filters, (*outer, count, 1, *inner))
+            none = (0,) * (apart.type.rank - axis - 2)
+            pad = Pad((0,) * apart.type.rank, (*(0,) * (axis + 1), step - 1, *none))
+            wide = apply(pad, apart, constant(0, filters.dtype))
+            whole = reshaped(wide, (*outer, count * step, *inner))
+            filters = sliced(whole, axis, 0, (count - 1) * step + 1)
+    return filters
 
 
 _IMAGE = 2

@@ -42,6 +42,10 @@ class Weights:
     def hidden(self) -> int:
         return self.state.shape[1]
 
+    def projected(self, h: Node) -> Node:
+        """The output of a step as the next state."""
+        return h
+
     def of_inputs(self, x: Node) -> Node:
         """The part of the gates that inputs [..., i] have."""
         return _linear(x, self.inputs, self.input_bias)
@@ -49,6 +53,20 @@ class Weights:
     def of_state(self, h: Node) -> Node:
         """The part of the gates that a state [b, h] has."""
         return _linear(h, self.state, self.state_bias)
+
+
+@dataclass(frozen=True)
+class ProjectedWeights(Weights):
+    """Weights with a projection [p, h] of outputs, so that those of the state are [g*h, p]."""
+
+    projection: Node
+
+    @property
+    def hidden(self) -> int:
+        return self.projection.shape[1]
+
+    def projected(self, h: Node) -> Node:
+        return apply(Dot((), ((1, 1),)), h, self.projection)
 
 
 def lstm(
@@ -80,7 +98,7 @@ def lstm(
         f = mapped("subtract", constant(1, i.dtype), i) if coupled else gate("f", c)
         g = of_new(_gate(gates, order.index("g"), weights.hidden))
         c = mapped("add", mapped("multiply", f, c), mapped("multiply", i, g))
-        return mapped("multiply", gate("o", c), of_state(c)), c
+        return weights.projected(mapped("multiply", gate("o", c), of_state(c))), c
 
     return step
 
@@ -153,7 +171,7 @@ def unrolled(
             after = tuple(apply(Where(), inside, *pair) for pair in zip(after, state, strict=True))
             output = apply(Where(), inside, output, constant(0, output.dtype))
         state = after
-        outputs.append(reshaped(output, (1, batch, weights.hidden)))
+        outputs.append(reshaped(output, (1, *output.shape)))
     in_order = outputs[::-1] if backwards else outputs
     return joined(in_order, 0), state
 
