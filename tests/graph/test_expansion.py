@@ -49,6 +49,22 @@ def test_attention_keeps_its_values(
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
 
 
+@pytest.mark.parametrize("heads, mask", [((), None), ((2,), (3, 1)), ((2, 4), (4, 3, 1))])
+def test_attention_of_one_key_is_an_outer_product(
+    heads: tuple[int, ...], mask: tuple[int, ...] | None
+) -> None:
+    shapes = [(*heads, 3, 4), (*heads, 1, 4), (*heads, 1, 5), *([mask] if mask else [])]
+    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
+    graph = Graph(inputs, (apply(Attention(0.5, causal=True), *inputs),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert by_rule(expanded).left == ()
+    arrays = [np.random.default_rng(0).uniform(-1, 1, shape) for shape in shapes]
+    expected = np.broadcast_to(arrays[2], (*heads, 3, 5))
+    np.testing.assert_allclose(evaluate(expanded, arrays)[0], expected, 1e-9)
+    arrays[0][..., 1, 0] = np.inf
+    assert np.isnan(evaluate(expanded, arrays)[0][..., 1, :]).all()
+
+
 def test_a_kernel_combines_single_rows_of_one_column() -> None:
     table, row = (apply(Input(TensorType((size, 1), F32))) for size in (5, 1))
     numbers = apply(Constant(np.array([3], np.int32)))

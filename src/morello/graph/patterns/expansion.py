@@ -82,10 +82,34 @@ def grouped_heads(node: Node) -> Node | None:
     masks = [_for_groups(mask, shared) for mask in masks]
     if read:
         seen = apply(attention, grouped, k, v, *masks)
-        return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
-    batch = tuple((d, d) for d in range(len(outer) + 1))
-    last = grouped.type.rank - 1
-    scores = apply(Dot(batch, ((last, k.type.rank - 1),)), grouped, k)
+    else:
+        seen = _products(attention, grouped, k, v, *masks)
+    return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
+
+
+def one_key(node: Node) -> Node | None:
+    """attention(q, k, v), if k has one row -> softmax(q k^T * scale) v, as an outer product."""
+    assert isinstance(node.operator, Attention)
+    q, k, *_ = node.inputs
+    if node.operator.causal or k.shape[-2] != 1 or q.shape[:-2] != k.shape[:-2]:
+        return None
+    return _products(node.operator, *node.inputs)
+
+
+def softmax_of_one(node: Node) -> Node | None:
+    """softmax(x) along an axis of size 1 -> exp(x - x): 1, or NaN for what is not finite."""
+    assert isinstance(node.operator, Softmax)
+    (x,) = node.inputs
+    if x.shape[node.operator.axis] != 1:
+        return None
+    return mapped("exp", mapped("subtract", x, x))
+
+
+def _products(attention: Attention, q: Node, k: Node, v: Node, *masks: Node) -> Node:
+    """Attention as two products; q may have a dimension more than k and v, before its rows."""
+    batch = tuple((d, d) for d in range(k.type.rank - 2))
+    last = q.type.rank - 1
+    scores = apply(Dot(batch, ((last, k.type.rank - 1),)), q, k)
     cap = attention.cap
     scores = mapped("multiply", scores, constant(attention.scale / (cap or 1), q.dtype))
     if cap:
@@ -93,8 +117,7 @@ def grouped_heads(node: Node) -> Node | None:
     for mask in masks:
         scores = mapped("add", scores, mask)
     weights = apply(Softmax(last), scores)
-    seen = apply(Dot(batch, ((last, v.type.rank - 2),)), weights, v)
-    return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
+    return apply(Dot(batch, ((last, v.type.rank - 2),)), weights, v)
 
 
 def _for_groups(mask: Node, shared: int) -> Node:
@@ -200,7 +223,7 @@ def _written_out(node: Node) -> Node:
 
 
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
-    Attention: (causal_mask, grouped_heads, written_out),
+    Attention: (causal_mask, grouped_heads, one_key, written_out),
     Cast: (computed, *VOLUMES[Cast]),
     Concat: VOLUMES[Concat],
     Conv: (padded_apart, *VOLUMES[Conv], conv_of_registers),
@@ -221,6 +244,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Reshape: (computed,),
     Scatter: (written_out,),
     SegmentSum: (written_out,),
+    Softmax: (softmax_of_one,),
     Where: (computed, *VOLUMES[Where]),
 }
 """The rules for what no single kernel computes, and for what is known of what they make."""
