@@ -69,7 +69,12 @@ def random_folds(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
 
 def by_related_family(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
     """The families of each part of `RELATED` held out once."""
-    families = [family_of(parse(group.expression)) for group in groups]
+    yield from related_apart([group.expression for group in groups])
+
+
+def related_apart(expressions: Sequence[str]) -> Iterator[TrainTestSplit]:
+    """`by_related_family`, of Specs by their expressions."""
+    families = [family_of(parse(expression)) for expression in expressions]
     for related in RELATED:
         sides: tuple[list[int], list[int]] = [], []
         for number, family in enumerate(families):

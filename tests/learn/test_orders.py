@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -10,16 +11,20 @@ from random import Random
 import numpy as np
 import pytest
 
+from morello.frontends.text import parse
+from morello.learn import metrics
 from morello.learn.choosers import ORDERS
 from morello.learn.corpus import files, read
+from morello.learn.families import family_of
 from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe
 from morello.learn.tune import batch_sizes
 from morello.measure.correlation import kendall_tau
-from study import choices, distances, orders
+from study import choices, distances, folds, orders
+from study import held_out as held_out_specs
 from study.choices import Proposed
 from study.distances import pairs_by_distance
-from study.held_out import held_out
+from study.held_out import Predicted, held_out
 from study.orders import (
     EXACT,
     NEAR,
@@ -82,7 +87,10 @@ def test_a_program_near_the_fastest_is_enough(known: list[Programs]) -> None:
         assert (np.diff(result.behind) <= 0).all() and result.behind.max() <= np.log(NEAR)
 
 
-def test_specs_are_predicted_by_networks_that_have_not_seen_them(corpus: Path) -> None:
+def test_specs_are_predicted_by_networks_that_have_not_seen_them(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_out_specs, "local_workers", lambda _: ThreadPoolExecutor(1))
     recipe = Recipe(CoefficientNetwork(width=8), steps=5, specs=2, programs=6)
     specs = [*held_out([corpus], recipe)]
     assert [spec.measured.expression for spec in specs] == [
@@ -96,6 +104,32 @@ def test_specs_are_predicted_by_networks_that_have_not_seen_them(corpus: Path) -
     assert lines[0].startswith(f"| made up, {len(specs)} Specs") and len(lines) == 9
     proposed = [Proposed.of(spec) for spec in specs]
     assert all((one.costs >= one.costs[0] * (1 - 1e-12)).all() for one in proposed)
+    monkeypatch.setattr(folds, "LEAST", 1)
+    monkeypatch.setattr(metrics, "DRAWS", 10)
+    names = [result.trial.name for result in folds.judged(specs, "random")]
+    assert names[0] == f"{corpus.name}, {len(specs)} Specs: affine"
+    assert len(names) == 3 * (1 + len({family(spec) for spec in specs}))
+
+
+def family(spec: Predicted) -> str:
+    return family_of(parse(spec.group.expression))
+
+
+def test_no_related_family_is_trained_on() -> None:
+    expressions = [
+        "f32[4,8] @ f32[8,4]", "u8[4,8] @ i8[8,4]", "softmax(f32[4,8])", "sum(f32[4,8], axis=1)",
+        "relu(f32[4,8])", "transpose(f32[4,8])", "avg_pool(f32[1,2,4,4], window=2)",
+    ]  # fmt: skip
+    splits = [*held_out_specs.related_apart(expressions)]
+    held = sorted(number for split in splits for number in split.test)
+    assert held == [*range(len(expressions))] and len(splits) == 5
+    for split in splits:
+        for related in held_out_specs.RELATED:
+            sides = [
+                any(family_of(parse(expressions[n])) in related for n in side)
+                for side in (split.train, split.test)
+            ]
+            assert not all(sides)
 
 
 def test_the_learned_order_is_of_programs_that_cost_little_more() -> None:
