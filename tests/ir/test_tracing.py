@@ -47,10 +47,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
-    """One edge of every row, whose cost is what the trace of a function computes."""
+def tape_of(function: Callable[..., Any], count: int) -> tuple[Tape, Tables]:
+    """A tape that leaves an edge of every row, whose cost is what a function of inputs computes."""
     trace = Trace()
-    result = function(*(trace.input() for _ in columns))
+    result = function(*(trace.input() for _ in range(count)))
     cost = result if isinstance(result, Traced) else np.asarray(result)
     own, zero = trace.number(cost.astype(np.float64)), trace.number(0)
     empty, only = np.zeros(0, np.int32), np.zeros(1, np.int32)
@@ -58,16 +58,21 @@ def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
     instructions = Instructions(
         np.array([Code[name.upper()] for name in names], np.int16),
         np.ascontiguousarray(np.array(operands, np.int32).T),
-        inputs=np.arange(len(columns), dtype=np.int32),
+        inputs=np.arange(count, dtype=np.int32),
         first_condition=np.array([0, 1], np.int32), first_edge=only, holds=only - 1,
         own=only + own, allocation=only + zero, first_child=np.zeros(2, np.int32), kind=empty,
         times=empty, first_word=only, words=empty,
     )  # fmt: skip
-    room, rows = EdgeRoom(), np.arange(len(columns[0]), dtype=np.int32)
-    Tape(instructions, trace.constants).run(
-        Tables([lookup.values for lookup in trace.lookups]), np.array(columns, np.int64),
-        rows, np.ones((1, len(rows)), np.bool_), room,
-    )  # fmt: skip
+    tables = Tables([lookup.values for lookup in trace.lookups])
+    return Tape(instructions, trace.constants), tables
+
+
+def recorded(function: Callable[..., Any], *columns: list[int]) -> Recorded:
+    """The edges of a tape of a function for these rows."""
+    (tape, tables), room = tape_of(function, len(columns)), EdgeRoom()
+    rows = np.arange(len(columns[0]), dtype=np.int32)
+    words = np.array(columns, np.int64)
+    tape.run(tables, words, rows, np.ones((1, len(rows)), np.bool_), room)
     return room.recorded
 
 
@@ -80,6 +85,21 @@ def test_a_trace_computes_the_same(name: str, rows: list[tuple[int, int]]) -> No
     found = recorded(FUNCTIONS[name], list(x), list(y))
     assert found.row.tolist() == list(range(len(rows)))
     assert found.own.tolist() == np.broadcast_to(expected, len(rows)).astype(float).tolist()
+
+
+def test_runs_append_their_edges_to_a_room() -> None:
+    (tape, tables), room = tape_of(lambda x: x + 1, 1), EdgeRoom()
+    numbers = [np.arange(first, first + 3000, dtype=np.int32) for first in (5, 0, 7000)]
+    for rows in numbers:  # more edges than there is room for at first
+        wanted = (rows % 3 > 0)[np.newaxis]
+        tape.run(tables, rows[np.newaxis].astype(np.int64), rows, wanted, room)
+    room.widen(2)
+    expected = np.concatenate([rows[rows % 3 > 0] for rows in numbers])
+    assert room.recorded.row.tolist() == expected.tolist()
+    assert room.recorded.own.tolist() == (expected + 1.0).tolist()
+    assert room.runs == 3
+    room.clear()
+    assert room.runs == len(room.recorded.row) == 0
 
 
 def test_operations_are_recorded_again_with_another_column() -> None:
