@@ -53,12 +53,21 @@ ALONG_BATCHES = {
     "relu(f32[2,50,70]{0,2,1} @ f32[2,70,90])": NONE,
     "f32[2,50,70]{0,2,1} @ f32[2,70,9]": EVERY,
 }
+NARROW = (
+    "bf16[192,80] @ bf16[80,309]",
+    "u8[200,300] @ i8[300,150]",
+    "f16[50,70] @ f16[70,90]",
+)
 BATCHES_FASTEST = parse("f32[2,1,2] @ f32[2,2,2]{0,2,1}")
 OTHERS = (
     "f32[128,128] @ f32[128,128]",
     "f32[5,44] @ f32[44,120]",
     "f32[50,70] @ f32[70,90]",
     "f32[50,70] @ f32[70,96]{0,1}",
+    "bf16[50,70] @ bf16[70,96]",
+    "bf16[50,1] @ bf16[1,90]",
+    "f16[3,50,70] @ f16[3,70,90]",
+    "relu(bf16[50,70] @ bf16[70,90])",
     "f32[999,999] @ f32[999,999]{0,1}",
     "f32[50,1]{0,1} @ f32[1,90]",
     "softmax(f32[40,5])",
@@ -76,6 +85,11 @@ def test_short_or_uneven_rows_and_transposed_inputs_keep_neighbours(text: str) -
 @pytest.mark.parametrize("text", ALONG_BATCHES)
 def test_products_keep_neighbours_along_batches(text: str) -> None:
     assert neighbours_kept([(parse(text),)]) == ALONG_BATCHES[text]
+
+
+@pytest.mark.parametrize("text", NARROW)
+def test_products_keep_neighbours_of_narrow_rows_that_fill_no_vectors(text: str) -> None:
+    assert neighbours_kept([(parse(text),)]) == "b"
 
 
 @pytest.mark.parametrize("text", OTHERS)
