@@ -91,7 +91,8 @@ def one_key(node: Node) -> Node | None:
     """attention(q, k, v), if k has one row -> softmax(q k^T * scale) v, as an outer product."""
     assert isinstance(node.operator, Attention)
     q, k, *_ = node.inputs
-    if node.operator.causal or k.shape[-2] != 1 or q.shape[:-2] != k.shape[:-2]:
+    heads = k.shape[:-2]
+    if node.operator.causal or k.shape[-2] != 1 or q.shape[: len(heads)] != heads:
         return None
     return _products(node.operator, *node.inputs)
 
