@@ -26,6 +26,7 @@ from morello.graph.partition import by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.patterns.padding import STORED_PADDING
 from morello.graph.rewriting import rewritten, simplified
+from morello.importers.text import graph_of
 
 F32 = np.dtype(np.float32)
 
@@ -72,6 +73,16 @@ def test_a_kernel_combines_single_rows_of_one_column() -> None:
     for rows in (row, known):
         graph = Graph((table, row), (apply(Scatter("sum"), table, numbers, rows),))
         assert by_rule(graph).left == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["sum(tile(f32[1,5], counts=[4,1]), axis=0)", "sum(tile(f32[1], counts=4))"]
+)
+def test_what_reads_whole_arrays_reads_copies_of_repetitions(text: str) -> None:
+    graph = graph_of(text)
+    expanded = rewritten(graph, EXPANSIONS)
+    assert by_rule(expanded).left == ()
+    _same_values(graph, expanded)
 
 
 def test_sums_of_a_repeated_number_are_constants() -> None:

@@ -19,6 +19,7 @@ from morello.graph.operators import (
     Map,
     Pad,
     Pooling,
+    PrimitiveOperator,
     Reduce,
     Reshape,
     Scatter,
@@ -47,6 +48,7 @@ from morello.graph.patterns.matching import (
 from morello.graph.patterns.registers import conv_of_registers, dot_of_registers, map_before_slice
 from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import RULES as VOLUMES
+from morello.graph.views import copy_of, view_of
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -223,6 +225,19 @@ def _written_out(node: Node) -> Node:
     return constant(np.broadcast_to(known.array, node.shape), node.dtype)
 
 
+def with_copies(node: Node) -> Node | None:
+    """f(broadcast(x)) -> f(copy(broadcast(x))), where f reads whole arrays."""
+    inputs = tuple(copy_of(x) if _repeats(x) else x for x in node.inputs)
+    return None if inputs == node.inputs else apply(node.operator, *inputs)
+
+
+def _repeats(node: Node) -> bool:
+    """Whether a node is a view of which several elements lie in one place."""
+    view = view_of(node)
+    sizes = zip(view.shape, view.strides, strict=True)
+    return any(size > 1 and step == 0 for size, step in sizes)
+
+
 EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Attention: (causal_mask, grouped_heads, one_key, written_out),
     Cast: (computed, *VOLUMES[Cast]),
@@ -241,6 +256,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
     Map: (computed, map_before_slice, *VOLUMES[Map]),
     Pad: (padded,),
     Pooling: (*VOLUMES[Pooling], counted_windows),
+    PrimitiveOperator: (with_copies,),
     Reduce: (product_by_halves, *VOLUMES[Reduce]),
     Reshape: (computed,),
     Scatter: (written_out,),
