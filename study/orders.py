@@ -10,7 +10,7 @@ by cost, and at random. Programs are measured in batches, as the tuner does.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import inf
@@ -103,7 +103,7 @@ class _Replayed(ByPrediction):
         best = {*self._programs.of_origin(_BEST)}
         yield from self._others([n for n in self._programs.by_cost if n in best])
 
-    def _build_graphs(self) -> Iterator[bool | None]:
+    def _build_graphs(self) -> Generator[bool | None, None, None]:
         drawn = self._others(self._programs.of_origin(_RANDOM))
         self._random.shuffle(drawn)
         self._drawn = ((impl, ()) for impl in drawn if self._new(impl))

@@ -345,6 +345,12 @@ def test_graphs_are_built_only_while_programs_are_compiled(
         assert chooser._builds and chooser._walker is None, step
     chooser._graph(1.1 * chooser._session.cost)  # a larger one, for more of the search's choices
     assert not chooser._builds and chooser._walker is not None
+    ended = ByPrediction(Session(spec, target), ByCost(4e9), Random(0), inf)
+    for _ in range(2):
+        ended.look_further(lambda: True)
+    assert ended._builds
+    ended.close()
+    assert not ended._builds
 
 
 def test_a_change_of_the_clock_makes_no_program_faster() -> None:

@@ -83,6 +83,10 @@ class Chooser(Protocol):
         """Record the measured seconds of a call of a program."""
         ...
 
+    def close(self) -> None:
+        """End what was begun to look for more programs."""
+        ...
+
 
 class _InOrder:
     """Chooses programs in the order given: measured times do not change it."""
@@ -98,6 +102,9 @@ class _InOrder:
 
     def learn(self, impl: Impl, seconds: float) -> None:
         self._new(impl)
+
+    def close(self) -> None:
+        pass
 
 
 def by_affine_cost(session: Session, ends: float) -> Chooser:

@@ -6,7 +6,7 @@ Its predictions are corrected by what was measured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -111,6 +111,9 @@ class ByPrediction:
             self._new(impl)
         self._measured.append((log(seconds), impl))
 
+    def close(self) -> None:
+        self._graphs.close()
+
     def _results(self) -> list[tuple[float, Scored]]:
         """The programs measured so far, each with the logarithm of its seconds."""
         self._predicted([impl for _, impl in self._measured])
@@ -155,7 +158,7 @@ class ByPrediction:
             yield
         yield from self._anneal()
 
-    def _build_graphs(self) -> Iterator[bool | None]:
+    def _build_graphs(self) -> Generator[bool | None, None, None]:
         """Build one graph to walk in after the other; true for each that is there."""
         share = WALKER_SHARE
         for walker_in in (nearby_walker, walker_of):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from random import Random
@@ -278,6 +279,12 @@ class _Run:
         self, known: Sequence[Impl], earlier: Sequence[tuple[Impl, float]]
     ) -> Iterator[Tuning]:
         """Measure known programs in any case, then chosen ones while there is time."""
+        with closing(self._chooser):
+            yield from self._batches(known, earlier)
+
+    def _batches(
+        self, known: Sequence[Impl], earlier: Sequence[tuple[Impl, float]]
+    ) -> Iterator[Tuning]:
         self._chooser.learn(self._first.impl, self._first_s)
         for impl, seconds in earlier:
             self._chooser.learn(impl, seconds)
