@@ -16,16 +16,17 @@ runtime = pytest.importorskip("onnxruntime")
 
 from tests.doors.test_onnx_provider import options, ours  # noqa: E402
 from tests.importers.test_onnx_nodes import cases, frozen, near  # noqa: E402
+from tests.sampling import some  # noqa: E402
 
 from morello.onnx import convert  # noqa: E402
 
 ONE_IN = 100
-"""Which of the tests are run: each takes about two seconds."""
+"""Which of the tests `make test-release` runs: each takes about two seconds."""
 
 
 def test_kernels_compute_what_onnx_expects(tmp_path: Path) -> None:
     kernels, wrong = {"provider": 0, "convert": 0}, []
-    for name, model, inputs, outputs, tolerance in islice(cases(), 0, None, ONE_IN):
+    for name, model, inputs, outputs, tolerance in some(islice(cases(), 0, None, ONE_IN), 2):
         if not all(map(is_given, inputs)):
             continue
         with_constants, arrays = without_their_inputs(*frozen(model, [*map(np.asarray, inputs)]))
@@ -39,7 +40,7 @@ def test_kernels_compute_what_onnx_expects(tmp_path: Path) -> None:
                 if not all(map(near, results, outputs, [tolerance] * len(outputs))):
                     wrong.append((door, name))
     assert wrong == []
-    assert min(kernels.values()) > 5
+    assert min(kernels.values()) > 2
 
 
 def is_given(value: Any) -> bool:
