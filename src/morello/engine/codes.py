@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, auto
 
 BLOCK = 64
-"""The rows that are run together: `tape.c` has a bit for each in a word of 64."""
+"""The rows that are run together: tape.c has a bit for each in a word of 64."""
 
 
 class Code(IntEnum):
