@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
 
 from morello.impl.tree import Impl
-from morello.learn.footprint import CacheGeometry, Footprints
+from morello.learn.footprint import CacheGeometry, Footprints, Traffic
 from morello.learn.nest import Access, Nests, ProgramLoop
 from morello.rewrites import Select
 from morello.targets.catalog import find_target
@@ -117,7 +118,7 @@ def test_a_shared_cache_misses_a_part_of_what_fills_it() -> None:
     impl = next(every(("f32[16,64] + f32[16,64]",)))
     footprints = Footprints(Nests().of(impl))
     lines = 3 * 16 * 64 * 4 / 64
-    for full, missing in ((0.25, 0.0), (0.5, 0.0), (0.75, 0.5), (1.0, 1.0), (1.25, 1.0)):
+    for full, missing in ((0.25, 0.0), (0.5, 1 / 3), (0.75, 2 / 3), (1.0, 1.0), (1.25, 1.0)):
         capacity = round(lines / full)
         alone, shared = CacheGeometry(64, capacity), CacheGeometry(64, capacity, shared=True)
         assert footprints.missing(alone) == (full > 1)
@@ -136,6 +137,35 @@ def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
     loose = footprints.traffic(CacheGeometry(64, 1 << 12))[0]
     total = [sum(one.units for one in traffic.values()) for traffic in (tight, loose)]
     assert total[0] >= total[1]
+
+
+def rows_in_pieces(rows: int) -> Footprints:
+    """The footprints of a loop that reads 16 bytes more of each of so many rows, each time."""
+    access = Access("x", (("j", 16),), ((rows, 5200),), 16, (0,), read=True, written=False)
+    (impl, *_) = programs(TARGET, "f32[12,16] @ f32[16,32]", 1)
+    (site, *_) = (site for loop in Nests().of(impl).walk() for site in loop.sites)
+    inner = ProgramLoop("j", 8, 1, (replace(site, accesses=(access,)),), (), 0.0)
+    return Footprints(ProgramLoop("", 1, 0, (), (inner,), 0.0))
+
+
+@pytest.mark.parametrize(("rows", "runs"), [(10, 10), (100, 250)])
+def test_more_rows_than_go_on_side_by_side_are_begun_anew(rows: int, runs: int) -> None:
+    traffic = rows_in_pieces(rows).traffic(CacheGeometry(64, 1 << 10))[1]["x"]
+    assert traffic.units == rows * 2.5  # a run may begin anywhere in a line
+    assert traffic.runs == runs
+
+
+def test_runs_are_as_short_as_those_of_a_nearer_cache() -> None:
+    assert Traffic(100, 1).in_order_of(Traffic(200, 50)) == Traffic(100, 25)
+    assert Traffic(100, 40).in_order_of(Traffic(200, 50)) == Traffic(100, 40)
+    assert Traffic(100, 1).in_order_of(Traffic()) == Traffic(100, 1)
+
+
+def test_large_arrays_are_in_large_pages() -> None:
+    (impl, *_) = programs(TARGET, "f32[2048,1024] + f32[1024]", 1)
+    pages = Footprints(Nests().of(impl)).touched(0, 4096, once=False)
+    large, small, result = (pages[array].units for array in impl.spec.arrays)
+    assert 4 <= large == result <= 5 and 1 <= small <= 2
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ Numbers that have no bound are logarithms, log2(1 + x).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, log2
 
@@ -23,6 +23,7 @@ from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints, Traffic
 from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, Nests, ProgramLoop, Register, Site
+from morello.learn.past_caches import past_caches
 from morello.learn.work import WORK, in_cache, work_of
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
@@ -32,7 +33,7 @@ from morello.targets.costs import FORK, coefficients
 from morello.targets.machines import Machine
 from morello.targets.target import GROUPS, TRANSFERS, Target
 
-VERSION = 6
+VERSION = 7
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -116,6 +117,7 @@ PROGRAM_FEATURES = (
     *(f"share_{term}" for term in TERMS),
     *(f"part_{part}" for part in PARTS), *(f"fetch_{fetch}" for fetch in FETCHES),
     *(f"executed_{kind}" for kind in EXECUTED),
+    "bypassed", "in_blocks",
 )  # fmt: skip
 
 
@@ -153,9 +155,12 @@ class Featurizer:
 
     def graph(self, impl: Impl) -> ProgramGraph:
         """The graph of a complete program for one thread."""
-        walk = _Walk(self._nests.of(impl), impl.cost, self)
+        past = past_caches(impl)
+        walk = _Walk(self._nests.of(impl), impl.cost, self, past.results)
         terms = self._terms(impl)
         parts, fetches = np.array(walk.parts), walk.fetches()
+        if past.in_blocks:  # the loops are others, and rows are copied by one call
+            parts[:, 1:] = 0.0
         return ProgramGraph(
             np.array(walk.opcodes, np.int32),
             np.array(walk.rows, np.float32),
@@ -168,6 +173,8 @@ class Featurizer:
                     *walk.whole(impl),
                     *_shares(impl, terms, parts, fetches),
                     *walk.executions(),
+                    float(bool(past.results)),
+                    float(past.in_blocks),
                 ],
                 np.float32,
             ),
@@ -201,7 +208,7 @@ class Featurizer:
         """The assumed cycles of each of `FETCHES`; lines that are written go both ways."""
         machine = self.machine
         near, far = LINE_BYTES / machine.l2_bytes, LINE_BYTES / machine.l3_bytes
-        lines = [near, near, machine.l2.latency / 14, far, 2 * far, machine.l3_latency / 48]
+        lines = [near, near, machine.l2.latency / 14, far, 2 * far, machine.l3_latency / 6]
         lines += [MEMORY_LINE, 2 * MEMORY_LINE, MEMORY_RUN]
         return np.array([*lines, PAGE, PAGE, PAGE, SPLIT, SPLIT, CALL])
 
@@ -209,12 +216,16 @@ class Featurizer:
 class _Walk:
     """The loops of a program in pre-order."""
 
-    def __init__(self, root: ProgramLoop, cost: float, featurizer: Featurizer) -> None:
-        self.cost, self.featurizer = max(cost, 1.0), featurizer
+    def __init__(
+        self, root: ProgramLoop, cost: float, featurizer: Featurizer, past: Collection[str]
+    ) -> None:
+        self.cost, self.featurizer, self.past = max(cost, 1.0), featurizer, past
         self.footprints = Footprints(root)
         self.loops = self.footprints.loops
         self.caches = featurizer.caches()
         self.traffic = [self.footprints.traffic(cache) for cache in self.caches]
+        near, second, last, pages = self.traffic
+        self.traffic = [near, *(_in_order(far, near) for far in (second, last)), pages]
         self.forwarded = forwarded(root)
         self.written = {
             access.array
@@ -315,10 +326,20 @@ class _Walk:
                     wrote[array] = number
 
     def _fetched(self, traffic: ByArray) -> tuple[float, float, float]:
-        """The units of read-only arrays, those of other arrays, and the runs of all."""
-        read = sum(amount.units for array, amount in traffic.items() if array not in self.written)
-        written = sum(amount.units for array, amount in traffic.items() if array in self.written)
-        return read, written, sum(amount.runs for amount in traffic.values())
+        """The units of read-only arrays, those of other arrays, and the runs of all.
+
+        Those of arrays that are stored past the caches are half as many, as they go one way.
+        """
+        read = written = runs = 0.0
+        for array, amount in traffic.items():
+            runs += amount.runs
+            if array in self.past:
+                written += amount.units / 2
+            elif array in self.written:
+                written += amount.units
+            else:
+                read += amount.units
+        return read, written, runs
 
     def _code(self, number: int) -> dict[str, float]:
         """The features `_CODE` of an iteration of a loop."""
@@ -433,6 +454,14 @@ def _bounds(
         "stores": sum(code[f"store_{kind}"] for kind in kinds) / machine.stores,
         "chain": _chain(loop, machine),
     }
+
+
+def _in_order(far: Sequence[ByArray], near: Sequence[ByArray]) -> list[ByArray]:
+    """Traffic into a far cache, loop by loop, in the order in which a near one misses lines."""
+    return [
+        {array: amount.in_order_of(first.get(array, amount)) for array, amount in of_loop.items()}
+        for of_loop, first in zip(far, near, strict=True)
+    ]
 
 
 def _units(traffic: Iterable[Traffic]) -> float:

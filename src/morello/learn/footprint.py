@@ -17,11 +17,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from morello.ir.tensor import LINE_BYTES
+from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.nest import Access, Dims, ProgramLoop
 
-LEFT = 0.5
+LEFT = 0.25
 """The part of a shared cache that other cores always leave."""
+
+STREAMS = 32
+"""The most runs that go on side by side: more are begun anew by each iteration."""
+
+LARGE_ARRAY, LARGE_PAGE = 4 << 20, 2 << 20
+"""The bytes of arrays from which on NumPy asks for large pages, and those of such a page."""
 
 MOST_LINES = 6000
 """Conflict misses are not computed if an array has more lines than this."""
@@ -51,6 +57,12 @@ class Traffic(NamedTuple):
 
     def times(self, count: float) -> Traffic:
         return Traffic(self.units * count, self.runs * count)
+
+    def in_order_of(self, other: Traffic) -> Traffic:
+        """These units, in runs as long as those of other traffic, if its are shorter."""
+        if not other.units:
+            return self
+        return Traffic(self.units, max(self.runs, self.units * other.runs / other.units))
 
 
 ByArray = Mapping[str, Traffic]
@@ -84,6 +96,7 @@ class Footprints:
             {once: self._all_pieces(number, once=once) for once in (False, True)}
             for number in range(len(self.loops))
         ]
+        self._large = {array for array, parts in self._pieces[0][False].items() if _is_large(parts)}
         self._memo: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
         self._evictions: dict[tuple[int, CacheGeometry], float] = {}
 
@@ -122,11 +135,18 @@ class Footprints:
         return {array: tuple(parts) for array, parts in pieces.items()}
 
     def touched(self, number: int, unit: int, *, once: bool) -> dict[str, Traffic]:
-        """The units that one iteration of a loop (`once`) or all iterations touch, by array."""
+        """The units that one iteration of a loop (`once`) or all iterations touch, by array.
+
+        Pages of large arrays are large.
+        """
         key = (number, unit, once)
         if key not in self._memo:
             pieces = self._pieces[number][once]
-            self._memo[key] = {array: _union(parts, unit) for array, parts in pieces.items()}
+            large = self._large if unit == PAGE_BYTES else ()
+            self._memo[key] = {
+                array: _union(parts, LARGE_PAGE if array in large else unit)
+                for array, parts in pieces.items()
+            }
         return self._memo[key]
 
     def traffic(self, cache: CacheGeometry) -> list[ByArray]:
@@ -175,8 +195,11 @@ class Footprints:
             whole = self.touched(number, cache.unit, once=False)
             fetched = {}
             for array, amount in body.items():
-                again = max(0.0, amount.units * times - whole[array].units)
-                fetched[array] = Traffic(whole[array].units + evicted * again, whole[array].runs)
+                units, runs = whole[array]
+                again = max(0.0, amount.units * times - units)
+                if amount.runs > STREAMS:
+                    runs = max(runs, min(units, amount.runs * times))
+                fetched[array] = Traffic(units + evicted * again, runs)
             return fetched
         total: dict[str, Traffic] = {}
         for child in self.inner[number]:
@@ -199,6 +222,15 @@ class _Shape:
     @classmethod
     def of(cls, access: Access) -> _Shape:
         return cls(access.array, access.steps, access.spans, access.size)
+
+
+def _is_large(pieces: Sequence[Piece]) -> bool:
+    """Whether an array of these pieces is in large pages."""
+    return _end(pieces) - min(low for _, _, low in pieces) >= LARGE_ARRAY
+
+
+def _end(pieces: Sequence[Piece]) -> int:
+    return max(low + size + sum((n - 1) * step for n, step in dims) for dims, size, low in pieces)
 
 
 @lru_cache(maxsize=100_000)

@@ -31,8 +31,8 @@ WEIGHTED = 8.0
 HUBER = 0.15
 """Errors of logarithms beyond this count linearly."""
 
-UNTOLD = ("L3_read", "L3_written", "L3_runs", "call")
-"""Fetches that programs of some microseconds within the last cache tell nothing of."""
+UNTOLD = ("L2_runs", "L3_read", "L3_written", "L3_runs", "pages_read", "pages_written", "call")
+"""Fetches that programs of some microseconds within the last cache tell little of."""
 
 jax.tree_util.register_dataclass(Graphs)
 
