@@ -96,4 +96,4 @@ def test_what_cannot_be_tuned_of_models(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["tune", "abs(f32[16])", "--shape", "x=1"]) == 2
     assert "leave out --shape" in capsys.readouterr().err
     assert main(["tune", str(tmp_path / "none.onnx"), "--seconds", "0"]) == 2
-    assert "positive number" in capsys.readouterr().err
+    assert "seconds above 0" in capsys.readouterr().err
