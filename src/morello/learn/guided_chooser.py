@@ -135,7 +135,7 @@ class ByPrediction:
     def _graph(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph of the session, once the walker's is finished: both grow the same one."""
         while self._builds:
-            next(self._graphs)
+            next(self._graphs, None)  # none if it was the last one, and had too little time
         return self._session.graph(upper, progress)
 
     def _predict_choices(self) -> Iterator[None]:
