@@ -228,6 +228,7 @@ def test_goals_that_differ_in_sizes_and_constants_are_of_one_group() -> None:
     [
         ([SPECS[0], "f32[4,5] @ f32[4,4]"], {}, SpecError, "5 and 4 differ"),
         (SPECS[0], {}, SpecError, "give a list of expressions or Specs"),
+        (None, {}, SpecError, "give a list of expressions or Specs"),
         (parse(SPECS[0]), {}, SpecError, "give a list of expressions or Specs"),
         (SPECS, {"measure": 0}, SearchError, "can be measured, not 0"),
         (SPECS, {"budget": -1}, SearchError, "positive number of seconds"),

@@ -5,6 +5,7 @@ They import what they need when they are called: a kernel that is remembered nee
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,7 +16,7 @@ from morello.recall import recall
 from morello.search.budget import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from morello.frontends.calls import TensorLike
@@ -135,7 +136,7 @@ def compile_all(
     from morello.scheduling import Schedule
     from morello.several import compile_each
 
-    if isinstance(whats, str | Spec | Impl | Schedule):
+    if isinstance(whats, str | Spec | Impl | Schedule) or not isinstance(whats, Iterable):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
 
     def program(text: str, options: Options) -> Callable[[], Kernel]:

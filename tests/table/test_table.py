@@ -318,6 +318,13 @@ def test_a_missing_file_is_made_only_if_that_is_wanted(path: Path) -> None:
         assert table.check() == []
 
 
+def test_a_closed_table_says_so(path: Path) -> None:
+    table = Table(path)
+    table.close()
+    with pytest.raises(TableError, match=f"the table {path} is closed; open it again"):
+        table.keys()
+
+
 def test_other_files_are_refused(path: Path) -> None:
     for text in ("no table\n" * 1000, "a short note", "\0"):
         path.write_text(text)

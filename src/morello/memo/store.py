@@ -271,6 +271,10 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             raise TableError(f"{self.path}: {error}; {_remedy(error)}.") from None
+        except sqlite3.ProgrammingError as error:
+            if "closed" not in str(error):
+                raise
+            raise TableError(f"the table {self.path} is closed; open it again.") from None
         # SQLite's messages about a damaged file may be no valid UTF-8.
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise TableError(
