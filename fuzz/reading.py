@@ -171,7 +171,7 @@ def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...
 
 
 def _subscripts(node: ast.expr) -> Any:
-    """What stands between brackets: numbers, slices, `None` and `...`."""
+    """The subscripts between brackets: numbers, slices, `None` and `...`."""
     match node:
         case ast.Tuple(elts=elements):
             return tuple(map(_subscripts, elements))

@@ -168,6 +168,9 @@ def test_what_cannot_be_laid_out_says_so() -> None:
         kernel.pack("w", np.zeros((16, 16), np.float32))
     with pytest.raises(SpecError, match=r"b is f32\[16,16\], and not float32\[16,8\]; pass one"):
         kernel.pack("b", np.zeros((16, 8), np.float32))
+    packed = morello.compile("f32[4,64] @ f32[64,128]", weights="constant", verify=False)
+    with pytest.raises(CallError, match=r"pack it once with kernel.pack\('b', b\)"):
+        packed(np.zeros((4, 64), np.float32), np.zeros((64, 128), np.float32))
 
 
 class Broken:

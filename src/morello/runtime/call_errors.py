@@ -90,6 +90,8 @@ def _remedy(argument: Argument, array: Array) -> str:
             remedy += f", or pass {name}.view({dtype_code(argument)}) if these are its bits"
     elif array.shape != argument.shape:
         remedy = f"pass an array of shape {argument.shape}"
+        if argument.in_panels:
+            remedy = f"pack it once with kernel.pack({name!r}, {name})"
     elif not same_strides(argument, array.strides):
         remedy = _relayout(argument)
     elif array.ctypes.data % size:
