@@ -119,7 +119,8 @@ class Programs(Adversary):
 
 def _refusable(text: str) -> bool:
     """Whether the result's layout cannot be that of a NumPy array."""
-    return ":" in text.rpartition("->")[2]
+    result = read(text).result
+    return result is not None and result.in_panels
 
 
 def _compiled(program: Program) -> morello.Kernel:
