@@ -74,7 +74,7 @@ def test_names_are_put_into_any_expression(expression: str, ranges: list[str], f
     ("ranges", "words"),
     [
         (["m=1..8", "k=1..8"], "needs a range for n: n=1..2048"),
-        (["m=1..8", "k=1..8", "n=1..8", "x=1..8"], "whose names are: k, m, n; write m=1..2048"),
+        (["m=1..8", "k=1..8", "n=1..8", "x=1..8"], "whose names are: k, m, n; write k=1..2048"),
         (["m"], "'m' gives no size"),
         (["1..8"], "'1..8' gives no size"),
         (["m=1000000000", "k=1", "n=1"], "m=1000000000 is no range"),
@@ -86,6 +86,11 @@ def test_families_that_are_none_get_a_sentence(ranges: list[str], words: str) ->
         family(MATMUL, ranges)
     text = str(error.value)
     assert words in text and text.endswith(".") and "\n" not in text
+
+
+def test_a_text_of_numbers_alone_takes_no_range() -> None:
+    with pytest.raises(SpecError, match="whose sizes are all numbers; leave it out"):
+        family("f32[4,4] @ f32[4,4]", ["m=2"])
 
 
 @pytest.mark.parametrize(

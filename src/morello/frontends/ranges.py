@@ -59,11 +59,11 @@ def family(expression: str, ranges: Sequence[str]) -> SpecFamily:
     for text in ranges:
         name, equals, rest = text.partition("=")
         if not equals or name not in names:
-            known = ", ".join(sorted(names)) or "none"
-            raise SpecError(
-                f"{quoted(text)} gives no size of {quoted(expression)}, whose names are: {known}; "
-                "write m=1..2048."
-            )
+            known = sorted(names)
+            remedy = "whose sizes are all numbers; leave it out"
+            if known:
+                remedy = f"whose names are: {', '.join(known)}; write {known[0]}=1..2048"
+            raise SpecError(f"{quoted(text)} gives no size of {quoted(expression)}, {remedy}.")
         if name in sizes:
             raise SpecError(f"{quoted(text)}: {name} has a range already; give it one.")
         sizes[name] = _range(name, rest)
