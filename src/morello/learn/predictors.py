@@ -180,7 +180,8 @@ def refusal(goal: Spec, target: Target) -> MorelloError | None:
         )
     if model_for(target) is None:
         return CorpusError(
-            f"the learned model knows x86-64 machines, not {target.name}; leave out the ranking."
+            f"the learned model knows x86-64 machines by their CPU, which {target.name} does not "
+            "tell; leave out the ranking."
         )
     return None
 
