@@ -29,9 +29,10 @@ from morello.ir.primitives import MAX, matmul, reduce
 from morello.ir.rounding import Bounds
 from morello.ir.spec import Spec, goal
 from morello.runtime.argument import Array, arguments, blocks
+from morello.runtime.packing import random_inputs
 from morello.runtime.parts import ELEMENT_BYTES, ENOUGH, parts
 from morello.runtime.tolerance import expected, expected_outputs
-from morello.runtime.verify import check_verifiable, verify
+from morello.runtime.verify import CheckedOutputs, check_verifiable, verify
 
 SPECS = [
     *primitive_goals(),
@@ -138,6 +139,22 @@ def test_a_fault_in_any_part_is_found() -> None:
     with pytest.raises(VerificationError, match=r"c\[33, 44\] is .*; 1 of \d+ elements are wrong"):
         verify(one_off, spec, room=smallest(spec) * 4)
     assert len(runs) == 1
+
+
+def test_references_that_are_kept_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = matmul_goal(40, 8, 50)
+    monkeypatch.setattr("morello.runtime.parts.ENOUGH", 4 * smallest(spec))
+    assert len(parts(spec, 1 << 40)) > 2
+    inputs = random_inputs(spec)
+    outputs = CheckedOutputs(spec, inputs.plain)
+    outputs.clear()
+    (out,) = outputs.taken
+    a, b = inputs.plain
+    np.matmul(a, b, out=out)
+    outputs.check("")
+    out[33, 44] += 1
+    with pytest.raises(VerificationError, match=r"c\[33, 44\] is .*; 1 of \d+ elements are wrong"):
+        outputs.check("")
 
 
 def test_a_maximum_is_checked_in_parts() -> None:

@@ -187,7 +187,10 @@ def compare(
 
 
 class CheckedOutputs:
-    """Outputs for kernels of a Spec that are called on the same inputs, and checked each time."""
+    """Outputs for kernels of a Spec that are called on the same inputs, and checked each time.
+
+    Their references are computed in parts, so that little memory is taken at once, and kept.
+    """
 
     def __init__(self, spec: Spec, inputs: Sequence[Array]) -> None:
         self._arguments = [argument for argument in arguments(spec) if argument.output]
@@ -195,7 +198,11 @@ class CheckedOutputs:
         self.taken = [x.view(a.raw) for x, a in zip(self._arrays, self._arguments, strict=True)]
         """The arrays as `CompiledKernel.fast` takes them."""
         held = [np.zeros(a.shape, a.dtype.np) for a in self._arguments if a.updated]
-        self._wanted = expected_outputs(spec, inputs, held)
+        self._spec = spec
+        self._wanted = [
+            (piece, expected_outputs(spec, inputs, held, piece))
+            for piece in parts(spec, allocatable() // 2)
+        ]
 
     def clear(self) -> None:
         """Have all outputs hold zeros, before a call that is to be checked."""
@@ -204,10 +211,12 @@ class CheckedOutputs:
 
     def check(self, label: str) -> None:
         """Raise `VerificationError` if a call since `clear` computed a wrong output."""
-        for array, wanted, argument in zip(
-            self._arrays, self._wanted, self._arguments, strict=True
-        ):
-            compare(array.astype(np.float64), wanted, argument, label)
+        spec = self._spec
+        outputs = zip(spec.operation.outputs, self._arrays, self._arguments, strict=True)
+        for number, (written, array, argument) in enumerate(outputs):
+            for piece, wanted in self._wanted:
+                got = piece.of(spec, written, array).astype(np.float64)
+                compare(got, wanted[number], argument, label, piece.start(spec, written))
 
 
 class _Guarded:
