@@ -15,7 +15,7 @@ import pytest
 from tests.support import call
 
 import morello
-from morello.base.errors import CallError, SearchError, SeveralKernelsError, SpecError
+from morello.base.errors import CallError, SeveralKernelsError, SpecError
 from morello.cli.parser import main
 from morello.program import TextProgram
 
@@ -77,7 +77,7 @@ def test_programs_are_compiled_with_kernels() -> None:
     kernels = morello.compile_all([JOINED, "f32[8] + f32[8]", JOINED])
     assert [type(each).__name__ for each in kernels] == ["TextProgram", "Kernel", "TextProgram"]
     assert [len(each.kernels) for each in kernels] == [3, 1, 3]
-    with pytest.raises(SearchError, match="leave out weights and choice"):
+    with pytest.raises(SpecError, match="leave out weights and choice"):
         morello.compile_all([JOINED, "f32[8] + f32[8]"], choice=2)
 
 
@@ -97,7 +97,7 @@ def test_what_no_program_can_be_gets_one_sentence() -> None:
     parts = " + ".join(f"x{n}[1:]" for n in range(8))
     with pytest.raises(SpecError, match="takes 8 tensors, and a function takes 7; `morello export"):
         morello.compile(f"{eight}; {parts}")
-    with pytest.raises(SearchError, match="leave out weights and choice"):
+    with pytest.raises(SpecError, match="leave out weights and choice"):
         morello.compile(JOINED, weights="constant")
     with pytest.raises(SeveralKernelsError, match="has no views"):
         morello.implement(JOINED)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from morello.base.errors import (
-    SearchError,
     SeveralKernelsError,
     SpecError,
     VerificationError,
@@ -160,7 +159,7 @@ def read_program(text: str, options: Options) -> TextGraph:
             "`morello export` writes a program that takes more."
         )
     if options.get("weights", "plain") != "plain" or options.get("choice", 1) != 1:
-        raise SearchError(
+        raise SpecError(
             "a program of several kernels has plain weights, and is the first choice; leave "
             "out weights and choice."
         )
