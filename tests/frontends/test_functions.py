@@ -244,6 +244,7 @@ CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "x = f32[3,4]; where(x > 0, x, 0.5)": lambda x: np.where(x > 0, x, 0.5),
     "x = f32[3,4]; where(x > 0, -1.5, x)": lambda x: np.where(x > 0, -1.5, x),
     "where(f32[3,4] < 0, 3, 0.25)": lambda x: np.where(x < 0, 3, 0.25),
+    "where(abs(log(f32[3,4])) < inf, 1, inf) == inf": lambda x: x <= 0,
     "where(f32[3,4] < 0, -inf, 0)": lambda x: np.where(x < 0, -np.inf, 0),
     "where(f32[3,4], bf16[4], f32[3,4])": lambda c, a, b: np.asarray(np.where(c != 0, a, b)),
     "leaky_relu(f32[3,4], f32[4])": lambda x, slope: np.where(x > 0, x, slope * x),

@@ -380,3 +380,36 @@ def _same_values(graph: Graph, expanded: Graph) -> None:
     arrays = [generator.uniform(-1, 1, node.shape) for node in graph.inputs]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
+
+
+SPECIAL = np.array([
+    0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 7.25, 100, 1e-30, -1e30, np.inf, -np.inf, np.nan,
+])  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_powers_by_tensors_are_those_of_numpy(dtype: str) -> None:
+    bases = apply(Input(TensorType((17, 1), np.dtype(dtype))))
+    exponents = apply(Input(TensorType((17,), np.dtype(dtype))))
+    graph = Graph((bases, exponents), (apply(Map("power"), bases, exponents),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert by_rule(expanded).left == ()
+    (found,) = evaluate(expanded, [SPECIAL[:, None], SPECIAL])
+    expected = np.power(SPECIAL[:, None], SPECIAL)
+    np.testing.assert_allclose(found, expected, 1e-9)
+    zero = (expected == 0) & (found == 0)
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_quotients_by_zero_are_infinite(zero: float) -> None:
+    x = apply(Input(TensorType((17,), F32)))
+    zeros = [np.array(zero, F32), np.full(17, zero, F32)]
+    graph = Graph((x,), tuple(apply(Map("divide"), x, apply(Constant(each))) for each in zeros))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert by_rule(expanded).left == ()
+    with np.errstate(all="ignore"):
+        expected = SPECIAL / zero
+    for found in evaluate(expanded, [SPECIAL]):
+        np.testing.assert_array_equal(found, expected)

@@ -104,7 +104,7 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.exp(x) + np.exp2(x) + np.expm1(x), (4, 6)),
     (lambda x: np.log(x) + np.log1p(x) + np.log2(x), (4, 6)),
     (lambda x: np.sqrt(x) + np.square(x) + np.tanh(x) + np.reciprocal(x), (4, 6)),
-    (lambda x: np.sinh(x) + np.cosh(x) + np.tan(x) + np.log10(x), (4, 6)),
+    (lambda x: np.sinh(x) + np.cosh(x) + np.tan(x) + np.log10(x) + np.cbrt(x), (4, 6)),
     (lambda x: np.arcsin(x / 9) + np.arctan2(x, 1 - x) * np.hypot(x, 2), (4, 6)),
     (lambda x: np.arcsinh(x) + np.arccosh(x + 1) + np.arctanh(x), (4, 6)),
     (lambda x: np.sin(x) + np.cos(x) + np.sign(x - 0.5) + np.fabs(x), (4, 6)),

@@ -16,7 +16,7 @@ from morello.frontends.values import (
     elementwise_value,
 )
 from morello.ir.dtype import DType
-from morello.ir.functions import INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
+from morello.ir.functions import COMPARISONS, INTEGER_FUNCTIONS, ONLY_INTEGERS, Function
 from morello.ir.primitives import divide_vec_scalar
 from morello.ir.rounding import narrow
 from morello.ir.text import listed
@@ -26,6 +26,9 @@ MOST_FACTORS = 1000
 
 _MOST_HALVES = 16
 """The largest power that multiplications and a square root compute, if it is not whole."""
+
+_OF_INFINITIES = frozenset({"where", *COMPARISONS})
+"""The functions of infinite constants, with which they compute nothing."""
 
 
 def add(a: Value | float, b: Value | float) -> Value:
@@ -312,7 +315,7 @@ def constant_of(name: str, value: float, dtype: DType) -> float:
             fix = f"use a whole number from {lowest} to {highest}"
             raise MisuseError(f"{value:g} is no {dtype}", fix)
     elif abs(value) > float(np.finfo(np.float32).max) and not (
-        math.isinf(value) and name == "where"  # it is chosen, and nothing computes with it
+        math.isinf(value) and name in _OF_INFINITIES
     ):
         raise MisuseError(f"{value:g} is more than f32 holds", "use a smaller number")
     elif name in ("divide", "remainder") and np.float32(value) == 0:

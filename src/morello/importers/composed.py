@@ -72,6 +72,15 @@ def _erfinv(f: Apply, x: Node) -> Node:
     return apply(Where(), f("equal", size, 1), infinite, result)
 
 
+def _cbrt(f: Apply, x: Node) -> Node:
+    """A power of 2 and a step of Newton's method, which 0 and infinities are not for."""
+    size = f("abs", x)
+    near = f("exp2", f("multiply", f("log2", size), 1 / 3))
+    beyond = f("subtract", near, f("divide", size, f("square", near)))
+    root = f("subtract", near, f("multiply", beyond, 1 / 3))
+    return f("multiply", f("sign", x), apply(Where(), f("equal", root, root), root, near))
+
+
 def _polynomial(f: Apply, x: Node, coefficients: Sequence[float]) -> Node:
     """The polynomial with these coefficients, the highest first."""
     first, second, *others = coefficients
@@ -190,6 +199,7 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "asinh": _asinh,
     "atan": lambda f, x: f("atan2", x, 1),
     "atanh": _atanh,
+    "cbrt": _cbrt,
     "copysign": _copysign,
     "cosh": _cosh,
     "erfinv": _erfinv,

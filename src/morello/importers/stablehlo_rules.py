@@ -430,6 +430,7 @@ RULES: Mapping[str, Rule] = {
     "chlo.next_after": _next_after,
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.cbrt": _composed,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,
     "stablehlo.concatenate": _concatenate,

@@ -39,8 +39,11 @@ from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
+    is_float,
+    is_map,
     lowest,
     mapped,
+    number,
     reshaped,
     sliced,
     widened,
@@ -49,6 +52,9 @@ from morello.graph.patterns.registers import conv_of_registers, dot_of_registers
 from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import RULES as VOLUMES
 from morello.graph.views import copy_of, view_of
+
+_EVEN = 2.0**24
+"""A number of f32 from which on all are even."""
 
 
 def causal_mask(node: Node) -> Node | None:
@@ -210,6 +216,46 @@ def _product(x: Node, axis: int) -> Node:
     return x if rest is None else mapped("multiply", x, rest)
 
 
+def power_of_tensors(node: Node) -> Node | None:
+    """power(x, y) -> exp2(y * log2(|x|)) in f32, with the sign of x if y is odd.
+
+    A number below 0 has whole powers only, but -inf; powers of 1 and powers by 0 are 1.
+    """
+    if not (is_map(node, "power") and is_float(node.dtype) and node.dtype.itemsize <= 4):
+        return None
+    base, exponent = (in_dtype(x, np.dtype(np.float32)) for x in node.inputs)
+    known = number(base)
+    if number(exponent) is not None or (known is not None and 0 < known != 1):
+        return None
+    zero, one, two, most, infinity = (constant(n, base.dtype) for n in (0, 1, 2, _EVEN, np.inf))
+    size = mapped("abs", base)
+    left = mapped("remainder", mapped("minimum", mapped("abs", exponent), most), two)
+    odd = mapped("equal", left, one)
+    whole = mapped("logical_or", odd, mapped("equal", left, zero))
+    powered = mapped("logical_or", whole, mapped("equal", size, infinity))
+    near = apply(Where(), powered, size, base)  # the logarithm of what is below 0 is NaN
+    result = mapped("exp2", mapped("multiply", exponent, mapped("log2", near)))
+    is_one = mapped("logical_or", mapped("equal", near, one), mapped("equal", exponent, zero))
+    result = apply(Where(), is_one, one, result)
+    signed = apply(Where(), mapped("equal", base, zero), mapped("reciprocal", base), base)
+    negative = mapped("logical_and", odd, mapped("less", signed, zero))
+    return in_dtype(apply(Where(), negative, mapped("neg", result), result), node.dtype)
+
+
+def division_by_zero(node: Node) -> Node | None:
+    """x / 0 -> inf where x > 0, -inf where x < 0, else NaN."""
+    if not (is_map(node, "divide") and is_float(node.dtype)):
+        return None
+    x, divisor = node.inputs
+    known = number(divisor)
+    if known != 0:
+        return None
+    zero, infinity, nan = (constant(n, x.dtype) for n in (0, np.copysign(np.inf, known), np.nan))
+    below = apply(Where(), mapped("less", x, zero), mapped("neg", infinity), nan)
+    result = apply(Where(), mapped("greater", x, zero), infinity, below)
+    return apply(Broadcast(node.shape), result) if result.shape != node.shape else result
+
+
 def written_out(node: Node) -> Node | None:
     """f(broadcast(c)) -> f(all elements of it), where a kernel reads elements that are stored."""
     inputs = tuple(map(_written_out, node.inputs))
@@ -253,7 +299,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
         dot_of_registers,
     ),
     Gather: (taken_rows,),
-    Map: (computed, map_before_slice, *VOLUMES[Map]),
+    Map: (computed, division_by_zero, power_of_tensors, map_before_slice, *VOLUMES[Map]),
     Pad: (padded,),
     Pooling: (*VOLUMES[Pooling], counted_windows),
     PrimitiveOperator: (with_copies,),
