@@ -81,6 +81,7 @@ WEIGHTS = random(6, 5)
 ROWS = np.array([2, 0, -1])
 ROW = np.arange(4)[:, None]
 COEFFICIENTS = np.array([2, 0.5, -1], np.float32)
+LIMITS = np.array([0.5, np.inf, 0.1, np.nan, 1, 0.6], np.float32)
 COUNTS = np.array([1, 2, 3, 0, 1, 5], np.float32)
 
 
@@ -106,6 +107,11 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.sqrt(x) + np.square(x) + np.tanh(x) + np.reciprocal(x), (4, 6)),
     (lambda x: np.sinh(x) + np.cosh(x) + np.tan(x) + np.log10(x) + np.cbrt(x), (4, 6)),
     (lambda x: np.arcsin(x / 9) + np.arctan2(x, 1 - x) * np.hypot(x, 2), (4, 6)),
+    (lambda x: np.sinc(x - x.round()) + np.heaviside(x.round(), 0.5), (4, 6)),
+    (lambda x: np.isclose(x, LIMITS, rtol=0.5), (4, 6)),
+    (lambda x: (np.compress([True, False, True], x, axis=0), np.compress(COUNTS > 1, x, 1)), (4, 6)),
+    (lambda x: (np.delete(x, 2, axis=1), np.delete(x, ROWS, 0), np.delete(x, np.s_[::3])), (4, 6)),
+    (lambda x: np.linalg.matrix_power(x, 5) + np.matrix_transpose(x), (3, 6, 6)),
     (lambda x: np.arcsinh(x) + np.arccosh(x + 1) + np.arctanh(x), (4, 6)),
     (lambda x: np.sin(x) + np.cos(x) + np.sign(x - 0.5) + np.fabs(x), (4, 6)),
     (lambda x: np.floor(4 * x) + np.ceil(4 * x) + np.rint(4 * x) + np.round(4 * x), (4, 6)),
@@ -323,7 +329,8 @@ def test_elements_that_come_from_elsewhere_are_assigned_by_numpy() -> None:
         y[y > 1] = y[y > 1][::-1]
         return y
 
-    traced = trace(function, (random(4), np.array([2, 0])), {})
+    x = np.array([0.9, 0.7, 0.8, 0.6], np.float32)
+    traced = trace(function, (x, np.array([2, 0])), {})
     assert "assigned" in {str(n.operator).split()[-1] for n in traced.graph.nodes}
 
 

@@ -31,7 +31,6 @@ from morello.importers.composed import (
     floor_float_quotient,
     floor_float_remainder,
 )
-from morello.importers.contractions import einsum
 from morello.importers.integers import (
     bitwise_and,
     floor_quotient,
@@ -59,6 +58,7 @@ from morello.importers.numpy_operands import (
     sorted_axes,
     truth,
 )
+from morello.importers.numpy_products import PRODUCTS
 from morello.importers.numpy_signals import SIGNALS
 from morello.importers.numpy_statistics import STATISTICS
 from morello.importers.numpy_writing import WRITING
@@ -278,6 +278,33 @@ def _clip(
     return a
 
 
+def _isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8) -> Node:
+    a, b = promoted(a, b)
+    if not is_float(a.dtype):
+        raise GraphError("integers are compared by NumPy.")
+    bound = map_of("add", map_of("multiply", mapped("abs", b), rtol), atol)
+    near = mapped("less_equal", mapped("abs", mapped("subtract", a, b)), bound)
+    return mapped("logical_or", mapped("logical_and", near, _isfinite(b)), mapped("equal", a, b))
+
+
+def _heaviside(x: Operand, middle: Operand, /) -> Node:
+    x, middle = promoted(x, middle)
+    if not is_float(x.dtype):
+        raise GraphError("there is no operator for heaviside of integers.")
+    steps = in_dtype(map_of("greater", x, 0), x.dtype)
+    steps = apply(Where(), map_of("equal", x, 0), middle, steps)
+    return apply(Where(), _isnan(x), x, steps)
+
+
+def _sinc(x: Node) -> Node:
+    if not is_float(x.dtype):
+        raise GraphError("there is no operator for sinc of integers.")
+    angle = map_of(
+        "multiply", apply(Where(), map_of("equal", x, 0), as_node(1e-20, x.dtype), x), pi
+    )
+    return mapped("divide", mapped("sin", angle), angle)
+
+
 def _round(a: Node, decimals: int = 0) -> Node:
     if a.dtype.kind != "f":
         raise GraphError("integers are rounded by NumPy.")
@@ -417,65 +444,6 @@ def _cumsum(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
     return sums(a) if small is None else as_node(small, a.dtype)
 
 
-# ---- products
-
-
-def _einsum(subscripts: str, *operands: Operand, optimize: Any = False) -> Node:
-    if not isinstance(subscripts, str):
-        raise GraphError("the subscripts of einsum are a text.")
-    return einsum(subscripts, *promoted(*operands))
-
-
-def _matmul(a: Node, b: Node) -> Node:
-    left = "j" if a.type.rank == 1 else "...ij"
-    right = "j" if b.type.rank == 1 else "...jk"
-    out = "..." + ("i" if a.type.rank > 1 else "") + ("k" if b.type.rank > 1 else "")
-    return einsum(f"{left},{right}->{out}", *promoted(a, b))
-
-
-def _dot(a: Operand, b: Operand) -> Node:
-    a, b = promoted(a, b)
-    if not (a.type.rank and b.type.rank):
-        return map_of("multiply", a, b)
-    return _tensordot(a, b, ((-1,), (-min(b.type.rank, 2),)))
-
-
-def _tensordot(a: Node, b: Node, axes: Any = 2) -> Node:
-    if isinstance(axes, int):
-        axes = (range(a.type.rank - axes, a.type.rank), range(axes))
-    pairs = [(x,) if isinstance(x, int) else tuple(x) for x in axes]
-    left, right = (
-        [range(node.type.rank)[d] for d in dims] for node, dims in zip((a, b), pairs, strict=True)
-    )
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    first = [next(letters) for _ in a.shape]
-    bound = dict(zip(right, left, strict=True))
-    second = [first[bound[d]] if d in bound else next(letters) for d in range(b.type.rank)]
-    out = [x for x in first if x not in second] + [x for x in second if x not in first]
-    return _einsum(f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
-
-
-def _inner(a: Operand, b: Operand) -> Node:
-    a, b = promoted(a, b)
-    if not (a.type.rank and b.type.rank):
-        return map_of("multiply", a, b)
-    return _tensordot(a, b, ((-1,), (-1,)))
-
-
-def _outer(a: Operand, b: Operand) -> Node:
-    return _einsum("i,j->ij", flat(as_node(a)), flat(as_node(b)))
-
-
-def _vdot(a: Node, b: Node) -> Node:
-    return _einsum("i,i->", flat(as_node(a)), flat(as_node(b)))
-
-
-def _vecdot(a: Node, b: Node, axis: int = -1) -> Node:
-    if axis != -1:
-        raise GraphError("dimensions are contracted along the last axis only.")
-    return _einsum("...i,...i->...", a, b)
-
-
 def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
     return _reduction("sum")(diagonal_of(a, offset, axis1, axis2), -1)
 
@@ -483,6 +451,7 @@ def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **MOVEMENTS,
     **NORMS,
+    **PRODUCTS,
     **SIGNALS,
     **OF_KNOWN,
     **STATISTICS,
@@ -500,36 +469,31 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **dict.fromkeys((np.deg2rad, np.radians), lambda x, /: map_of("multiply", x, pi / 180)),
     **dict.fromkeys((np.degrees, np.rad2deg), lambda x, /: map_of("multiply", x, 180 / pi)),
     np.divmod: _quotient_and_remainder,
-    np.dot: _dot,
-    np.einsum: _einsum,
     np.fix: _trunc,
     np.float_power: _power,
-    np.inner: _inner,
+    np.heaviside: _heaviside,
+    np.isclose: _isclose,
     np.isfinite: _isfinite,
     np.isinf: _isinf,
     np.isnan: _isnan,
-    np.matmul: _matmul,
     np.max: _reduction("max"),
     np.maximum.reduce: _of_ufunc("max"),
     np.mean: _reduction("mean"),
     np.min: _reduction("min"),
     np.minimum.reduce: _of_ufunc("min"),
     np.multiply.reduce: _of_ufunc("prod"),
-    np.outer: _outer,
     np.positive: _identity,
     np.power: _power,
     np.prod: _reduction("prod"),
     np.ptp: _range,
     np.real: _identity,
     np.round: _round,
+    np.sinc: _sinc,
     np.std: _deviation,
     np.sum: _reduction("sum"),
-    np.tensordot: _tensordot,
     np.trace: _trace,
     np.trunc: _trunc,
     np.var: _variance,
-    np.vdot: _vdot,
-    np.vecdot: _vecdot,
     np.where: _where,
     astype: as_node,
     operator.pow: _power,

@@ -176,6 +176,18 @@ def _take(a: Node, indices: Any, axis: int | None = None) -> Node:
     return apply(Gather(axis), a, numbers)
 
 
+def _compress(condition: Any, a: Node, axis: int | None = None) -> Node:
+    """The slices for which a known condition holds."""
+    return _take(a, np.flatnonzero(known_index(condition)).tolist(), axis)
+
+
+def _delete(arr: Node, obj: Any, axis: int | None = None) -> Node:
+    """The slices but those of known numbers."""
+    arr, axis = along(arr, axis)
+    kept = np.delete(np.arange(arr.shape[axis]), known_index(obj))
+    return _take(arr, kept.tolist(), axis)
+
+
 def _numbers(indices: list[Any]) -> Node:
     """A list of indices as a constant."""
     if not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
@@ -377,7 +389,9 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.atleast_3d: _with_depth,
     np.broadcast_to: _broadcast_to,
     np.column_stack: _column_stack,
+    np.compress: _compress,
     np.concatenate: _concatenate,
+    np.delete: _delete,
     np.diag: _diag,
     np.diagonal: diagonal_of,
     np.diff: _diff,
@@ -393,6 +407,7 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     ),
     np.hstack: _hstack,
     np.lib.stride_tricks.sliding_window_view: _windows,
+    np.matrix_transpose: lambda x, /: _swapaxes(x, -1, -2),
     np.meshgrid: _meshgrid,
     np.moveaxis: _moveaxis,
     np.pad: _pad,

@@ -227,16 +227,16 @@ def power_of_tensors(node: Node) -> Node | None:
     known = number(base)
     if number(exponent) is not None or (known is not None and 0 < known != 1):
         return None
-    zero, one, two, most, infinity = (constant(n, base.dtype) for n in (0, 1, 2, _EVEN, np.inf))
+    zero, unit, two, most, infinity = (constant(n, base.dtype) for n in (0, 1, 2, _EVEN, np.inf))
     size = mapped("abs", base)
     left = mapped("remainder", mapped("minimum", mapped("abs", exponent), most), two)
-    odd = mapped("equal", left, one)
+    odd = mapped("equal", left, unit)
     whole = mapped("logical_or", odd, mapped("equal", left, zero))
     powered = mapped("logical_or", whole, mapped("equal", size, infinity))
     near = apply(Where(), powered, size, base)  # the logarithm of what is below 0 is NaN
     result = mapped("exp2", mapped("multiply", exponent, mapped("log2", near)))
-    is_one = mapped("logical_or", mapped("equal", near, one), mapped("equal", exponent, zero))
-    result = apply(Where(), is_one, one, result)
+    is_one = mapped("logical_or", mapped("equal", near, unit), mapped("equal", exponent, zero))
+    result = apply(Where(), is_one, unit, result)
     signed = apply(Where(), mapped("equal", base, zero), mapped("reciprocal", base), base)
     negative = mapped("logical_and", odd, mapped("less", signed, zero))
     return in_dtype(apply(Where(), negative, mapped("neg", result), result), node.dtype)
