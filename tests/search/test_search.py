@@ -122,7 +122,7 @@ def whole(spec: Spec, target: Target, *, kept: Kept = NONE) -> tuple[RelaxedBoun
     return bound, build(Space([(spec,)], target, sizes))
 
 
-@given(goals(), targets, st.sampled_from([NONE, "a", "b", EVERY]))
+@given(goals(), targets, st.sampled_from([NONE, ("a",), ("b",), ("a", "b"), ("b", "c"), EVERY]))
 @settings(max_examples=8)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target, kept: Kept) -> None:
     bound, graph = whole(spec, target, kept=kept)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-Kept = str
-"""The name of the operand whose neighbours are kept; or `EVERY`, or `NONE`."""
+Kept = tuple[str, ...]
+"""The names of the operands whose neighbours are kept; or `EVERY`, or `NONE`."""
 
-EVERY, NONE = "every operand", ""
+EVERY: Kept = ("every operand",)
+NONE: Kept = ()
 
 
 def keeps(kept: Kept, operand: str) -> bool:
     """Whether the neighbours of an operand are kept."""
-    return kept in (EVERY, operand)
+    return kept == EVERY or operand in kept

@@ -22,18 +22,18 @@ def neighbours_kept(goals: Iterable[Sequence[Spec]]) -> Kept:
     It has two to four times as many Specs then. That pays where rows of sums are short, and where
     filters or inputs are transposed, or have a batch as their fastest dimension: if all layouts are
     ideal, columns are computed and stored, and operands transposed, for nothing, and bounds are far
-    below the costs. So are narrow rows packed that fill no vectors (see `_of_narrow_rows`). A goal
-    of several Specs, which differ in layouts, keeps no neighbours.
+    below the costs. So are rows that fill no vectors packed (see `_of_uneven_rows`). A goal of
+    several Specs, which differ in layouts, keeps no neighbours.
     """
     kept = {_kept(goal[0]) if len(goal) == 1 else NONE for goal in goals}
     return kept.pop() if len(kept) == 1 else NONE
 
 
 def _kept(goal: Spec) -> Kept:
-    return EVERY if _keeps_every(goal) else next(_along_batches(goal), _of_narrow_rows(goal))
+    return EVERY if _keeps_every(goal) else next(_along_batches(goal), _of_uneven_rows(goal))
 
 
-def _along_batches(goal: Spec) -> Iterator[str]:
+def _along_batches(goal: Spec) -> Iterator[Kept]:
     """The inputs of a product whose neighbours are along a batch.
 
     With those of all operands, there are three times as many relaxed Specs, and bounds are no more
@@ -46,22 +46,37 @@ def _along_batches(goal: Spec) -> Iterator[str]:
     batches = [dim for dim in batches_of(operation) if goal.size(dim) > 1]
     for tensor, operand in enumerate(operation.operands[:2]):
         if _neighbours(goal, tensor) in batches:
-            yield operand.name
+            yield (operand.name,)
 
 
-def _of_narrow_rows(goal: Spec) -> Kept:
-    """The second factor of a product, if its elements are narrow and its rows fill no vectors.
+def _of_uneven_rows(goal: Spec) -> Kept:
+    """The second factor of a product whose rows fill no vectors, and another operand.
 
-    Kept for it alone, neighbours add up to two fifths to the relaxed Specs; those of all operands
-    are 2.6 times as many. In batches, which have twice as many with it, it gains nothing.
+    The result, or the first factor if elements are narrow, as packing then takes pairs of it. Both
+    add half to the relaxed Specs, or less than twice as much as one does, and leave a half to a
+    tenth of those to search. Of bytes that are transposed, it is the second factor alone: the
+    others double the relaxed Specs. Where only that one is, and elements are wide, it is none.
     """
-    operation = goal.operation
-    if not operation.is_product or operation.windows or not operation.contracted:
+    if not _is_single_product(goal) or _row(goal.parts[0]) % VECTOR == 0:
         return NONE
-    uneven = _row(goal.parts[0]) % VECTOR > 0 and goal.size(operation.contracted) > 1
-    single = all(goal.size(dim) == 1 for dim in batches_of(operation))
-    kept = uneven and single and goal.dtypes[1].bytes < 4
-    return operation.operands[1].name if kept else NONE
+    operation, wide = goal.operation, goal.dtypes[1].bytes >= 4
+    first, second = (_neighbours(goal, tensor) == operation.contracted for tensor in (0, 1))
+    numbers: tuple[int, ...] = 0, 1
+    if wide:
+        numbers = () if second else (1, operation.output)
+    elif goal.dtypes[1].bytes == 1 and (second or not first):
+        numbers = (1,)
+    return tuple(operation.operands[number].name for number in numbers)
+
+
+def _is_single_product(goal: Spec) -> bool:
+    """Whether a goal is one product of two matrices that sums."""
+    operation = goal.operation
+    summed = operation.is_product and operation.contracted
+    return bool(
+        summed and not operation.windows and goal.size(summed) > 1
+        and all(goal.size(dim) == 1 for dim in batches_of(operation))
+    )  # fmt: skip
 
 
 def _keeps_every(goal: Spec) -> bool:
@@ -69,11 +84,12 @@ def _keeps_every(goal: Spec) -> bool:
     operation = goal.operation
     if is_long(operation):
         return False
+    narrow = _is_single_product(goal) and goal.dtypes[1].bytes < 4
     mapped = [component.dims for component in operation.components] or [operation.dims]
     return any(
         _is_uneven(part, dims, goal)
         if part.operation.windows
-        else _has_short_rows(part) or _transposes(part, dims, goal)
+        else _has_short_rows(part) or (not narrow and _transposes(part, dims, goal))
         for part, dims in zip(goal.parts, mapped, strict=True)
         if part.operation.is_product
     )
