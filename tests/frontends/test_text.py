@@ -117,6 +117,7 @@ def test_what_is_short_for_what(text: str, meant: str) -> None:
         ("transpose(f32[2,3,4], order=[1,2,0])", "Move", {"i": 3, "j": 4, "k": 2}, "f32 f32"),
         ("move(u8[2,3])", "Move", {"i": 2, "j": 3}, "u8 u8"),
         ("cast(f32[4], bf16)", "Move", {"i": 4}, "f32 bf16"),
+        ("cast(i16[4], f32)", "Move", {"i": 4}, "i16 f32"),
         ("cast(transpose(u8[4,2]), i32)", "Move", {"i": 2, "j": 4}, "u8 i32"),
         ("fill_zero(i8[4])", "FillZero", {"i": 4}, "i8"),
         ("fill_lowest(f32[4,2])", "FillLowest", {"i": 4, "j": 2}, "f32"),

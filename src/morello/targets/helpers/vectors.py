@@ -42,6 +42,8 @@ CONVERSIONS = (
     ("u16", "i32"),
     ("u8", "f32"),
     ("i8", "f32"),
+    ("u16", "f32"),
+    ("i16", "f32"),
     ("i32", "f32"),
     ("f32", "i32"),
     ("u32", "f32"),
@@ -242,9 +244,12 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
 def _steps(source: str, target: str) -> tuple[str, ...]:
     """The types that the elements of a vector are converted to, one after the other.
 
-    Between one byte and four there are two, or GCC would convert the elements one by one.
+    Between one byte and four there are two, and between integers of 16 bits and floats, or GCC
+    would convert the elements one by one.
     """
-    return ("i16", target) if {size(source), size(target)} == {1, 4} else (target,)
+    if {size(source), size(target)} == {1, 4}:
+        return ("i16", target)
+    return ("i32", target) if source in ("u16", "i16") and target == "f32" else (target,)
 
 
 def _converted(vector: str, source: str, target: str, width: int) -> str:

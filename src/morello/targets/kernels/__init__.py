@@ -77,9 +77,9 @@ from morello.targets.target import Group, LeafKernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
-    (I16, I32), (U16, I32), (U8, F32), (I8, F32), (I32, F32), (F32, I32), (I32, I16), (I32, U16),
-    (I32, U8), (I32, I8), (I32, U32), (U32, I32), (U32, F32), (I64, F32), (I64, I32), (I32, I64),
-    (U32, I64), (F32, I64),
+    (I16, I32), (U16, I32), (U8, F32), (I8, F32), (U16, F32), (I16, F32), (I32, F32), (F32, I32),
+    (I32, I16), (I32, U16), (I32, U8), (I32, I8), (I32, U32), (U32, I32), (U32, F32), (I64, F32),
+    (I64, I32), (I32, I64), (U32, I64), (F32, I64),
 )  # fmt: skip
 """The dtypes that copies convert between.
 
