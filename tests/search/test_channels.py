@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from morello.frontends.text import parse
-from morello.rewrites import PadFirst
+from morello.rewrites import PadFirst, Select
+from morello.search.budget import Budget
 from morello.search.session import search
 from morello.targets import find_target
 
@@ -19,7 +20,7 @@ def padded_as(text: str) -> list[str]:
 
 
 def test_registers_hold_channels_where_rows_are_short() -> None:
-    strided = "conv(f32[1,32,12,12], f32[32,1,5,5], stride=2, padding=2, groups=32)"
+    strided = "conv(f32[1,32,18,18], f32[32,1,5,5], stride=3, padding=2, groups=32)"
     assert padded_as(strided) == ["{1,3,2,0}"]
     narrow = "conv(f32[1,64,4,4], f32[64,1,5,5], padding=2, groups=64)"
     assert padded_as(narrow) == ["{1,3,2,0}"]
@@ -35,3 +36,14 @@ def test_registers_hold_channels_where_rows_are_short() -> None:
 )
 def test_rows_that_fill_registers_or_few_channels_stay(text: str) -> None:
     assert not {"{1,3,2,0}"} & {*padded_as(text)}
+
+
+def test_rows_by_two_leave_no_columns_to_other_kernels() -> None:
+    """18 columns are two registers that overlap, or one and a part, in all rows."""
+    goal = parse("conv(f32[1,2,20,36], f32[2,1,5,5], stride=2, padding=2, groups=2)")
+    for target, kernel in ((AVX512, "f32x16"), (find_target("avx2"), "f32x8")):
+        decisions = search(goal, target, budget=Budget(gap=0.1)).decisions
+        chosen = {one.kernel for one in decisions if isinstance(one, Select)}
+        assert {name for name in chosen if "depthwise" in name or "conv" in name} == {
+            f"depthwise_rows_by_two_{kernel}"
+        }

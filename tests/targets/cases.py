@@ -52,11 +52,13 @@ from morello.ir.primitives.winograd import points, winograd_input, winograd_outp
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
+from morello.targets.helpers import depthwise
 from morello.targets.helpers.columns import COLUMNS, MOST_COLUMNS, rows_at_once
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import WEIGHTS
 from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.byte_rows import MOST_BYTE_ROWS
+from morello.targets.kernels.depthwise import PIXELS
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
@@ -92,6 +94,9 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         images = grouped_conv(1, 1, accumulates=True)
         sequences = (Windows(2),)
         return [images, *(grouped_conv(1, 1, sequences, last, True) for last in (False, True))]
+    if name == "DepthwiseConv":
+        windows = Windows(2)
+        return [grouped_conv(1, 1, (windows, windows), last) for last in (False, True)]
     if name == "ConvAccum":
         return [conv((Windows(2),), last, accumulates=True) for last in (False, True)]
     if name == "GroupedConvAccum":
@@ -400,6 +405,9 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if kernel.name.startswith(REPEAT):
         times = int(kernel.name.removeprefix(REPEAT)[0])
         return {"i": range(1, 2), "j": range(32, 70), "k": range(times, times + 1)}
+    if kernel.operation == "DepthwiseConv":
+        sizes = {"y": range(1, depthwise.ROWS + 1), "x": range(1, 50)}
+        return dict.fromkeys("bgc", range(1, 2)) | dict.fromkeys("pq", range(1, PIXELS + 1)) | sizes
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         several = {"f": range(1, MOST_REGISTERS + 1)} if kernel.operation == "ConvAccum" else {}

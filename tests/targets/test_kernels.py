@@ -19,7 +19,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, BF16X2, DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements
-from morello.ir.primitives import quantized_matmul
+from morello.ir.primitives import grouped_conv, quantized_matmul
+from morello.ir.primitives.windows import windows_of
 from morello.ir.primitives.winograd import tile_of, winograd_input, winograd_output
 from morello.ir.rounding import Bounded
 from morello.targets import TARGETS
@@ -103,7 +104,8 @@ def of_kernels(chosen: Callable[[LeafKernel], bool] = lambda kernel: True) -> py
 
 def is_of_floats(kernel: LeafKernel) -> bool:
     """Whether its operands are floats, and it has no partial sums, which may overflow."""
-    sums = kernel.operation.startswith(("Matmul", "GroupedConvAccum", "Winograd"))
+    several = "Matmul", "GroupedConvAccum", "Winograd"
+    sums = kernel.operation.startswith(several) or kernel.operation == "DepthwiseConv"
     return all(dtype.is_float for dtype in kernel.dtypes) and not sums
 
 
@@ -289,6 +291,9 @@ def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]
         return [(*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n")]
     if operation.name == "GroupedConvAccum":
         return [o.dims for o in channels_together(kernel).operands]
+    if operation.name == "DepthwiseConv":
+        windows = tuple(windows_of(operation).values())
+        return [o.dims for o in grouped_conv(1, 1, windows).operands]
     if operation.name == "QuantizedMatmul":
         return [o.dims for o in quantized_matmul().operands]
     if operation.name.startswith("Winograd"):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from morello.targets.helpers.bypassing import bypassing_helpers, bypassing_rows
 from morello.targets.helpers.columns import column_helpers
+from morello.targets.helpers.depthwise import depthwise_helpers
 from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
@@ -59,6 +60,7 @@ def helpers_for(
             helpers |= converted_runs(isa, source, bytes_ // 4)
         helpers |= every_second_helpers(isa, bytes_ // 4)
         helpers |= shared_groups_helpers(isa, bytes_ // 4)
+        helpers |= depthwise_helpers(isa, bytes_ // 4)
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
