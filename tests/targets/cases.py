@@ -406,7 +406,7 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         times = int(kernel.name.removeprefix(REPEAT)[0])
         return {"i": range(1, 2), "j": range(32, 70), "k": range(times, times + 1)}
     if kernel.operation == "DepthwiseConv":
-        sizes = {"y": range(1, depthwise.ROWS + 1), "x": range(1, 50)}
+        sizes = {"y": range(1, depthwise.ROWS + 1), "x": range(4, 60)}
         return dict.fromkeys("bgc", range(1, 2)) | dict.fromkeys("pq", range(1, PIXELS + 1)) | sizes
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)

@@ -15,22 +15,16 @@ ROWS = 8
 def depthwise_helpers(isa: str, width: int) -> dict[str, str]:
     """y rows of x sums, by filters of p by q pixels, without padding.
 
-    Where registers can be loaded in part, x is any number, else a register or more: the last one
-    overlaps the one before. No pixel of the image is read that is in no window.
+    A row has a register of sums or more; the last one overlaps the one before. No pixel of the
+    image is read that is in no window.
     """
     kind, name = f"f32x{width}", f"depthwise_rows_by_two_f32x{width}"
-    first = _loaded(isa, width, "s", "2 * n - last")
-    second = _loaded(isa, width, f"s + {width} - last", f"2 * n - {width}")
     even, odd = range(0, 2 * width, 2), range(1, 2 * width, 2)
     alone = [*range(0, width, 2), *range(width + 1, 2 * width, 2)]
-    store = f"store_{kind}(to, sums[i])"
-    if isa == "avx512":
-        store = f"n < {width} ? store_part_{kind}(to, sums[i], n) : {store}"
     text = f"""\
 static inline __attribute__((always_inline)) void {name}(const float *image, long row,
     const float *filter, long filter_p, long filter_q, float *out, long out_row, int x, int y,
     int p, int q) {{
-  const int n = x < {width} ? x : {width};
 #pragma GCC unroll 1
   for (int begin = 0;; begin = begin + {2 * width} < x ? begin + {width} : x - {width}) {{
     {kind} sums[{ROWS}] = {{{{0}}}};
@@ -41,8 +35,7 @@ static inline __attribute__((always_inline)) void {name}(const float *image, lon
       for (int j = 0; j < q; j += 2) {{
         const float *s = image + r * row + 2 * begin + j;
         const int last = j + 1 == q;
-        const {kind} a = {first};
-        const {kind} b = {second};
+        const {kind} a = load_{kind}(s), b = load_{kind}(s + {width} - last);
         const {kind} v = last ? {shuffled("a", "b", alone)} : {shuffled("a", "b", even)};
         const {kind} w = {shuffled("a", "b", odd)};
 #pragma GCC unroll {ROWS}
@@ -55,20 +48,8 @@ static inline __attribute__((always_inline)) void {name}(const float *image, lon
       }}
     }}
 #pragma GCC unroll {ROWS}
-    for (int i = 0; i < y; ++i) {{
-      float *to = out + i * out_row + begin;
-      {store};
-    }}
+    for (int i = 0; i < y; ++i) store_{kind}(out + i * out_row + begin, sums[i]);
     if (begin + {width} >= x) break;
   }}
 }}"""
     return vector_helpers(isa, "f32", width) | {name: text}
-
-
-def _loaded(isa: str, width: int, address: str, count: str) -> str:
-    """C for a register, or for its first elements and zeros, where it can be loaded in part."""
-    kind = f"f32x{width}"
-    if isa != "avx512":
-        return f"load_{kind}({address})"
-    part = f"load_part_{kind}({address}, {count} > 0 ? {count} : 0)"
-    return f"{count} < {width} ? {part} : load_{kind}({address})"

@@ -178,7 +178,7 @@ def standard_kernels(
         kernels += [take_row(dtype, index) for index in INDICES]
     for source in (BF16, F16):
         kernels += converted_runs(source, width, features)
-    kernels.append(depthwise_rows_by_two(width, masks=masks))
+    kernels.append(depthwise_rows_by_two(width))
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)
