@@ -204,7 +204,7 @@ def _compare(
     with np.errstate(all="ignore"):
         value = _wide(wanted.value)
         off = apart(_wide(got), value)
-    wrong = ~(off <= wanted.error)
+    wrong = ~((off <= wanted.error) | (off == 0))  # an error may be NaN where the value is
     if wrong.any():
         at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
         sort = "wrong number"

@@ -83,7 +83,8 @@ def counted(x: Any) -> Any:
     y = jnp.tanh(x @ x.T)
     turned = lax.while_loop(lambda c: jnp.sum(jnp.abs(c)) > 1, lambda c: jax.nn.relu(c) * 0.5, y)
     branch = lax.cond(y[0, 0] > 0, lambda: y @ turned, lambda: y - turned)
-    return lax.reduce_precision(branch, 5, 10), lax.top_k(branch, 2), branch.at[0].multiply(2.0), branch.argmax()
+    narrow = lax.reduce_precision(branch, 5, 10)
+    return narrow, lax.top_k(branch, 2), branch.at[0].multiply(2.0), branch.argmax()
 
 
 def test_what_no_kernel_computes_stays_with_jax() -> None:
