@@ -25,7 +25,7 @@ from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import PlacedCall, PlacedStage, whole
-from morello.options import GraphOptions, Options, check_known
+from morello.options import GraphOptions, Options, check_function, check_known
 from morello.runtime.argument import Argument, check_functional
 
 try:
@@ -69,6 +69,7 @@ def jit(function: Function | None = None, /, **options: Unpack[JaxOptions]) -> A
     """
     if function is None:
         return functools.partial(jit, **options)
+    check_function(function, "morello.jax.jit")
     check_known(options, JaxOptions.__annotations__)
     weights = options.get("weights")
     if weights is not None and weights not in WEIGHTS:

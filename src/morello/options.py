@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from morello.base.choices import RANKINGS, STREAMED, WEIGHTS
-from morello.base.errors import BuildError, SearchError, SpecError, TableError, TargetError, quoted
+from morello.base.errors import (
+    BuildError,
+    CallError,
+    SearchError,
+    SpecError,
+    TableError,
+    TargetError,
+    quoted,
+)
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
@@ -62,6 +70,12 @@ def check_known(options: Mapping[str, object], known: Iterable[str]) -> None:
         near = get_close_matches(name, names, 1)
         fix = f"did you mean {near[0]}?" if near else f"the options are {', '.join(names)}."
         raise SearchError(f"there is no option {name}; {fix}")
+
+
+def check_function(function: object, taker: str) -> None:
+    """Raise `CallError` for what is no function, as `taker` takes one."""
+    if not callable(function):
+        raise CallError(f"{taker} takes a function, not {quoted(function)}.")
 
 
 @contextmanager

@@ -265,6 +265,8 @@ def test_errors_are_jaxs() -> None:
         morello.jax.jit(lambda x: x @ x.T, target="abacus")(X)
     with pytest.raises(CallError, match="no report"):
         morello.jax.report(jax.jit(lambda x: x))
+    with pytest.raises(CallError, match=r"morello\.jax\.jit takes a function, not 3"):
+        morello.jax.jit(3)  # type: ignore[call-overload]
 
 
 def test_constants_are_packed() -> None:

@@ -290,6 +290,11 @@ def test_a_report_has_measured_times() -> None:
         unknown.measured()
 
 
+def test_only_functions_are_taken() -> None:
+    with pytest.raises(CallError, match=r"morello\.jit takes a function, not 3"):
+        jit(3)
+
+
 def test_a_report_is_of_what_jit_made() -> None:
     with pytest.raises(CallError, match=r"was not made by morello\.jit"):
         morello.report(layer)

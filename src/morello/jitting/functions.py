@@ -23,7 +23,7 @@ from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
 from morello.models.reporting import ProgramReport, note_of, program_report
-from morello.options import OPTION_ERRORS, GraphOptions, check_known
+from morello.options import OPTION_ERRORS, GraphOptions, check_function, check_known
 
 VARIANTS = 8
 """How often a function is compiled, for arguments of different types; then NumPy computes it."""
@@ -93,6 +93,7 @@ class Jitted:
     the same types; or what chooses the variant. A slot, as that of a kernel."""
 
     def __init__(self, options: GraphOptions, function: Callable[..., Any]) -> None:
+        check_function(function, "morello.jit")
         check_known(options, GraphOptions.__annotations__)
         update_wrapper(self, function)
         self.variants: dict[Hashable, Variant] = {}
