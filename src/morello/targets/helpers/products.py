@@ -174,7 +174,7 @@ static inline void unbias_i32x16(const void *groups, long b_k, long b_n, long pa
   for (long j = 0; j < n; j += 16) {
     const int count = n - j < 16 ? n - j : 16;
     i32x16 sums = {0};
-    if (b_n == 1 || panel > 1)
+    if (b_n == 1 || panel > 1 || (n == 1 && b_k != 1))
       sums = unbiased_columns(b + j / panel * panel * b_n + j % panel, b_k, k, count);
     else
       for (int i = 0; i < count; ++i) sums[i] = unbiased_run(b + (j + i) * b_n, k);
