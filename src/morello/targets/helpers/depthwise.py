@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) void {name}(const float *image, lon
     const float *filter, long filter_p, long filter_q, float *out, long out_row, int x, int y,
     int p, int q) {{
 #pragma GCC unroll 1
-  for (int begin = 0;; begin = begin + {2 * width} < x ? begin + {width} : x - {width}) {{
+  for (int begin = 0, next; begin + {width} <= x; begin = next) {{
+    next = begin + {width} == x ? x : begin + {2 * width} < x ? begin + {width} : x - {width};
     {kind} sums[{ROWS}] = {{{{0}}}};
 #pragma GCC unroll 32
     for (int r = 0; r < 2 * (y - 1) + p; ++r) {{
@@ -49,7 +50,6 @@ static inline __attribute__((always_inline)) void {name}(const float *image, lon
     }}
 #pragma GCC unroll {ROWS}
     for (int i = 0; i < y; ++i) store_{kind}(out + i * out_row + begin, sums[i]);
-    if (begin + {width} >= x) break;
   }}
 }}"""
     return vector_helpers(isa, "f32", width) | {name: text}
