@@ -387,21 +387,6 @@ SPECIAL = np.array([
 ])  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", ["f4", "f2"])
-def test_powers_by_tensors_are_those_of_numpy(dtype: str) -> None:
-    bases = apply(Input(TensorType((17, 1), np.dtype(dtype))))
-    exponents = apply(Input(TensorType((17,), np.dtype(dtype))))
-    graph = Graph((bases, exponents), (apply(Map("power"), bases, exponents),))
-    expanded = rewritten(graph, EXPANSIONS)
-    assert by_rule(expanded).left == ()
-    (found,) = evaluate(expanded, [SPECIAL[:, None], SPECIAL])
-    expected = np.power(SPECIAL[:, None], SPECIAL)
-    np.testing.assert_allclose(found, expected, 1e-9)
-    zero = (expected == 0) & (found == 0)
-    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
-
-
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_quotients_by_zero_are_infinite(zero: float) -> None:
     x = apply(Input(TensorType((17,), F32)))

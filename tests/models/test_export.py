@@ -179,7 +179,7 @@ def test_the_command_takes_stablehlo(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_is_left_to_a_framework_is_not_exported() -> None:
-    x = apply(Input(TensorType((4, 8), np.dtype(np.int32))))
+    x = apply(Input(TensorType((4, 8), np.dtype(np.float32))))
     model = compile_graph(Graph((x,), (apply(Map("power"), x, x),)))
     with pytest.raises(GraphError, match=r"no kernel computes power"):
         exported(model, "sums")

@@ -53,9 +53,6 @@ from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import RULES as VOLUMES
 from morello.graph.views import copy_of, view_of
 
-_EVEN = 2.0**24
-"""A number of f32 from which on all are even."""
-
 
 def causal_mask(node: Node) -> Node | None:
     """Attention[causal](q, k, v, mask) -> Attention(q, k, v, mask + triangle)."""
@@ -216,32 +213,6 @@ def _product(x: Node, axis: int) -> Node:
     return x if rest is None else mapped("multiply", x, rest)
 
 
-def power_of_tensors(node: Node) -> Node | None:
-    """power(x, y) -> exp2(y * log2(|x|)) in f32, with the sign of x if y is odd.
-
-    A number below 0 has whole powers only, but -inf; powers of 1 and powers by 0 are 1.
-    """
-    if not (is_map(node, "power") and is_float(node.dtype) and node.dtype.itemsize <= 4):
-        return None
-    base, exponent = (in_dtype(x, np.dtype(np.float32)) for x in node.inputs)
-    known = number(base)
-    if number(exponent) is not None or (known is not None and 0 < known != 1):
-        return None
-    zero, unit, two, most, infinity = (constant(n, base.dtype) for n in (0, 1, 2, _EVEN, np.inf))
-    size = mapped("abs", base)
-    left = mapped("remainder", mapped("minimum", mapped("abs", exponent), most), two)
-    odd = mapped("equal", left, unit)
-    whole = mapped("logical_or", odd, mapped("equal", left, zero))
-    powered = mapped("logical_or", whole, mapped("equal", size, infinity))
-    near = apply(Where(), powered, size, base)  # the logarithm of what is below 0 is NaN
-    result = mapped("exp2", mapped("multiply", exponent, mapped("log2", near)))
-    is_one = mapped("logical_or", mapped("equal", near, unit), mapped("equal", exponent, zero))
-    result = apply(Where(), is_one, unit, result)
-    signed = apply(Where(), mapped("equal", base, zero), mapped("reciprocal", base), base)
-    negative = mapped("logical_and", odd, mapped("less", signed, zero))
-    return in_dtype(apply(Where(), negative, mapped("neg", result), result), node.dtype)
-
-
 def division_by_zero(node: Node) -> Node | None:
     """x / 0 -> inf where x > 0, -inf where x < 0, else NaN."""
     if not (is_map(node, "divide") and is_float(node.dtype)):
@@ -299,7 +270,7 @@ EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
         dot_of_registers,
     ),
     Gather: (taken_rows,),
-    Map: (computed, division_by_zero, power_of_tensors, map_before_slice, *VOLUMES[Map]),
+    Map: (computed, division_by_zero, map_before_slice, *VOLUMES[Map]),
     Pad: (padded,),
     Pooling: (*VOLUMES[Pooling], counted_windows),
     PrimitiveOperator: (with_copies,),
