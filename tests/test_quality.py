@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from math import isnan
@@ -26,7 +25,6 @@ from morello.measure import quality
 from morello.measure.correlation import kendall_tau
 from morello.measure.quality import Point, Quality, assess
 from morello.runtime import tolerance
-from morello.runtime.argument import Array
 
 GOAL = "sum(f32[8,64], axis=0)"
 
@@ -106,8 +104,8 @@ def test_a_model_is_assessed_by_programs_that_run() -> None:
 def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     right = tolerance.expected_outputs
 
-    def other(spec: Spec, inputs: Sequence[Array], held: Sequence[Array]) -> Bounds:
-        return tuple(replace(x, value=x.value + 1e-3) for x in right(spec, inputs, held))
+    def other(spec: Spec, *given: Any) -> Bounds:
+        return tuple(replace(x, value=x.value + 1e-3) for x in right(spec, *given))
 
     monkeypatch.setattr("morello.runtime.verify.expected_outputs", other)
     with pytest.raises(VerificationError, match="elements are wrong"):

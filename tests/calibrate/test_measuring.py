@@ -176,7 +176,7 @@ def test_what_people_are_told(
     monkeypatch.setattr(runs.CalibrationOutcome, "drawbacks", drawbacks)
     monkeypatch.setattr(command, "calibrate", lambda *_: outcome)
     path = tmp_path / "costs.json"
-    assert main(["calibrate", "--output", str(path), *options]) == 0
+    assert main(["calibrate", *(options or ["--output", str(path)])]) == 0
     text = capsys.readouterr().out
     assert says in text and "held out: predictions off by" in text and "memory.per_line" in text
     assert path.exists() == (better and not options)

@@ -284,12 +284,12 @@ def test_a_gap_saves_work() -> None:
 def test_what_hardly_matters_for_the_gap_is_not_searched_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Remainders of 500 by tiles, of which any program will do."""
-    goal, target = parse("f32[500,500] @ f32[500,500]"), find_target("avx2")
+    """Remainders by tiles, of which any program will do."""
+    goal, target = parse("f32[300,500] @ f32[500,700]"), find_target("avx2")
     quick = search(goal, target, budget=Budget(inf, gap=0.02))
     monkeypatch.setattr(best_first, "LAST_WEIGHT", 0.0)
     thorough = search(goal, target, budget=Budget(inf, gap=0.02))
-    assert 1.3 * quick.statistics.specs < thorough.statistics.specs
+    assert 1.05 * quick.statistics.specs < thorough.statistics.specs
     assert quick.statistics.gap <= 0.02 and quick.cost <= 1.02 * thorough.cost
 
 

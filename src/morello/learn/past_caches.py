@@ -22,7 +22,7 @@ class PastCaches:
 
 
 def past_caches(impl: Impl) -> PastCaches:
-    """Those of a complete program."""
+    """Which stores of a complete program pass the caches, and whether it copies blocks of rows."""
     spec, target = impl.spec, impl.target
     operands = range(len(spec.dtypes))
     if not any(bypasses_caches(spec, operand, target) for operand in operands):
