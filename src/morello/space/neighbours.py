@@ -52,19 +52,20 @@ def _along_batches(goal: Spec) -> Iterator[Kept]:
 def _of_uneven_rows(goal: Spec) -> Kept:
     """The second factor of a product whose rows fill no vectors, and another operand.
 
-    The result, or the first factor if elements are narrow, as packing then takes pairs of it. Both
-    add half to the relaxed Specs, or less than twice as much as one does, and leave a half to a
-    tenth of those to search. Of bytes that are transposed, it is the second factor alone: the
-    others double the relaxed Specs. Where only that one is, and elements are wide, it is none.
+    The other is the result or, if elements are narrow, the first factor, as packing takes pairs of
+    it. With both, there are about half more relaxed Specs, and a half to a tenth of the others.
+    Where a factor is transposed, more neighbours cost more: of bytes, only those of the second
+    factor are kept, and of wide elements, none if that is the transposed one.
     """
     if not _is_single_product(goal) or _row(goal.parts[0]) % VECTOR == 0:
         return NONE
-    operation, wide = goal.operation, goal.dtypes[1].bytes >= 4
-    first, second = (_neighbours(goal, tensor) == operation.contracted for tensor in (0, 1))
+    operation, size = goal.operation, goal.dtypes[1].bytes
+    first = _neighbours(goal, 0) != operation.contracted  # whether it is transposed
+    second = _neighbours(goal, 1) == operation.contracted
     numbers: tuple[int, ...] = 0, 1
-    if wide:
+    if size >= 4:
         numbers = () if second else (1, operation.output)
-    elif goal.dtypes[1].bytes == 1 and (second or not first):
+    elif size == 1 and (first or second):
         numbers = (1,)
     return tuple(operation.operands[number].name for number in numbers)
 
