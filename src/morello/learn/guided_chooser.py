@@ -79,7 +79,7 @@ class ByPrediction:
         self._measured: list[tuple[float, Impl]] = []
         self._left: list[Scored] = []
         self._choices, self._unpredicted = self._search_choices(), list[Impl]()
-        self._steps = iter((self._predict_choices,))
+        self._step = self._predict_choices
         self._walker: Walker | None = None
         self._graphs, self._builds = self._build_graphs(), False
         self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
@@ -102,7 +102,8 @@ class ByPrediction:
         return [*chosen, *(scored.impl for scored in random)]
 
     def look_further(self, compiled: Callable[[], bool]) -> None:
-        for _ in next(self._steps, self._walk)():
+        step, self._step = self._step, self._walk
+        for _ in step():
             if compiled():
                 return
 
