@@ -40,7 +40,7 @@ def test_few_constants_lie_in_memory_of_their_own() -> None:
 
 @pytest.mark.parametrize("layout", ["{0,1:T(16,1)}", "{0,1}"])
 def test_constants_are_packed_into_a_block(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "_LEAST", 1)
+    monkeypatch.setattr(packing, "LARGE_ARRAY", 1)
     kernel = morello.compile(f"f32[8,16] @ f32[16,32]{layout}")
     inputs = random_inputs(kernel.spec)
     constant = kernel.arguments[1]

@@ -11,6 +11,9 @@ from threading import Thread
 LARGE_PAGE = 2 << 20
 """The size of a large page of x86-64 and of most ARM systems, in bytes."""
 
+LARGE_ARRAY = 4 << 20
+"""The bytes of arrays from which on NumPy asks for large pages."""
+
 _COLLAPSE = 25
 """MADV_COLLAPSE of Linux 6.1 and later."""
 

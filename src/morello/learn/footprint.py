@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from morello.base.large_pages import LARGE_ARRAY, LARGE_PAGE
 from morello.ir.tensor import LINE_BYTES, PAGE_BYTES
 from morello.learn.nest import Access, Dims, ProgramLoop
 
@@ -25,9 +26,6 @@ LEFT = 0.25
 
 STREAMS = 32
 """The most runs that go on side by side: more are begun anew by each iteration."""
-
-LARGE_ARRAY, LARGE_PAGE = 4 << 20, 2 << 20
-"""The bytes of arrays from which on NumPy asks for large pages, and those of such a page."""
 
 MOST_LINES = 6000
 """Conflict misses are not computed if an array has more lines than this."""
@@ -226,11 +224,9 @@ class _Shape:
 
 def _is_large(pieces: Sequence[Piece]) -> bool:
     """Whether an array of these pieces is in large pages."""
-    return _end(pieces) - min(low for _, _, low in pieces) >= LARGE_ARRAY
-
-
-def _end(pieces: Sequence[Piece]) -> int:
-    return max(low + size + sum((n - 1) * step for n, step in dims) for dims, size, low in pieces)
+    begin = min(low for _, _, low in pieces)
+    end = max(low + size + sum((n - 1) * step for n, step in dims) for dims, size, low in pieces)
+    return end - begin >= LARGE_ARRAY
 
 
 @lru_cache(maxsize=100_000)

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from morello.base.large_pages import LARGE_PAGE
+from morello.base.large_pages import LARGE_ARRAY, LARGE_PAGE
 from morello.graph.graph import Array
 from morello.graph.operators import Constant
 from morello.graph.views import View
@@ -20,8 +20,8 @@ from morello.runtime.packing import New, laid_out, lies_in
 _MANY_BYTES = 1 << 20
 """The least bytes of constants that are shared with programs that packed them before."""
 
-_LEAST, _LARGEST = 4 << 20, 32 << 20
-"""The bytes from which on NumPy asks for large pages, and those of which most is in them."""
+_LARGEST = 32 << 20
+"""Arrays of more bytes lie mostly in large pages, wherever they begin."""
 
 _before: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
 """Packed constants that are still in use, by the address, shape and strides of the unpacked one,
@@ -39,7 +39,7 @@ class PackedMemory:
         """There is room for each of these; those that fill large pages need none."""
         sizes = [_lines(constant) for constant in constants]
         count = sum(size for size in sizes if size <= _LARGEST)
-        if count < _LEAST:
+        if count < LARGE_ARRAY:
             count = 0
         # NumPy asks for large pages where there are any
         memory = np.empty(count + LARGE_PAGE if count else 0, np.uint8)
