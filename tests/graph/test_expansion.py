@@ -181,6 +181,25 @@ def test_a_padded_tensor_is_joined_with_constants() -> None:
     np.testing.assert_array_equal(evaluate(expanded, [array])[0], evaluate(graph, [array])[0])
 
 
+def test_no_constant_of_gigabytes_is_made() -> None:
+    image, many, zero = (
+        apply(operator)
+        for operator in (
+            Input(TensorType((1, 1, 4, 5), F32)),
+            Input(TensorType((1, 1, 1 << 31, 5), F32)),
+            Constant(np.array(0, F32)),
+        )
+    )
+    none, one, far = (0, 0), (1, 1), (1 << 31, 1)
+    for huge in (
+        apply(Pad((0, 0, 0, 0), (0, 0, *far)), image, zero),
+        apply(Pooling("mean", (1 << 31, 2), one, none, far, one), image),
+        apply(Attention(1.0, causal=True), many, many, many),
+    ):
+        nodes = rewritten(Graph((image, many), (huge,)), EXPANSIONS).nodes
+        assert all(each.type.size < 10 for each in nodes if isinstance(each.operator, Constant))
+
+
 def test_filters_that_fill_registers_are_a_few_more() -> None:
     """Functions of them are computed of the added ones too; a tenth more would not be worth it."""
     random = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -34,11 +35,12 @@ from morello.graph.patterns.factors import (
     shared_factor,
     summed_factor,
 )
-from morello.graph.patterns.folding import REPEATED, computed
+from morello.graph.patterns.folding import LARGEST, REPEATED, computed
 from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
+    in_shape,
     is_float,
     is_map,
     lowest,
@@ -53,6 +55,9 @@ from morello.graph.patterns.rows import taken_rows
 from morello.graph.patterns.volumes import RULES as VOLUMES
 from morello.graph.views import copy_of, view_of
 
+_LARGEST_MASK = 1 << 28
+"""The elements that the mask of causal attention may have: 16,384 rows of as many."""
+
 
 def causal_mask(node: Node) -> Node | None:
     """Attention[causal](q, k, v, mask) -> Attention(q, k, v, mask + triangle)."""
@@ -62,6 +67,8 @@ def causal_mask(node: Node) -> Node | None:
         return None
     q, k, v, *masks = node.inputs
     rows, columns = q.shape[-2], k.shape[-2]
+    if rows * columns > _LARGEST_MASK:
+        return None
     seen = np.tri(rows, columns, columns - rows, dtype=bool)
     # half of the lowest number, so that scores can be added to it
     triangle = constant(np.where(seen, 0, lowest(q.dtype) / 2), q.dtype)
@@ -150,6 +157,8 @@ def counted_windows(node: Node) -> Node | None:
         return None
     (x,) = node.inputs
     counting = replace(pooling, counts_padding=True)
+    if prod(map(sum, zip(x.shape[2:], pooling.before, pooling.after, strict=True))) > LARGEST:
+        return None
     shares = counting.evaluate(np.ones((1, 1, *x.shape[2:])))
     return mapped("multiply", apply(counting, x), constant(1 / shares, x.dtype))
 
@@ -164,10 +173,7 @@ def padded(node: Node) -> Node | None:
     for axis, widths in enumerate(zip(pad.before, pad.after, strict=True)):
         if any(widths):
             shapes = [(*x.shape[:axis], width, *x.shape[axis + 1 :]) for width in widths]
-            low, high = (
-                [constant(np.full(shape, filler.operator.array), x.dtype)] if shape[axis] else []
-                for shape in shapes
-            )
+            low, high = ([in_shape(filler, shape)] if shape[axis] else [] for shape in shapes)
             x = apply(Concat(axis), *low, x, *high)
     return x
 

@@ -46,7 +46,7 @@ from morello.graph.patterns.matching import (
 )
 from morello.ir.functions import INTEGER_FUNCTIONS
 
-_LARGEST = 1 << 24
+LARGEST = 1 << 24
 """The most elements of a constant that is computed here."""
 
 REPEATED = 1 << 16
@@ -78,7 +78,7 @@ def computed(node: Node) -> Node | None:
     sizes = [source.type.size for source in node.inputs]
     if not all(isinstance(source.operator, Constant) for source in node.inputs):
         return None
-    if node.type.size > max(_LARGEST, *sizes) or 0 in (node.type.size, *sizes):
+    if node.type.size > max(LARGEST, *sizes) or 0 in (node.type.size, *sizes):
         return None
     if not (is_float(node.dtype) or _exact(node.operator)):
         return None
@@ -125,7 +125,7 @@ def counted(node: Node) -> Node | None:
     """iota along an axis -> broadcast of a constant [0, 1, 2, ...] of that axis alone."""
     assert isinstance(node.operator, Iota)
     size, after = node.shape[node.operator.axis], node.type.rank - node.operator.axis - 1
-    if size > _LARGEST:
+    if size > LARGEST:
         return None
     numbers = constant(np.arange(size).reshape(size, *(1,) * after), node.dtype)
     return in_shape(numbers, node.shape)
