@@ -44,8 +44,9 @@ _RANDOM = {
     "RandomUniformLike",
 }  # fmt: skip
 _ORDERING = {
-    "ArgMax", "ArgMin", "Clip", "GlobalMaxPool", "Hardmax", "Max", "MaxPool", "Min", "ReduceMax",
-    "ReduceMin", "Relu", "ScatterElements", "ScatterND", "Sign", "TopK",
+    "ArgMax", "ArgMin", "Clip", "DynamicQuantizeLinear", "GlobalMaxPool", "Hardmax", "Max",
+    "MaxPool", "Min", "ReduceMax", "ReduceMin", "Relu", "ScatterElements", "ScatterND", "Sign",
+    "TopK",
 }  # fmt: skip
 """Operators for which NaN is no number, as in NumPy; to ONNX Runtime it may be less than others."""
 _WEIGHING = {

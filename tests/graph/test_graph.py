@@ -19,6 +19,7 @@ from morello.graph.operators import (
     Constant,
     Conv,
     Dot,
+    Gather,
     Input,
     LayerNorm,
     Map,
@@ -106,6 +107,12 @@ def test_an_invalid_graph_is_refused() -> None:
         keys = given(*shape)
         with pytest.raises(GraphError, match="the shapes do not fit"):
             apply(Attention(0.5), q, keys, keys, *mask)
+    with pytest.raises(GraphError, match=r"subtract of bool\[4\], which has no numbers"):
+        apply(Map("subtract"), *2 * (apply(Constant(np.ones(4, bool))),))
+    none = apply(Constant(np.zeros((0, 8), F32)))
+    assert apply(Gather(0), none, apply(Constant(np.zeros(0, np.int64)))).shape == (0, 8)
+    with pytest.raises(GraphError, match=r"f32\[0,8\] has no slices along axis 0"):
+        apply(Gather(0), none, apply(Constant(np.zeros(3, np.int64))))
     wrong = Node(Map("exp"), (x,), TensorType((8, 4), F32))
     with pytest.raises(GraphError, match=r"computes f32\[4,8\]"):
         check(Graph((x,), (wrong,)))

@@ -41,6 +41,9 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 """Functions of two numbers whose result is of bool."""
 
+_OF_NUMBERS = frozenset({"neg", "sign", "subtract"})
+"""Functions that NumPy has of numbers, and not of truth values."""
+
 _MORE: dict[str, Callable[..., Any]] = {
     "divide": _divide,
     "logical_and": np.logical_and,
@@ -119,6 +122,8 @@ class Map(Operator):
             raise GraphError(f"{self.name} of {', '.join(map(str, inputs))}: the dtypes differ.")
         if self.name in ONLY_INTEGERS and inputs[0].dtype.kind not in "iu":
             raise GraphError(f"{self.name} of {inputs[0]}, which has no integers.")
+        if self.name in _OF_NUMBERS and inputs[0].dtype == bool:
+            raise GraphError(f"{self.name} of {inputs[0]}, which has no numbers.")
         dtype = np.dtype(bool) if self.name in COMPARISONS else inputs[0].dtype
         return TensorType(broadcast_shape(*inputs), dtype)
 
