@@ -20,7 +20,7 @@ from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.space import goal_sizes
-from morello.space.tiling import TilingTraits
+from morello.space.tiling import RuleTraits
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 
@@ -155,10 +155,8 @@ class Brute:
             batch = replace(batch, joining=joining_of(spec))
         kind = Kind.of(batch)
         if kind not in self._rules:
-            traits = TilingTraits.of(self.target, self.goal)
-            self._rules[kind] = rules(
-                kind, self.target, self.sizes, blocks=traits.odd_even, long=traits.long
-            )
+            traits = RuleTraits.of(self.target, self.goal)
+            self._rules[kind] = rules(kind, self.target, self.sizes, traits)
         for group in self._rules[kind]:
             if not group.guard(batch)[0]:
                 continue

@@ -36,6 +36,7 @@ from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
+from morello.space.tiling import RuleTraits
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import LeafKernel, Level, Target
 
@@ -110,10 +111,10 @@ def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts])
 def test_a_rule_that_is_missing_is_told_apart(
     lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fewer(kind: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
+    def fewer(kind: Kind, target: Target, sizes: Sizes, traits: RuleTraits) -> list[Rules]:
         return [
             Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, lost)))
-            for group in rules(kind, target, sizes, **options)
+            for group in rules(kind, target, sizes, traits)
         ]
 
     monkeypatch.setattr("morello.space.family.rules", fewer)

@@ -58,6 +58,7 @@ from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.space.space import Space, goal_sizes
+from morello.space.tiling import RuleTraits
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 
@@ -210,10 +211,10 @@ def test_a_search_without_a_rewrite_is_told_apart(
 ) -> None:
     """The goals of these tests need the rewrites that they are here for."""
 
-    def fewer(one: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
+    def fewer(one: Kind, target: Target, sizes: Sizes, traits: RuleTraits) -> list[Rules]:
         return [
             Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, kind)))
-            for group in rules(one, target, sizes, **options)
+            for group in rules(one, target, sizes, traits)
         ]
 
     monkeypatch.setattr("morello.space.family.rules", fewer)

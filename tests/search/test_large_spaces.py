@@ -20,7 +20,7 @@ from morello.search.relaxation import relax
 from morello.search.result import SearchResult
 from morello.search.session import search
 from morello.space.space import Space, goal_sizes
-from morello.space.tiling import MOST_PRODUCTS, TilingTraits
+from morello.space.tiling import MOST_PRODUCTS, RuleTraits
 from morello.targets import find_target
 
 AVX512 = find_target("avx512")
@@ -66,7 +66,7 @@ def test_the_operands_of_long_compositions_are_moved_together() -> None:
     short = " @ ".join(["f32[16,16]"] * (MOST_PRODUCTS + 1))
     for expression, long in ((short, False), (CHAIN, True)):
         goal = parse(expression)
-        assert TilingTraits.of(AVX512, goal).long == long
+        assert RuleTraits.of(AVX512, goal).long == long
         space = PrunedSpace([(goal,)], AVX512).space
         kind = space.encoding(space.batch_of(goal)).kind
         tried = {type(rewrite) for rewrite in space.rewrites(kind)}
@@ -78,7 +78,7 @@ def test_of_a_long_chain_no_program_is_cheaper_than_what_is_found() -> None:
         parse("f32[2,1] @ f32[1,2] @ f32[2,1] @ f32[1,1] @ f32[1,2]"),
         small_target(masks=False),
     )
-    assert TilingTraits.of(target, goal).long
+    assert RuleTraits.of(target, goal).long
     cheapest = Brute(goal, target).cheapest(target.limits)
     found = search(goal, target)
     assert found.cost == pytest.approx(cheapest)
@@ -141,7 +141,7 @@ def test_batches_of_products_by_vectors_are_tiled_in_any_order() -> None:
 def test_goals_whose_batches_lie_inside_of_large_operands_are_interleaved(
     expression: str, interleaved: bool
 ) -> None:
-    assert TilingTraits.of(AVX512, parse(expression)).interleaved == interleaved
+    assert RuleTraits.of(AVX512, parse(expression)).interleaved == interleaved
 
 
 def test_interleaved_products_cost_no_more_than_others_and_a_copy() -> None:
@@ -200,7 +200,7 @@ def test_goals_whose_tiles_have_rows_in_few_sets_are_crowded(
 ) -> None:
     """They have programs: parts of what is small may fit where the whole does not."""
     goal = parse(expression)
-    assert TilingTraits.of(AVX512, goal).crowded == crowded
+    assert RuleTraits.of(AVX512, goal).crowded == crowded
     if crowded:
         assert search(goal, AVX512, budget=Budget(inf, gap=0.05)).cost > 0
 

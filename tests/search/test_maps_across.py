@@ -7,7 +7,7 @@ import pytest
 from morello.frontends.text import parse
 from morello.rewrites import Move
 from morello.search.session import search
-from morello.space.tiling import TilingTraits
+from morello.space.tiling import RuleTraits
 from morello.targets import find_target
 
 AVX512 = find_target("avx512")
@@ -58,4 +58,4 @@ def test_a_copy_costs_little_beside_elements_that_are_taken_one_by_one() -> None
 def test_only_goals_with_tensors_across_each_other_have_such_copies(
     text: str, transposed: bool
 ) -> None:
-    assert TilingTraits.of(AVX512, parse(text)).transposed == transposed
+    assert RuleTraits.of(AVX512, parse(text)).transposed == transposed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from functools import lru_cache
 
 from morello.space.tiling import PLAIN_TILING, TilingTraits
@@ -27,13 +27,9 @@ def space_name(target: Target, tiling: TilingTraits = PLAIN_TILING) -> str:
         "features": list(target.features),
         "version": SPACE_VERSION,
         "panels": sorted(tiling.widths),
-        "odd_even": tiling.odd_even,
         "vector": tiling.vector,
         "whole": tiling.whole,
-        "long": tiling.long,
-        "crowded": tiling.crowded,
-        "interleaved": tiling.interleaved,
-        "transposed": tiling.transposed,
+        **asdict(tiling.rules),
     }
     return json.dumps(name)
 

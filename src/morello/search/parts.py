@@ -37,7 +37,7 @@ FUSED = 2
 
 MOST_CUTS, MOST_CUTS_WITHOUT = 4, 6
 """The most cuts, with and without sums of products, of a composition that is searched as a whole:
-its bound takes far longer where there are products, unless it is `long` (see `TilingTraits`)."""
+its bound takes far longer where there are products, unless it is `long` (see `RuleTraits`)."""
 
 LONG_S, MORE_CUTS = 2.5, 4
 """The least seconds for the bound in which it may have more, and how many more."""

@@ -267,7 +267,7 @@ class RuleRecorder:
 
 @lru_cache(MOST_RECORDERS)
 def recorder_of(family: Family, kind: Kind, ideal: bool) -> RuleRecorder:
-    """The recorder for a kind without dtypes, in a family that is not relaxed and has no blocks.
+    """The recorder for a kind without dtypes, in a family of plain goals that is not relaxed.
 
     The other kinds and families have the same rewrites, or others.
     """

@@ -138,12 +138,8 @@ def _is_known(family: Family) -> bool:
 
 def _name(family: Family, kind: Kind, ideal: bool) -> str:
     """A hash of all that a trace depends on."""
-    flags = (
-        family.relaxed, family.blocks, family.long, family.crowded,
-        family.interleaved, family.transposed, family.most_cuts, family.many_dims,
-        family.neighbours, ideal,
-    )  # fmt: skip
-    parts = _STAMPS, space_name(family.target), str(flags), repr(kind)
+    others = [getattr(family, field.name) for field in fields(family) if field.name != "target"]
+    parts = _STAMPS, space_name(family.target), repr([*others, ideal]), repr(kind)
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 

@@ -19,6 +19,7 @@ from morello.search.recorded_rules import RecordedRule, recorder_of
 from morello.search.saved_traces import TRACE_FILE, SavedTrace
 from morello.space.family import Family
 from morello.space.kind import Kind
+from morello.space.tiling import PLAIN
 
 MOST_KINDS = 1024
 """The traces of so many kinds are kept, of a hundred kilobytes each."""
@@ -142,15 +143,7 @@ class _Tracing:
     def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
         self._kind = kind
         self._recorder = recorder_of(
-            replace(
-                family,
-                relaxed=False,
-                blocks=False,
-                long=False,
-                interleaved=False,
-                transposed=False,
-                neighbours=NONE,
-            ),
+            replace(family, traits=PLAIN, relaxed=False, neighbours=NONE),
             replace(kind, dtypes=()),
             ideal,
         )

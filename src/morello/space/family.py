@@ -11,6 +11,7 @@ from morello.space.guards import Rules, relaxed
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
+from morello.space.tiling import RuleTraits
 from morello.targets.target import Target
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes
@@ -20,19 +21,13 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 class Family:
     """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and a goal may be `long`,
-    `crowded`, `interleaved` or `transposed` (see `TilingTraits`). A size may be cut to so many
-    tiles (see `Sizes.most_cuts`). With `many_dims`, tensors may have `MANY_DIMS`. If it is relaxed,
-    sums of products keep the `neighbours` of these operands.
+    A size may be cut to so many tiles (see `Sizes.most_cuts`). With `many_dims`, tensors may have
+    `MANY_DIMS`. If it is relaxed, sums of products keep the `neighbours` of these operands.
     """
 
     target: Target
+    traits: RuleTraits
     relaxed: bool
-    blocks: bool
-    long: bool
-    crowded: bool
-    interleaved: bool
-    transposed: bool
     most_cuts: int
     many_dims: bool
     neighbours: Kept
@@ -47,16 +42,7 @@ class Family:
 
     def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
         """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
-        groups = rules(
-            kind,
-            self.target,
-            sizes,
-            blocks=self.blocks,
-            long=self.long,
-            crowded=self.crowded,
-            interleaved=self.interleaved,
-            transposed=self.transposed,
-        )
+        groups = rules(kind, self.target, sizes, self.traits)
         if self.relaxed:
             groups = relaxed(groups, kept=self.kept(kind))
         if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:

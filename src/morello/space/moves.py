@@ -30,10 +30,11 @@ from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
 from morello.space.padding import has_padded_rows
 from morello.space.sizes import FEWEST_ROWS
+from morello.space.tiling import PLAIN, RuleTraits
 from morello.targets.target import LeafKernel, Target
 
 
-def move_rules(kind: Kind, index: int, target: Target, *, transposed: bool = False) -> list[Rules]:
+def move_rules(kind: Kind, index: int, target: Target, traits: RuleTraits = PLAIN) -> list[Rules]:
     """Every move of one operand: into a cache as it is used, by a copy, and into registers.
 
     Maps copy operands into the order of their results if a goal is `transposed`.
@@ -73,7 +74,7 @@ def move_rules(kind: Kind, index: int, target: Target, *, transposed: bool = Fal
         for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
             guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
-        for place in places_in_rows(operation, index) if nearest and transposed else ():
+        for place in places_in_rows(operation, index) if nearest and traits.transposed else ():
             guard = _across_rows(index, number, place)
             layout = fastest(rank, place)
             groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))

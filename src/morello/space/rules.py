@@ -37,6 +37,7 @@ from morello.space.padding import padding_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
+from morello.space.tiling import PLAIN, RuleTraits
 from morello.targets.target import Target
 
 LARGE_MATRIX, LARGE_PRODUCT = 128, int(512**1.5)
@@ -64,17 +65,11 @@ def rules(
     kind: Kind,
     target: Target,
     sizes: Sizes,
-    *,
-    blocks: bool = False,
-    long: bool = False,
-    crowded: bool = False,
-    interleaved: bool = False,
-    transposed: bool = False,
+    traits: RuleTraits = PLAIN,
 ) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands of the goal may have odd-even layouts, and it may be `long`, `crowded`,
-    `interleaved` or `transposed` (see `TilingTraits`).
+    The traits are those of the goal.
     """
     operation = kind.operation
     if kind.joining != NO_JOINING:
@@ -89,27 +84,27 @@ def rules(
     if operation.primitive is GroupRows.of:
         return [Rules(always, tuple(map(GroupRows, BLOCKS)))]
     groups = kernel_rules(kind, target)
-    levels = range(0) if crowded else _levels_of_loops(kind, target)
+    levels = range(0) if traits.crowded else _levels_of_loops(kind, target)
     for dim in operation.dims:
-        loops = _loops(kind, dim, target, sizes, interleaved=interleaved)
+        loops = _loops(kind, dim, target, sizes, traits)
         groups += _once_near(loops, levels, target)
-    for step in step_rewrites(kind, target, long=long):
+    for step in step_rewrites(kind, target, traits):
         held = partial(_sums_held, target.registers)
         groups.append(Rules(held if isinstance(step, SpatialSplit) else always, (step,)))
     groups += padding_rules(kind, target)
-    if operation.components and (long or not operation.sums_products):
+    if operation.components and (traits.long or not operation.sums_products):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
         if not operation.components or _feeds_product(operation, index):
-            if blocks:
+            if traits.odd_even:
                 groups += copies_out_of_blocks(kind, index, target)
-            groups += move_rules(kind, index, target, transposed=transposed)
+            groups += move_rules(kind, index, target, traits)
     return [group for group in groups if group.rewrites]
 
 
 def _loops(
-    kind: Kind, dim: str, target: Target, sizes: Sizes, *, interleaved: bool
+    kind: Kind, dim: str, target: Target, sizes: Sizes, traits: RuleTraits
 ) -> Iterator[Rules]:
     """Loops over a dimension.
 
@@ -141,7 +136,7 @@ def _loops(
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
-    if not (interleaved or operation.windows) and (batches := batches_of(operation)):
+    if not (traits.interleaved or operation.windows) and (batches := batches_of(operation)):
         large = partial(_large_matrices, batches)
         if dim in batches:
             loops = one_by_one(dim, MAX_SIZE, loops, large)

@@ -23,7 +23,7 @@ from morello.space.family import Family
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.sizes import CoarseSizes, Sizes
-from morello.space.tiling import TilingTraits, widest_vector
+from morello.space.tiling import RuleTraits, TilingTraits, widest_vector
 from morello.targets.target import Target
 
 Goal = tuple[Spec, ...]
@@ -52,12 +52,9 @@ class Space:
         self.limits = Limits(target.limits)
         self.placements = Placements()
         self.room = EdgeRoom()  # of the edges that were recorded last
-        tiling = TilingTraits.of(target, *chain.from_iterable(goals))
+        traits = RuleTraits.of(target, *chain.from_iterable(goals))
         many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
-        self.family = Family(
-            target, relaxed, tiling.odd_even, tiling.long, tiling.crowded,
-            tiling.interleaved, tiling.transposed, sizes.most_cuts, many_dims, neighbours,
-        )  # fmt: skip
+        self.family = Family(target, traits, relaxed, sizes.most_cuts, many_dims, neighbours)
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}

@@ -26,16 +26,17 @@ from morello.space.kernels import groups_share
 from morello.space.kind import Kind
 from morello.space.moves import packed_inputs
 from morello.space.padding import has_padded_rows
+from morello.space.tiling import RuleTraits
 from morello.targets.target import Target
 
 
-def step_rewrites(kind: Kind, target: Target, *, long: bool = False) -> Iterator[Rewrite]:
+def step_rewrites(kind: Kind, target: Target, traits: RuleTraits) -> Iterator[Rewrite]:
     """Rewrites into other operations.
 
     Parts of `long` compositions, and windows with padding above or below, are not summed in parts.
     """
     operation = kind.operation
-    keeps = (long and operation.components) or has_padded_rows(operation)
+    keeps = (traits.long and operation.components) or has_padded_rows(operation)
     if has_accumulating_form(operation) and not keeps:
         yield ToAccumulate()
     if operation.grouped:

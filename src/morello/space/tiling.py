@@ -1,4 +1,4 @@
-"""The traits of goals, besides sizes, that decide which tiles their search space has."""
+"""The traits of goals, besides sizes, that decide which tiles and rules their search space has."""
 
 from __future__ import annotations
 
@@ -24,43 +24,63 @@ MOST_PRODUCTS = 3
 
 
 @dataclass(frozen=True)
-class TilingTraits:
-    """The panel layouts of goals' operands, and the elements of a long `vector` of all of them.
+class RuleTraits:
+    """The traits of goals that decide which rules their search space has.
 
-    Tiles may be cut to the `widths` of panels. `odd_even` operands are copied to row-major, as few
-    kernels read them. A vector may have more than `VECTOR` elements where all are short integers.
-    Without masks, a register of all operands is filled by no fewer than `whole` elements; with
-    masks, that is 0. A `long` composition has so many products that its Specs would multiply with
-    the places of each operand: these are brought into caches together, and a tensor between
-    products is computed before it is used, rather than in parts whose products are summed. Tiles of
-    `crowded` goals may have rows that evict each other in a cache, or gaps, so that only parts of
-    them can be brought there (see `is_crowded`). Elements of the matrices of a batch may lie beside
-    each other; those of `interleaved` goals are copied for several at a time. Maps of `transposed`
-    goals copy operands into the order of their results (see `is_transposed`).
+    `odd_even` operands are copied to row-major, as few kernels read them. A `long` composition has
+    so many products that its Specs would multiply with the places of each operand: these are
+    brought into caches together, and a tensor between products is computed before it is used,
+    rather than in parts whose products are summed. Tiles of `crowded` goals may have rows that
+    evict each other in a cache, or gaps, so that only parts of them can be brought there (see
+    `is_crowded`). Elements of the matrices of a batch may lie beside each other; those of
+    `interleaved` goals are copied for several at a time. Maps of `transposed` goals copy operands
+    into the order of their results (see `is_transposed`).
     """
 
-    widths: frozenset[int] = frozenset()
     odd_even: bool = False
-    vector: int = VECTOR
-    whole: int = 0
     long: bool = False
     crowded: bool = False
     interleaved: bool = False
     transposed: bool = False
 
     @staticmethod
+    def of(target: Target, *goals: Spec) -> RuleTraits:
+        return RuleTraits(
+            odd_even=any(each.layout.odd_even for goal in goals for each in goal.placements),
+            long=any(map(is_long, {goal.operation for goal in goals})),
+            crowded=any(map(is_crowded, goals)),
+            interleaved=any(is_interleaved(goal, target) for goal in goals),
+            transposed=any(map(is_transposed, goals)),
+        )
+
+
+PLAIN = RuleTraits()
+
+
+@dataclass(frozen=True)
+class TilingTraits:
+    """The traits of goals, besides sizes, that decide which tiles and rules their space has.
+
+    Tiles may be cut to the `widths` of panels of operands, and to a long `vector` of all of them,
+    which may have more than `VECTOR` elements where all are short integers. Without masks, a
+    register of all operands is filled by no fewer than `whole` elements; with masks, that is 0.
+    """
+
+    widths: frozenset[int] = frozenset()
+    vector: int = VECTOR
+    whole: int = 0
+    rules: RuleTraits = PLAIN
+
+    @staticmethod
     def of(target: Target, *goals: Spec) -> TilingTraits:
-        layouts = [placement.layout for goal in goals for placement in goal.placements]
-        widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
-        odd_even = any(layout.odd_even for layout in layouts)
+        panels = [each.layout.panel for goal in goals for each in goal.placements]
         register = widest_vector(target, *goals)
-        whole = 0 if target.masks else register
-        long = any(map(is_long, {goal.operation for goal in goals}))
-        crowded = any(map(is_crowded, goals))
-        interleaved = any(is_interleaved(goal, target) for goal in goals)
-        transposed = any(map(is_transposed, goals))
-        vector = max(VECTOR, register)
-        return TilingTraits(widths, odd_even, vector, whole, long, crowded, interleaved, transposed)
+        return TilingTraits(
+            widths=frozenset(panel[1] for panel in panels if panel is not None),
+            vector=max(VECTOR, register),
+            whole=0 if target.masks else register,
+            rules=RuleTraits.of(target, *goals),
+        )
 
 
 def is_long(operation: Operation) -> bool:
