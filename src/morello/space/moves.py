@@ -40,56 +40,61 @@ def move_rules(kind: Kind, index: int, target: Target, traits: RuleTraits = PLAI
     Maps copy operands into the order of their results if a goal is `transposed`.
     """
     operation = kind.operation
-    operand, dtype = operation.operands[index], kind.dtypes[index]
-    groups: list[Rules] = []
     if stays(kind, index, target):
-        return groups
+        return []
+    name = operation.operands[index].name
+    groups: list[Rules] = []
+    for number, level in enumerate(target.levels[1 : target.registers]):
+        groups.append(Rules(at(index, number), (Move(name, level.name),)))
+        if not operation.copies:
+            groups += _copies(kind, index, number, target, traits)
+    if _held_in_registers(operation, index):
+        closing = kernels_of if operation.grouped else usable_kernels
+        groups += _register_moves(kind, index, target, closing(kind, target))
+    return groups
+
+
+def _copies(
+    kind: Kind, index: int, number: int, target: Target, traits: RuleTraits
+) -> Iterator[Rules]:
+    """Copies of one operand from a level, by its number, to the next cache."""
+    operation = kind.operation
+    operand, dtype = operation.operands[index], kind.dtypes[index]
+    rank, level = len(operand.dims), target.levels[number + 1]
+    nearest = number + 1 == target.nearest
     usable = usable_kernels(kind, target)
     dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
     others = [d for d in sorted(dtypes, key=str) if d is not dtype]
     casts = (None, *others)
     if operand.written:
         casts = tuple(others) if narrow(dtype) else (None,)  # sums of 16-bit floats are of f32
-    for number, level in enumerate(target.levels[1 : target.registers]):
-        groups.append(Rules(at(index, number), (Move(operand.name, level.name),)))
-        if operation.copies:
-            continue
-        rank = len(operand.dims)
-        nearest = level is target.levels[target.nearest]
-        if others and nearest and _converted_in_cache(operation, dtype):
-            copies = tuple(Move(operand.name, level.name, row_major(rank), dtype=d) for d in others)
-            groups.append(Rules(at(index, number), copies))
-        layouts = copy_layouts(operation, index, dtype, target)
-        most_columns = _most_columns(operation, target) if operand.written else 0
-        if index == 0:
-            blocks = {k.odd_even for k in usable if k.odd_even}
-            layouts += [odd_even(rank, block) for block in sorted(blocks)]
-        packed = _packs(kind, index, target)
-        for layout in layouts:
-            guard = _copied_from(index, number, layout, most_columns)
-            copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
-            groups.append(Rules(guard, copies[:1] if packed else copies))
-            if packed and nearest:
-                groups.append(Rules(partial(_all_near, number, guard), copies[1:]))
-        for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
-            guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
-            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
-        for place in places_in_rows(operation, index) if nearest and traits.transposed else ():
-            guard = _across_rows(index, number, place)
-            layout = fastest(rank, place)
-            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
-        for layout in channels_fastest(operation, index) if index else ():
-            guard = _for_channels(index, number, target)
-            groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
-        if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
-            for width, most in sorted({k.panel for k in usable if k.panel[0]}):
-                layout = panels(rank, rank - 1, width)
-                copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
-                groups.append(Rules(_few_rows(index, most), copies))
-    if _held_in_registers(operation, index):
-        closing = kernels_of(kind, target) if operation.grouped else usable
-        groups += _register_moves(kind, index, target, closing)
-    return groups
+
+    def copies(layout: Layout, casts: Sequence[DType | None] = (None,)) -> tuple[Move, ...]:
+        return tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
+
+    if others and nearest and _converted_in_cache(operation, dtype):
+        yield Rules(at(index, number), copies(row_major(rank), others))
+    layouts = copy_layouts(operation, index, dtype, target)
+    most_columns = _most_columns(operation, target) if operand.written else 0
+    if index == 0:
+        blocks = {k.odd_even for k in usable if k.odd_even}
+        layouts += [odd_even(rank, block) for block in sorted(blocks)]
+    packed = _packs(kind, index, target)
+    for layout in layouts:
+        guard = _copied_from(index, number, layout, most_columns)
+        yield Rules(guard, copies(layout, casts[:1] if packed else casts))
+        if packed and nearest:
+            yield Rules(partial(_all_near, number, guard), copies(layout, casts[1:]))
+    for layout in columns_fastest(operation, index) if nearest and not operand.written else ():
+        guard = _in_uneven_panels(index, number, layout, panel_width(dtype, target))
+        yield Rules(guard, copies(layout))
+    for place in places_in_rows(operation, index) if nearest and traits.transposed else ():
+        yield Rules(_across_rows(index, number, place), copies(fastest(rank, place)))
+    for layout in channels_fastest(operation, index) if index else ():
+        yield Rules(_for_channels(index, number, target), copies(layout))
+    if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
+        for width, most in sorted({k.panel for k in usable if k.panel[0]}):
+            yield Rules(_few_rows(index, most), copies(panels(rank, rank - 1, width), casts))
 
 
 def stays(kind: Kind, index: int, target: Target) -> bool:
