@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 from morello.base.errors import TargetError, quoted
@@ -12,11 +12,39 @@ from morello.targets.caches import beyond_nearest, rows_of, sized
 from morello.targets.calibration import calibrated
 from morello.targets.cpu import TILES, Cache, host_cpu
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine, machine_of
-from morello.targets.neon import NEON
+from morello.targets.neon import neon
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, PORTABLE, PRODUCTS, avx2, avx512, portable
+from morello.targets.x86 import (
+    AVX2_FEATURES,
+    AVX512_FEATURES,
+    GENERIC,
+    PORTABLE,
+    PRODUCTS,
+    V3,
+    V4,
+    avx2,
+    avx512,
+    portable,
+)
 
-TARGETS = {target.name: target for target in (AVX2, AVX512, NEON)}
+
+@dataclass(frozen=True)
+class _Targets(Mapping[str, Target]):
+    """Targets by name, each made when it is first asked for, as that takes a while."""
+
+    makers: Mapping[str, Callable[[], Target]]
+
+    def __getitem__(self, name: str) -> Target:
+        return self.makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
+
+
+TARGETS = _Targets({"avx2": GENERIC["AVX2"], "avx512": GENERIC["AVX512"], "neon": neon})
 
 
 def find_target(name: str) -> Target:
@@ -42,10 +70,10 @@ def tuned(name: str, key: str) -> Target:
             f"no microarchitecture is called {quoted(key)}; there are: {', '.join(machines)}."
         )
     machine = machines[key]
-    if name == "native" or target.arch not in (AVX2.arch, AVX512.arch):
+    if name == "native" or target.arch not in (V3, V4):
         raise TargetError(f"only x86-64 targets are tuned for a microarchitecture, not {name}.")
-    wide = target.arch == AVX512.arch
-    if wide and machine.target != AVX512.name:
+    wide = target.arch == V4
+    if wide and machine.target != "avx512":
         raise TargetError(f"{machine.name} lacks the instructions of {name}; tune another target.")
     base = avx512(machine, frozenset()) if wide else avx2(machine)
     l1, l2 = (Cache(n, "data", level.kib << 10, level.ways, LINE_BYTES)
@@ -65,12 +93,12 @@ def uncalibrated() -> Target:
     Raises `TargetError` if there is none.
     """
     cpu = host_cpu()
-    if runs_here(AVX512):
+    if cpu.has(*AVX512_FEATURES):
         base = avx512(host_machine() or X86_64_V4, cpu.features & (PRODUCTS | TILES))
-    elif runs_here(AVX2):
+    elif cpu.has(*AVX2_FEATURES):
         base = avx2(host_machine() or X86_64_V3)
-    elif runs_here(NEON):
-        base = NEON
+    elif runs_here(neon()):
+        base = neon()
     else:
         raise TargetError(
             f"no target for this machine ({cpu.model or cpu.machine}); it needs AVX2 and FMA, or "
@@ -91,7 +119,7 @@ def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
         raise TargetError(
             f"no microarchitecture has the name {quoted(microarchitecture)}; there are: {known}."
         )
-    base = avx512(machine, PRODUCTS) if machine.target == AVX512.name else avx2(machine)
+    base = avx512(machine, PRODUCTS) if machine.target == "avx512" else avx2(machine)
     memory, second, first, registers = base.levels
     second = beyond_nearest(second, capacities[second.name])
     rows = rows_of(machine.l1.ways)

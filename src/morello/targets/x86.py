@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
+from morello.base.lazy import maker
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16
 from morello.targets.caches import levels
 from morello.targets.costs import with_coefficients
@@ -39,8 +40,16 @@ BYTE_TILE_PACKINGS = tuple(
     for (a, groups_a), (b, groups_b) in product(((U8, U8X4), (I8, I8X4)), repeat=2)
 )
 
-_AVX2 = "avx2,fma,f16c,bmi,bmi2"
-_AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
+BASELINE, V3, V4 = "x86-64", "x86-64-v3", "x86-64-v4"
+PORTABLE = (BASELINE, V3, V4)
+"""Portable targets, named after the x86-64 microarchitecture levels of the psABI."""
+
+AVX2_FEATURES = "avx2", "fma", "f16c"
+AVX512_FEATURES = "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"
+"""What a CPU needs to have for the targets, by the names in Linux."""
+
+_AVX2 = ",".join([*AVX2_FEATURES, "bmi", "bmi2"])
+_AVX512 = ",".join([*AVX512_FEATURES, _AVX2])
 """The instruction sets of the levels x86-64-v3 and x86-64-v4, by their names in compilers."""
 
 _PRODUCTS = {
@@ -117,14 +126,14 @@ def avx2(machine: Machine) -> Target:
     target = Target(
         "avx2",
         "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
-        "x86-64-v3",
+        V3,
         levels(l2=3072, l1=448, l1_ways=8, registers=16),
         vector_bytes=(32, 16),
         kernels=kernels,
         helpers=helpers_for("avx2", (32, 16), frozenset()),
         masks=False,
         rows=6,
-        features=("avx2", "fma", "f16c"),
+        features=AVX2_FEATURES,
         instructions=_AVX2,
         casts=frozenset(CASTS),
         headers={"_mm": "immintrin.h"},
@@ -152,14 +161,14 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     target = Target(
         "avx512",
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
-        "x86-64-v4",
+        V4,
         levels(l2=12288, l1=448, l1_ways=8, registers=32),
         vector_bytes=(64,),  # masked registers replace narrower ones
         kernels=kernels,
         helpers=helpers_for("avx512", (64,), products),
         masks=True,
         rows=14,
-        features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
+        features=(*AVX512_FEATURES, *sorted(products)),
         instructions=",".join(dict.fromkeys([_AVX512, *named])),
         casts=frozenset(CASTS),
         packs=packs,
@@ -192,13 +201,11 @@ def _with_costs(target: Target, machine: Machine) -> Target:
     return with_coefficients(own, costs)
 
 
-AVX2 = avx2(X86_64_V3)
-AVX512 = avx512(X86_64_V4, frozenset())
+GENERIC = {"AVX2": partial(avx2, X86_64_V3), "AVX512": partial(avx512, X86_64_V4, frozenset())}
+"""Makers of the targets for CPUs like most. These are names of this module, made when first used,
+as that takes a while."""
 
-
-BASELINE = "x86-64"
-PORTABLE = (BASELINE, "x86-64-v3", "x86-64-v4")
-"""Portable targets, named after the x86-64 microarchitecture levels of the psABI."""
+__getattr__ = maker(__name__, GENERIC)
 
 
 @cache
@@ -209,9 +216,10 @@ def portable(name: str) -> Target:
     """
     if name == BASELINE:
         return _baseline()
-    generic = AVX2 if name == "x86-64-v3" else AVX512
+    wide = name == V4
+    generic = GENERIC["AVX512" if wide else "AVX2"]()
     machines = [m for m in MACHINES if m.vendor and m.target == generic.name]
-    tunings = [avx2(m) if generic is AVX2 else avx512(m, frozenset()) for m in machines]
+    tunings = [avx512(m, frozenset()) if wide else avx2(m) for m in machines]
     shared = set.intersection(*({k.name for k in each.kernels} for each in (generic, *tunings)))
 
     def named(target: Target) -> Target:
