@@ -158,6 +158,10 @@ def test_a_flag_that_is_neither_0_nor_1_leaves_its_node() -> None:
             "ConvTranspose <strides = [1, 2000000]> (x, x)",
             "it is a transposed convolution with strides of 2000000",
         ),
+        (
+            "Attention <qk_matmul_output_mode = -1> (x, x, x)",
+            "its qk_matmul_output_mode is -1",
+        ),
     ],
 )
 def test_no_definition_of_onnx_is_taken_for_what_it_does_not_define(node: str, why: str) -> None:

@@ -40,6 +40,8 @@ def attention(call: OnnxCall) -> list[Node]:
     cap = call.attribute("softcap", 0.0)
     if not 0 <= cap < math.inf:
         raise UndefinedError(f"its softcap is {cap}")
+    if (mode := call.attribute("qk_matmul_output_mode", 0)) not in range(4):
+        raise UndefinedError(f"its qk_matmul_output_mode is {mode}")
     call.floating()
     call.only(0, 1, 2)
     if known_dtype(call.attribute("softmax_precision", 1)) not in (FLOAT32, call[0].dtype):
