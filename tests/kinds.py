@@ -97,6 +97,7 @@ MODULES = {
     "targets/test_neon.py": "emit",
     "targets/test_run_helpers.py": "emit",
     "targets/test_self_contained.py": "emit",
+    "targets/test_tile_products.py": "emit",
     "targets/test_vector_helpers.py": "emit",
 }
 
