@@ -26,7 +26,7 @@ from morello.ir.spec import Spec, goal
 from morello.memo import Table
 from morello.options import requested
 from morello.request import Request, answering, together
-from morello.request.alike import kind
+from morello.request.alike import likeness
 from morello.request.answering import find
 from morello.request.request import Answer
 from morello.request.together import answer_together
@@ -134,7 +134,7 @@ def test_streamed_weights_are_constant_with_costs_of_their_own() -> None:
     assert [request.weights for request in requests] == ["plain", "constant", "constant"]
     assert requests[0].target == requests[1].target != requests[2].target
     assert len({several._key(request) for request in requests}) == 3
-    assert len({kind(request) for request in requests}) == 3
+    assert len({likeness(request) for request in requests}) == 3
 
 
 def test_equal_specs_get_one_kernel() -> None:

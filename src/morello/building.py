@@ -17,7 +17,7 @@ from morello.options import Options, requested
 from morello.questions import question
 from morello.recall import remember
 from morello.request import Request, answer, recalled
-from morello.request.alike import carried_over, kind
+from morello.request.alike import carried_over, likeness
 from morello.request.goal import check_callable, spec_of
 from morello.request.request import Answer, Program
 from morello.request.warning import warn
@@ -73,18 +73,24 @@ def build_together(
             known.append(_checked(request, verify))
         except MorelloError as error:
             known.append(error)
-    kinds = [kind(request) for request in requests]
+    likenesses = [likeness(request) for request in requests]
     programs: dict[Hashable, Program] = {
-        alike: each for alike, each in zip(kinds, known, strict=True) if isinstance(each, tuple)
+        alike: each
+        for alike, each in zip(likenesses, known, strict=True)
+        if isinstance(each, tuple)
     }
-    new = {kinds[n]: n for n, each in enumerate(known) if not each and kinds[n] not in programs}
+    new = {
+        likenesses[n]: n
+        for n, each in enumerate(known)
+        if not each and likenesses[n] not in programs
+    }
     if len(new) > 1:
         together = answer_together([requests[number] for number in new.values()])
         for (alike, number), result in zip(new.items(), together, strict=True):
             known[number] = result
             programs |= {alike: result} if result else {}
     results: list[Kernel | MorelloError] = []
-    for alike, request, each in zip(kinds, requests, known, strict=True):
+    for alike, request, each in zip(likenesses, requests, known, strict=True):
         try:
             if isinstance(each, MorelloError):
                 raise each

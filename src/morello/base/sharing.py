@@ -71,6 +71,7 @@ class SharedWork(Generic[I, T]):
         self._left = deque(n for n in numbers if self.movable(self.items[n]))
         own = deque(n for n in numbers if not self.movable(self.items[n]))
         self._over, self._news, self._ready = Event(), Event(), set[Worker]()
+        self._faults: list[Exception] = []  # what was raised that is no `MorelloError`
         count = min(workers, len(self._left))
         with same_workers() as crew, ThreadPoolExecutor(max(count, 1)) as threads:
             crew += [Worker() for _ in range(count - sum(not each.killed for each in crew))]
@@ -78,17 +79,7 @@ class SharedWork(Generic[I, T]):
             for worker in helping:
                 threads.submit(self._help, worker)
             try:
-                while len(self.results) < len(self.items):
-                    number = _first(own, self._left)
-                    if number is None:
-                        self._news.wait(POLL_S)
-                        self._news.clear()
-                        waiting()
-                    else:
-                        self._do(number, self.here)
-                    for result in list(self.results.values()):
-                        if isinstance(result, Exception) and not isinstance(result, MorelloError):
-                            raise result
+                self._do_here(own, waiting)
             finally:
                 self._over.set()
                 self._left.clear()
@@ -97,12 +88,27 @@ class SharedWork(Generic[I, T]):
                     if not (done and worker in self._ready):
                         worker.kill()
 
+    def _do_here(self, own: deque[int], waiting: Callable[[], object]) -> None:
+        """Do the items that are not movable, and others, until workers have done the rest."""
+        while len(self.results) < len(self.items):
+            number = _first(own, self._left)
+            if number is None:
+                self._news.wait(POLL_S)
+                self._news.clear()
+                waiting()
+            else:
+                self._do(number, self.here)
+            if self._faults:
+                raise self._faults[0]
+
     def _do(self, number: int, function: Callable[[I], T]) -> None:
         try:
             self.results[number] = function(self.items[number])
         except StartError:
             raise
         except Exception as error:
+            if not isinstance(error, MorelloError):
+                self._faults.append(error)
             self.results[number] = error
 
     def _help(self, worker: Worker) -> None:

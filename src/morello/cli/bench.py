@@ -61,6 +61,8 @@ from morello.targets.calibration_path import chosen_path
 from morello.targets.cpu import host_cpu
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from morello.search.session import Session
 
 INTENSE = 8
@@ -211,14 +213,30 @@ def _timing(timing: Timing) -> dict[str, Any]:
 def _print_race(
     expression: str, result: dict[str, Any], timings: dict[str, Timing], kernel: Kernel
 ) -> None:
-    """Print a table below the expression as the user wrote it."""
-    specs = _specs(kernel)
+    """Print a table below the expression as the user wrote it, and more of the result below it."""
     console = Console(highlight=False)
     console.print(
         f"[bold]{escape(' '.join(expression.split()))}[/bold] for {result['target']}, "
         f"{result['compiler']}, {_threads(result['threads'])}",
         soft_wrap=True,
     )
+    console.print(_times(result, timings, kernel))
+    if result["predicted_us"] is not None:
+        console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
+    for theirs in result["vs"].values():
+        console.print(f"[dim]{theirs['version']}; a ratio above 1: we are faster[/dim]")
+    for name, reason in result["refused"].items():
+        console.print(f"{name} is not timed: {escape(reason)}", soft_wrap=True)
+    console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
+    if any(ratio < 1 for ratio in result["ratio"].values()):
+        console.print(_advice(result), soft_wrap=True)
+    for line in _about_the_kernel(result, kernel):
+        console.print(line)
+
+
+def _times(result: dict[str, Any], timings: dict[str, Timing], kernel: Kernel) -> Table:
+    """The times and rates of the kernel and its rivals: operations where they bound it."""
+    specs = _specs(kernel)
     products = any(spec.operation.sums_products for spec in specs)
     columns = {"gflops": "GFLOP/s"} if products else {}
     intense = sum(spec.flops for spec in specs) >= INTENSE * sum(spec.bytes for spec in specs)
@@ -233,32 +251,27 @@ def _print_race(
         if name in result["ratio"]:
             cells.append(f"{result['ratio'][name]:.2f}x")
         table.add_row(name, *cells)
-    console.print(table)
-    if result["predicted_us"] is not None:
-        console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
-    for theirs in result["vs"].values():
-        console.print(f"[dim]{theirs['version']}; a ratio above 1: we are faster[/dim]")
-    for name, reason in result["refused"].items():
-        console.print(f"{name} is not timed: {escape(reason)}", soft_wrap=True)
-    console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
-    if any(ratio < 1 for ratio in result["ratio"].values()):
-        console.print(_advice(result), soft_wrap=True)
+    return table
+
+
+def _about_the_kernel(result: dict[str, Any], kernel: Kernel) -> Iterator[str]:
+    """How well the kernel agrees with NumPy, and how it was found."""
     if result["verified"]:
         error = result["max_error"]
         accuracy = f"largest error {error:.1e}" if error else "exactly equal"
-        console.print(f"verified against NumPy in float64, {accuracy}")
+        yield f"verified against NumPy in float64, {accuracy}"
     search = result["search"]
     if search is not None and search["specs"]:
-        console.print(
+        yield (
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"
         )
     if kernel.statistics is not None and not kernel.statistics.proven:
-        console.print(f"found with {gap_text(kernel.statistics)}")
+        yield f"found with {gap_text(kernel.statistics)}"
     if search is not None and search["choice"] > 1:
-        console.print(f"number {search['choice']} of the cheapest programs of different structures")
+        yield f"number {search['choice']} of the cheapest programs of different structures"
     if search is not None and search["measured"]:
-        console.print(f"the fastest of {search['measured']} programs measured")
+        yield f"the fastest of {search['measured']} programs measured"
 
 
 def _chart(

@@ -103,16 +103,12 @@ def roofline(
         return above + size * (top - log10(rate))
 
     body = [_text(0, 14, title)]
-    for power in range(low, high + 1):
-        body.append(_line(x(10.0**power), above, x(10.0**power), above + height, "grid"))
-        body.append(
-            _text(
-                x(10.0**power), above + height + 16, f"{10.0**power:g}", small=True, anchor="middle"
-            )
-        )
-    for power in range(bottom, top + 1):
-        body.append(_line(left, y(10.0**power), left + width, y(10.0**power), "grid"))
-        body.append(_text(left - 6, y(10.0**power) + 4, f"{10**power:,}", small=True, anchor="end"))
+    for tick in (10.0**power for power in range(low, high + 1)):
+        body.append(_line(x(tick), above, x(tick), above + height, "grid"))
+        body.append(_text(x(tick), above + height + 16, f"{tick:g}", small=True, anchor="middle"))
+    for tick in (10.0**power for power in range(bottom, top + 1)):
+        body.append(_line(left, y(tick), left + width, y(tick), "grid"))
+        body.append(_text(left - 6, y(tick) + 4, f"{tick:,g}", small=True, anchor="end"))
     for name, bandwidth in bandwidths.items():
         first = max(10.0**low, 10.0**bottom / bandwidth)
         last = min(10.0**high, highest / bandwidth)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from morello.ir.casts import converts, widened
 from morello.ir.dtype import DType, result_dtype
@@ -46,8 +47,7 @@ def expression(
             text = name
         tensors.append(Text(text, dtypes[number], external=True))
     default: DType | None = None
-    for component in components:
-        number = len(tensors)
+    for number, component in enumerate(components, start=count):
         extents = {d: a.extent(named) for d, a in component.axes.items()}
         final = number == count + len(components) - 1
         tensor, default = _component_text(
@@ -56,12 +56,11 @@ def expression(
             Result(component.dtype, extents, result, final),
         )
         if uses[number] > 1:
-            taken = {*input_names, *bound}
-            name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in taken)
+            name = _free_name(number, {*input_names, *bound})
             bound[name] = tensor.text
             tensor = Text(name, tensor.dtype)
         tensors.append(tensor)
-    last, text = components[-1], tensors[-1].text
+    text = tensors[-1].text
     if _inputs_by_first_use(components, count) != list(range(count)):
         # the parameters fix the order of the inputs, which the text uses in another one
         text = f"f({', '.join(input_names)}) = {text}"
@@ -69,8 +68,13 @@ def expression(
     if any(map(operation.reads, operation.outputs)):
         return f"{lets}{result} {combining(operation)} {text}"
     typed = placed or any(dtype is not default for dtype in dtypes[count:])
-    typed &= not last.operation.fills  # its argument is the type
+    typed &= not components[-1].operation.fills  # its argument is the type
     return lets + text + (f" -> {result}" if typed else "")
+
+
+def _free_name(number: int, taken: Collection[str]) -> str:
+    """A name for the tensor of this number that is not taken."""
+    return next(name for name in map("t{}".format, itertools.count(number)) if name not in taken)
 
 
 def _component_text(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from morello.base import debug
@@ -53,18 +54,14 @@ def build(
         with workspace(cache) as room:
             text, compiled, linked = (room.path / f"kernel.{end}" for end in ("c", "o", "so"))
             text.write_text(source, encoding="utf-8")
-            began = time.perf_counter()
-            headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
             compiling = [*compiler.command, *without_linking(flags), "-c", text.name]
             compiling += ["-o", compiled.name]
             linking = [*compiler.command, *flags, compiled.name, *map(str, objects())]
             linking += ["-o", linked.name]
-            problem = _compile(compiling, compiled, headers, room, compiler, patience_s)
-            problem = problem or run_compiler(linking, linked, room, compiler, patience_s)
-            if debug.shows("c"):
-                seconds = time.perf_counter() - began
-                commands = f"{shlex.join(compiling)} && {shlex.join(linking)}"
-                debug.show("c", f"{kept}: {commands}, {seconds:.2f} s")
+            with _shown(kept, compiling, linking):
+                headers = precompiled_headers(source, compiler, flags, cache, room, patience_s)
+                problem = _compile(compiling, compiled, headers, room, compiler, patience_s)
+                problem = problem or run_compiler(linking, linked, room, compiler, patience_s)
             # The source first, so that every library in the cache has its source beside it.
             os.replace(text, kept)
             if problem is not None:
@@ -74,6 +71,16 @@ def build(
     except OSError as error:
         raise unwritable(cache, error.strerror or str(error)) from error
     return library
+
+
+@contextmanager
+def _shown(kept: Path, *commands: Sequence[str]) -> Iterator[None]:
+    """Shows the commands that the body runs for a file of C, and its time, if that is wanted."""
+    began = time.perf_counter()
+    yield
+    if debug.shows("c"):
+        seconds = time.perf_counter() - began
+        debug.show("c", f"{kept}: {' && '.join(map(shlex.join, commands))}, {seconds:.2f} s")
 
 
 def linked_from(library: Path) -> Path:

@@ -16,7 +16,7 @@ from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Program, Request
 
 
-def kind(request: Request) -> Hashable:
+def likeness(request: Request) -> Hashable:
     """Equal for requests that are alike, of some with the same options but for their weights."""
     goal = request.goal
     if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:

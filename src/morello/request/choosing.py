@@ -23,7 +23,7 @@ from morello.search.budget import BudgetError
 from morello.search.prepacking import with_layouts
 from morello.search.session import Session
 
-LEAST_S = 0.1
+LEAST_SHARE_S = 0.1
 """The least seconds that a search gets, and the enumeration of programs after all searches."""
 
 _cost = attrgetter("cost")
@@ -89,9 +89,9 @@ def _in_order(sessions: Sequence[Session], request: Request) -> tuple[list[Impl]
     budget = request.budget
     ends = budgets.clock() + budget.seconds
     for session, share in zip(sessions, budget.shares(len(sessions)), strict=True):
-        enough = replace(share, seconds=max(share.seconds, LEAST_S))
+        enough = replace(share, seconds=max(share.seconds, LEAST_SHARE_S))
         session.solve(enough, request.progress)
-    left = max(ends - budgets.clock(), LEAST_S)
+    left = max(ends - budgets.clock(), LEAST_SHARE_S)
     watch = replace(budget, seconds=left).start(request.progress)
     programs: list[Impl] = []
     with suppress(BudgetError, MemoryError):

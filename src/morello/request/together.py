@@ -8,7 +8,7 @@ from math import ceil
 from morello.base.errors import SearchError
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
-from morello.request.alike import kind
+from morello.request.alike import likeness
 from morello.request.choosing import goals_of, spec_table
 from morello.request.constants import as_given, without_constants
 from morello.request.remembering import Interrupts, remembered
@@ -31,7 +31,7 @@ def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
     """
     alike: dict[Hashable, list[int]] = {}
     for number, request in enumerate(requests):
-        alike.setdefault(kind(request), []).append(number)
+        alike.setdefault(likeness(request), []).append(number)
     kin: dict[Hashable, list[list[int]]] = {}
     for numbers in alike.values():
         common = _in_common(requests[numbers[0]])
