@@ -110,6 +110,14 @@ def test_a_function_computes_in_jax_what_it_does_in_numpy(name: str) -> None:
     agree(apply(Map(name), *[given(4, 6, dtype=dtype) for _ in range(1 + two)]))
 
 
+def test_rows_far_from_zero_are_normalized_in_jax_as_in_numpy() -> None:
+    rows = np.random.default_rng(0).normal(1000, 1, (4, 64)).astype(np.float32)
+    node = apply(LayerNorm(1e-5), given(4, 64), given(64), given(64))
+    ones, zeros = np.ones(64, np.float32), np.zeros(64, np.float32)
+    wanted = LayerNorm(1e-5).evaluate(rows.astype(np.float64), ones, zeros)
+    np.testing.assert_allclose(computed(node, [rows, ones, zeros], {}), wanted, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["divide", "remainder"])
 def test_integers_are_divided_in_jax_as_in_numpy(name: str) -> None:
     agree(apply(Map(name), given(4, 6, dtype=I32), given(6, dtype=I32)))

@@ -188,7 +188,8 @@ def _arg_reduce(operator: ArgReduce, node: Node, x: Any) -> Any:
 
 def _layer_norm(operator: LayerNorm, node: Node, x: Any, gamma: Any, beta: Any) -> Any:
     x = _wide(x)
-    return jax.nn.standardize(x, axis=-1, epsilon=operator.epsilon) * gamma + beta
+    x = x - jnp.mean(x, -1, keepdims=True)  # first: jax.nn's difference of squares cancels
+    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + operator.epsilon) * gamma + beta
 
 
 def _rms_norm(operator: RmsNorm, node: Node, x: Any, gamma: Any) -> Any:
