@@ -65,6 +65,10 @@ if TYPE_CHECKING:
 
     from morello.search.session import Session
 
+ALONE_S, RACED_S = 0.3, 1.0
+"""How long a program is timed by itself, and each of several in turns. A race lasts longer, as its
+ratios are of times that differ by little."""
+
 INTENSE = 8
 """The arithmetic intensity (operations per byte) from which on GB/s of products are not shown."""
 
@@ -75,7 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vs", action="append", metavar=",".join(PACKAGES), help="time these as well, in turns"
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long to time each (1)")
+    parser.add_argument(
+        "--seconds", type=float,
+        help=f"how long to time each ({ALONE_S:g}, or {RACED_S:g} with --vs)",
+    )  # fmt: skip
     parser.add_argument(
         "--plot", type=Path, metavar="FILE.svg", help="draw the times, and the roofline, here"
     )
@@ -87,7 +94,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
     threads = thread_count(arguments.threads)
-    check_seconds(arguments.seconds)
+    seconds = arguments.seconds
+    if seconds is None:
+        seconds = RACED_S if arguments.vs else ALONE_S
+    check_seconds(seconds)
     outputs = {"--plot": arguments.plot, "--certificate": arguments.certificate}
     check_outputs(outputs, {"--db": arguments.db})
     loaded = saved_impl(arguments, arguments.schedule)
@@ -98,7 +108,7 @@ def run(arguments: argparse.Namespace) -> None:
         kernel, about = _built(arguments, report)
         pin, expression = threads == 1, arguments.expression
         with quiet(pin), _contest(kernel, expression, rivals, threads) as contest:
-            timings = measure_runners(contest.runners, seconds=arguments.seconds, pin=pin)
+            timings = measure_runners(contest.runners, seconds=seconds, pin=pin)
     roofline = measured_roofline(_specs(kernel), threads, timings["morello"].median_s)
     result = about | _data(kernel, contest, timings, roofline) | {"threads": threads}
     if arguments.plot is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from functools import cache
 
 from morello.targets.helpers.bypassing import bypassing_helpers, bypassing_rows
 from morello.targets.helpers.columns import column_helpers
@@ -38,8 +39,9 @@ _DTYPES = (
 )  # fmt: skip
 
 
+@cache
 def helpers_for(
-    isa: str, vector_bytes: Sequence[int], features: frozenset[str]
+    isa: str, vector_bytes: tuple[int, ...], features: frozenset[str]
 ) -> Mapping[str, str]:
     """Every helper of an instruction set, for registers of these sizes."""
     helpers: dict[str, str] = {**ROWS, **SCANS, **SCATTERING}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from morello.ir.dtype import (
     BF16,
@@ -187,7 +188,8 @@ def standard_kernels(
     return tuple(kernels)
 
 
-def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[LeafKernel]:
+@cache
+def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> tuple[LeafKernel, ...]:
     """Kernels on registers of `size` bytes; 0 stands for scalars."""
     kernels: list[LeafKernel] = []
     parts = (False, True) if partial else (False,)
@@ -232,7 +234,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
     kernels += divide_by_scalar(F32, width(F32))
     kernels += runs(width(F32))
     kernels.append(complete_lanes(width(F32)))
-    return kernels
+    return tuple(kernels)
 
 
 def _dot(a: DType, b: DType, c: DType, vector_bytes: int, features: frozenset[str]) -> LeafKernel:
