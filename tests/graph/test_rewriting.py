@@ -100,3 +100,12 @@ def test_a_rule_may_not_change_the_type() -> None:
 
     with pytest.raises(GraphError, match=r"wrong made f32\[8,4\] of f32\[4,8\]"):
         rewritten(Graph((x,), (apply(Map("exp"), x),)), {Map: (wrong,)})
+
+
+def test_constants_too_large_for_the_free_memory_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("morello.graph.interpreter.allocatable", lambda: 1 << 20)
+    numbers = apply(Constant(np.arange(1 << 17, dtype=F32)))
+    with pytest.raises(GraphError, match=r"constants of exp takes .*; make them smaller"):
+        simplified(Graph((), (apply(Map("exp"), numbers),)))

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from morello.base.errors import GraphError
+from morello.base.memory import allocatable, gib
 from morello.graph.graph import Array, Graph, Node
+
+_SMALL = 1 << 16
+"""The most elements of a node that may be computed ahead without a look at the free memory."""
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -31,6 +35,23 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
                 counts = node.dtype.kind in "iu"
                 values[node] = widened(result.astype(node.dtype) if counts else result)
     return tuple(values[node] for node in graph.outputs)
+
+
+def check_room(node: Node) -> None:
+    """Raise `GraphError` if computing a node ahead would take more than half of the free memory.
+
+    Its inputs and its result are then in 64 bits, and the result in its own dtype, too.
+    """
+    sizes = [source.type.size for source in node.inputs]
+    if max(node.type.size, *sizes, 0) <= _SMALL:
+        return
+    needed, free = 8 * (sum(sizes) + 2 * node.type.size), allocatable()
+    if needed > free // 2:
+        raise GraphError(
+            f"computing the constants of {node.operator} takes {gib(needed)}, "
+            f"and {gib(free)} of memory are free",
+            "make them smaller, or inputs",
+        )
 
 
 def widened(array: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, Operator, apply, in_order
-from morello.graph.interpreter import evaluate
+from morello.graph.interpreter import check_room, evaluate
 from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Input, Map, Reshape
 from morello.graph.views import VIEWS
 
@@ -81,6 +81,7 @@ class GraphBuilder:
         known = node.inputs and all(isinstance(n.operator, Constant) for n in node.inputs)
         if not known or isinstance(node.operator, Foreign) or node.type.size > MOST_FOLDED:
             return node
+        check_room(node)
         moving = isinstance(node.operator, _MOVING)
         if moving:
             if isinstance(node.operator, VIEWS) and node.inputs[0] in self._weights:
@@ -98,6 +99,7 @@ def settled(node: Node) -> Node:
     for each in in_order([node]):
         if isinstance(each.operator, Foreign | Input) or each.type.size > MOST_FOLDED:
             return node
+        check_room(each)
     (value,) = evaluate(Graph((), (node,)), [])
     return apply(Constant(value.astype(node.dtype)))
 

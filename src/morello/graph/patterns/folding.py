@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 
 from morello.graph.graph import Array, Node, Operator, apply
-from morello.graph.interpreter import widened
+from morello.graph.interpreter import check_room, widened
 from morello.graph.operators import (
     ArgReduce,
     Broadcast,
@@ -82,6 +82,7 @@ def computed(node: Node) -> Node | None:
         return None
     if not (is_float(node.dtype) or _exact(node.operator)):
         return None
+    check_room(node)
     inputs = [widened(_array(source)) for source in node.inputs]
     with np.errstate(all="ignore"):
         result = np.asarray(node.operator.evaluate(*inputs))

@@ -16,7 +16,7 @@ from onnx.numpy_helper import to_array
 
 from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Array, Node, Operator, TensorType, apply
-from morello.graph.interpreter import widened
+from morello.graph.interpreter import check_room, widened
 from morello.graph.operators import Cast, Concat, Constant, Gather, Map, Reshape
 from morello.graph.views import VIEWS
 from morello.importers.ranges import in_32_bits
@@ -213,6 +213,7 @@ def op(operator: Operator, *inputs: Node) -> Node:
     arrays = [node.operator.array for node in inputs if isinstance(node.operator, Constant)]
     if len(arrays) < len(inputs) or prod(node.shape) > MOST_FOLDED:
         return node
+    check_room(node)
     if not isinstance(operator, (*VIEWS, Concat, Gather)):
         arrays = [widened(array) for array in arrays]
     with np.errstate(all="ignore"):
