@@ -5,7 +5,6 @@ what is taken from places that are known, or several times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -132,16 +131,17 @@ def places_in_runs(node: Node) -> Node | None:
     places, x = _known(node), node.inputs[0]
     if places is None:
         return None
-    breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    runs = np.split(places, breaks)
-    if max(map(len, runs)) < max(_LONG, places.size / 2):
+    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)  # of runs
+    lengths = np.diff(starts, append=places.size)
+    if lengths.max() < max(_LONG, places.size / 2):
         return None
-    least = 1 if node.type.size >= _MANY * places.size else _LONG
-    axis, parts = _axis(node), list[Node]()
-    for long, group in groupby(runs, lambda run: len(run) >= least):
-        some = [*group]
-        parts += [_taken(x, axis, run) for run in (some if long else [np.concatenate(some)])]
-    return reshaped(joined(parts, axis), node.shape) if len(parts) <= _PARTS else None
+    long = lengths >= (1 if node.type.size >= _MANY * places.size else _LONG)
+    parts = starts[long | np.append(True, long[:-1])]  # runs between long ones are one part
+    if parts.size > _PARTS:
+        return None
+    axis = _axis(node)
+    slices = [_taken(x, axis, part) for part in np.split(places, parts[1:])]
+    return reshaped(joined(slices, axis), node.shape)
 
 
 def _taken(x: Node, axis: int, places: npt.NDArray[np.int64]) -> Node:
