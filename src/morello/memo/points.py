@@ -19,13 +19,12 @@ from morello.ir.batch import Batch
 from morello.ir.joining import NO_JOINING
 from morello.ir.placements import Ints
 from morello.ir.tensor import Placement
+from morello.space.encoding import LEVEL_BITS, MANY_PLACEMENT_BITS
 from morello.space.kind import Kind
 
 Floats = npt.NDArray[np.float64]
 
-_LEVEL_BITS = 3
-_FORM_BITS = 14
-_MOST_PACKED = 63 // _FORM_BITS
+_MOST_PACKED = 63 // MANY_PLACEMENT_BITS
 SIZE_AXES = 3
 
 
@@ -49,7 +48,7 @@ def parts_of(batch: Batch) -> tuple[list[str], Ints]:
     """
     code = np.zeros(len(batch), np.int64)
     for level in batch.levels:
-        code = (code << _LEVEL_BITS) | level
+        code = (code << LEVEL_BITS) | level
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     levels = zip(*(level[first].tolist() for level in batch.levels), strict=True)
     return [" ".join(map(str, row)) for row in levels], number.ravel()
@@ -65,7 +64,7 @@ def names_of(batch: Batch) -> tuple[Ints, tuple[str, ...]]:
     if len(batch.codes) <= _MOST_PACKED:
         code = np.zeros(len(batch), np.int64)
         for column in batch.codes:
-            code = (code << _FORM_BITS) | column
+            code = (code << MANY_PLACEMENT_BITS) | column
         _, first, numbers = np.unique(code, return_index=True, return_inverse=True)
     else:
         codes = np.stack(batch.codes, axis=1)

@@ -17,11 +17,12 @@ from morello.space.sizes import Sizes
 from morello.targets.target import Target
 
 _SIZE_BITS = 8
-_LEVEL_BITS = 3
+LEVEL_BITS = 3
 MANY_DIMS = 5
-_PLACEMENT_BITS, _MANY_PLACEMENT_BITS = 9, 14  # of tensors of fewer dimensions, and of many
+PLACEMENT_BITS, MANY_PLACEMENT_BITS = 9, 14
+"""The bits of placements of tensors of fewer dimensions, and of many: no code has more."""
 
-FEWEST_LAYOUTS = 1 << _PLACEMENT_BITS
+FEWEST_LAYOUTS = 1 << PLACEMENT_BITS
 """So many layouts are not too many for any kind."""
 
 
@@ -38,11 +39,11 @@ class SpecEncoding:
     def __init__(self, kind: Kind, sizes: Sizes, many_dims: bool, neighbours: bool) -> None:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
-        position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
+        position = [_SIZE_BITS] * dims + [LEVEL_BITS] * operands
         self.neighbours = operands if neighbours else 0
         self.position_keys = Keys(position + [NEIGHBOUR_BITS] * self.neighbours)
         many = many_dims or dims >= MANY_DIMS
-        self._placement_bits = _MANY_PLACEMENT_BITS if many else _PLACEMENT_BITS
+        self._placement_bits = MANY_PLACEMENT_BITS if many else PLACEMENT_BITS
         self.spec_keys = Keys([*position, *[self._placement_bits] * operands])
 
     @property
