@@ -144,11 +144,12 @@ def test_find_gives_all_boxes_that_a_point_is_in(parts: list[Ints], axes: int) -
     assert found == shortened
 
 
-def test_find_has_room_for_any_number_of_boxes() -> None:
-    rows = as_rows([((3, 0, 0, 0), (3, 9, 9, 9), (value,)) for value in range(100)])
+@pytest.mark.parametrize("count", [30, 100])
+def test_find_has_room_for_any_number_of_boxes(count: int) -> None:
+    rows = as_rows([((3, 0, 0, 0), (3, 9, 9, 9), (value,)) for value in range(count)])
     point, row = find(rows, AXES, np.array([[2, 1, 1], [3, 1, 1], [4, 1, 1]]))
     assert set(point.tolist()) == {1}
-    assert row.tolist() == list(range(100))
+    assert row.tolist() == list(range(count))
     none = find(rows[:0], AXES, np.array([[3, 1, 1]]))
     assert [len(part) for part in none] == [0, 0]
 
