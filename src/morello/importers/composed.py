@@ -122,6 +122,14 @@ def _logaddexp(f: Apply, a: Node, b: Node) -> Node:
     return apply(Where(), f("equal", a, b), same, f("add", larger, more))
 
 
+def _logaddexp2(f: Apply, a: Node, b: Node) -> Node:
+    """m + log2(1 + exp2(n - m)), with the larger number m and the smaller one n."""
+    larger, smaller = f("maximum", a, b), f("minimum", a, b)
+    more = f("log1p", f("exp2", f("subtract", smaller, larger)))
+    other = f("add", larger, f("multiply", more, 1 / math.log(2)))
+    return apply(Where(), f("equal", a, b), f("add", a, 1), other)
+
+
 def _fmax(f: Apply, a: Node, b: Node) -> Node:
     """The larger number; NaN only if both are."""
     return _known_one(f, a, b, f("maximum", a, b))
@@ -207,6 +215,7 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "fmin": _fmin,
     "hypot": _hypot,
     "logaddexp": _logaddexp,
+    "logaddexp2": _logaddexp2,
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
     "sinh": _sinh,
     "tan": lambda f, x: f("divide", f("sin", x), f("cos", x)),

@@ -12,7 +12,15 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Pad, Slice, Where
-from morello.graph.patterns.matching import constant, in_shape, mapped, reshaped, sliced, transposed
+from morello.graph.patterns.matching import (
+    constant,
+    in_dtype,
+    in_shape,
+    mapped,
+    reshaped,
+    sliced,
+    transposed,
+)
 from morello.importers.contractions import diagonal, einsum
 from morello.importers.numpy_operands import (
     Operand,
@@ -23,7 +31,8 @@ from morello.importers.numpy_operands import (
     promoted,
     sorted_axes,
 )
-from morello.importers.taking import NUMBERS, backwards, from_start, rows_at
+from morello.importers.ranges import known_range
+from morello.importers.taking import NUMBERS, backwards, from_start, rows_at, taken_along
 
 
 def _reshape(a: Node, shape: Any, order: str = "C") -> Node:
@@ -77,6 +86,28 @@ def _concatenate(arrays: Sequence[Operand], axis: int | None = 0) -> Node:
     if axis is None:
         return apply(Concat(0), *map(flat, nodes))
     return apply(Concat(normal_axis(axis, nodes[0].type.rank)), *nodes)
+
+
+def _block(arrays: Any) -> Node:
+    """Arrays of lists of lists, of which the innermost lie along the last dimension."""
+
+    def depth(blocks: Any) -> int:
+        return 1 + max(map(depth, blocks)) if isinstance(blocks, list) else 0
+
+    def leaves(blocks: Any) -> list[Node]:
+        if not isinstance(blocks, list):
+            return [as_node(blocks)]
+        return [leaf for each in blocks for leaf in leaves(each)]
+
+    deepest = depth(arrays)
+    rank = max(deepest, *(leaf.type.rank for leaf in leaves(arrays)))
+
+    def joined(blocks: Any, axis: int) -> Node:
+        if not isinstance(blocks, list):
+            return _at_least(rank, blocks)
+        return _concatenate([joined(each, axis + 1) for each in blocks], axis)
+
+    return joined(arrays, rank - deepest)
 
 
 def _stack(arrays: Sequence[Operand], axis: int = 0) -> Node:
@@ -168,12 +199,42 @@ def _atleast(rank: int) -> Callable[..., Node]:
     return expanded
 
 
-def _take(a: Node, indices: Any, axis: int | None = None) -> Node:
+def _take(
+    a: Node, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
+) -> Node:
     numbers = _numbers(indices) if isinstance(indices, list) else as_node(indices)
-    if not isinstance(numbers.operator, Constant):
-        raise GraphError("NumPy refuses indices that lie outside, and no operator does.")
     a, axis = along(a, axis)
-    return apply(Gather(axis), a, numbers)
+    return apply(Gather(axis), a, _within(numbers, a.shape[axis], mode))
+
+
+def _take_along_axis(arr: Node, indices: Operand, axis: int | None = -1) -> Node:
+    numbers = as_node(indices)
+    arr, axis = along(arr, axis)
+    if numbers.type.rank != arr.type.rank:
+        raise GraphError(f"places {numbers.type} along an axis of {arr.type}.")
+    numbers = _within(numbers, arr.shape[axis])
+    others = np.broadcast_shapes(
+        *((*x.shape[:axis], 1, *x.shape[axis + 1 :]) for x in (arr, numbers))
+    )
+    arr, numbers = (
+        in_shape(x, (*others[:axis], x.shape[axis], *others[axis + 1 :])) for x in (arr, numbers)
+    )
+    return taken_along(arr, numbers, axis)
+
+
+def _within(numbers: Node, size: int, mode: str = "raise") -> Node:
+    """Places of elements among so many, all of which are known to lie there, or are made to."""
+    if isinstance(numbers.operator, Constant):
+        return numbers  # NumPy saw them already
+    if mode == "clip":
+        for name, end in ("maximum", 0), ("minimum", size - 1):
+            numbers = mapped(name, numbers, constant(end, numbers.dtype))
+    elif mode == "wrap":
+        numbers = mapped("remainder", numbers, constant(size, numbers.dtype))
+    lie = known_range(numbers)
+    if lie is None or lie[0] < -size or lie[1] >= size:
+        raise GraphError("NumPy refuses indices that lie outside, and no operator does.")
+    return from_start(numbers, size) if lie[0] < 0 else in_dtype(numbers, NUMBERS)
 
 
 def _compress(condition: Any, a: Node, axis: int | None = None) -> Node:
@@ -245,6 +306,13 @@ def _diag(v: Node, k: int = 0) -> Node:
         raise GraphError("only the main diagonal is known.")
     inside = constant(np.eye(v.type.size), np.dtype(bool))
     return apply(Where(), inside, v, as_node(0, v.dtype))
+
+
+def _unstack(x: Node, /, *, axis: int = 0) -> tuple[Node, ...]:
+    first = _moveaxis(x, axis, 0)
+    return tuple(
+        reshaped(sliced(first, 0, n, n + 1), first.shape[1:]) for n in range(first.shape[0])
+    )
 
 
 def _triangle(lower: bool) -> Callable[..., Node]:
@@ -387,6 +455,7 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.atleast_1d: _atleast(1),
     np.atleast_2d: _atleast(2),
     np.atleast_3d: _with_depth,
+    np.block: _block,
     np.broadcast_to: _broadcast_to,
     np.column_stack: _column_stack,
     np.compress: _compress,
@@ -421,10 +490,12 @@ MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.stack: _stack,
     np.swapaxes: _swapaxes,
     np.take: _take,
+    np.take_along_axis: _take_along_axis,
     np.tile: _tile,
     np.transpose: _transpose,
     np.tril: _triangle(lower=True),
     np.triu: _triangle(lower=False),
+    np.unstack: _unstack,
     np.vsplit: _split,
     np.vstack: _vstack,
     operator.getitem: _indexed,
