@@ -129,6 +129,12 @@ def test_short_rows_are_no_masked_expansions_of_memory(tmp_path: Path) -> None:
     assert not re.search(r"vp?expand\w+\s+[^%]", code)
 
 
+def test_constants_of_exponentials_take_no_registers_from_sums(tmp_path: Path) -> None:
+    """They are loaded before all loops, if the compiler may keep them."""
+    impl, _ = morello.implement("softmax(f32[140,32] @ f32[32,512])", target="avx512")
+    check_that_nothing_spills(impl, tmp_path)
+
+
 def check_that_nothing_spills(impl: Impl, directory: Path) -> None:
     """The inner loop of most multiply-adds has all that it needs in registers."""
     loops = inner_loops(assembly_of(impl, directory))

@@ -13,6 +13,7 @@ from morello.codegen.statements import (
     Block,
     Buffer,
     Call,
+    Clobber,
     Fence,
     For,
     Groups,
@@ -81,6 +82,9 @@ class Printer:
             elif isinstance(statement, Barrier):
                 variable = self._called[statement.variable]
                 lines.append(f'__asm__ volatile("" : "+r"({variable}) : : "memory");')
+            elif isinstance(statement, Clobber):
+                names = ", ".join(f'"{name}"' for name in statement.registers)
+                lines.append(f'__asm__ volatile("" : : : {names});')
             elif isinstance(statement, Fence):
                 lines.append("__builtin_ia32_sfence();")
             elif isinstance(statement, ItemIndex):

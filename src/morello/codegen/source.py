@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.bypass import with_bypasses
+from morello.codegen.clobbers import with_clobbers
 from morello.codegen.copy_order import with_blocks_of_rows
 from morello.codegen.instructions import NO_FLAGS, aligned_stack, compiled_for, needs
 from morello.codegen.lower import lower
@@ -121,7 +122,7 @@ def unit(
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = with_blocks_of_rows(lower(impl, arrays), spec, impl.target)
-    body = with_bypasses(program, spec, impl.target)
+    body = with_clobbers(with_bypasses(program, spec, impl.target), impl.target)
     printing = printer(in_c(body, names), parameters)
     lines, regions, items = printing.lines(body), printing.regions, _items(impl)
     code: list[str] = []

@@ -317,6 +317,13 @@ class Barrier:
 
 
 @dataclass(frozen=True)
+class Clobber:
+    """A place that no value is kept across in a vector register, whatever the compiler would do."""
+
+    registers: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Fence:
     """A place before which stores past the caches end, for whoever sees the stores after it."""
 
@@ -350,6 +357,7 @@ Statement = (
     | Prefetchable
     | Prefetch
     | Barrier
+    | Clobber
     | Fence
     | Deferred
 )
