@@ -118,7 +118,9 @@ def test_bench_and_explain_show_the_whole(capsys: pytest.CaptureFixture[str]) ->
     assert main(["explain", text, "--json"]) == 0
     kernels = json.loads(capsys.readouterr().out)["kernels"]
     assert kernels[-1]["schedule"]["spec"] and len(kernels) == count
-    for option in (["--html", "x.html"], ["--top", "2"], ["--certificate", "x.cert"]):
+    for option in (
+        ["--html", "x.html"], ["--against", "x.json"], ["--top", "2"], ["--certificate", "x.cert"],
+    ):  # fmt: skip
         assert main(["explain", text, *option]) == 2
         assert "several" in capsys.readouterr().err
 

@@ -102,7 +102,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show_program(arguments: argparse.Namespace) -> None:
     """Show the kernels of a program, in the order in which they run, and the sum of their costs."""
-    for option, value in (("--html", arguments.html), ("--top", arguments.top)):
+    for option, value in (
+        ("--html", arguments.html), ("--against", arguments.against), ("--top", arguments.top),
+    ):  # fmt: skip
         if value is not None:
             raise SearchError(f"{option} is for one kernel, and this takes several; leave it out.")
     with progress() as report:

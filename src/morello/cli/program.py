@@ -59,20 +59,7 @@ def requested(
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
         opened(arguments) as table,
-        options.requested(
-            goal,
-            target=target_of(arguments),
-            threads=arguments.threads,
-            table=table or OFF,
-            weights=arguments.weights,
-            measure=arguments.measure,
-            rank=arguments.rank,
-            choice=arguments.choice,
-            budget=arguments.budget,
-            gap=arguments.gap,
-            compiler=arguments.compiler,
-            progress=report,
-        ) as request,
+        options.requested(goal, **_options(arguments, report, table)) as request,
     ):
         if searches is not None and arguments.certificate is not None:
             request = replace(request, searched=searches.append)
@@ -94,13 +81,20 @@ def compiled_program(
     from morello.program import compile_program  # slow to import
 
     with opened(arguments) as table:
-        words: Options = {
-            "target": target_of(arguments), "threads": arguments.threads, "table": table or OFF,
-            "weights": arguments.weights, "measure": arguments.measure, "rank": arguments.rank,
-            "choice": arguments.choice, "budget": arguments.budget, "gap": arguments.gap,
-            "compiler": arguments.compiler, "progress": report,
-        }  # fmt: skip
+        words = _options(arguments, report, table)
         return compile_program(arguments.expression, words, verify=verify, name=name)
+
+
+def _options(
+    arguments: argparse.Namespace, report: SearchProgress, table: ProgramTable | None
+) -> Options:
+    """The options of `compile` that a command's arguments give."""
+    return {
+        "target": target_of(arguments), "threads": arguments.threads, "table": table or OFF,
+        "weights": arguments.weights, "measure": arguments.measure, "rank": arguments.rank,
+        "choice": arguments.choice, "budget": arguments.budget, "gap": arguments.gap,
+        "compiler": arguments.compiler, "progress": report,
+    }  # fmt: skip
 
 
 def write_certificate(
@@ -141,7 +135,7 @@ def saved_impl(arguments: argparse.Namespace, path: Path | None) -> Impl | None:
     target = target_of(arguments)
     target = find_target(target) if isinstance(target, str) else target
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:

@@ -34,7 +34,7 @@ def assembly(source: str, *, compiler: Compiler, flags: tuple[str, ...]) -> list
             problem = run_compiler(command, output, room, compiler, PATIENCE_S)
             if problem is not None:
                 raise BuildError(f"{compiler} could not compile the program:\n{problem}")
-            return _instructions(output.read_text(), text.name)
+            return _instructions(output.read_text(encoding="utf-8"), text.name)
     except OSError as error:
         raise unwritable(cache, error.strerror or str(error)) from error
 
