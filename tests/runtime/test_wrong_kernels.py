@@ -18,6 +18,7 @@ from tests.goals import (
 )
 from tests.runtime.numpy_kernels import Kernel, faults, single, softmax_of
 
+from morello.frontends.text import parse
 from morello.ir.dtype import F32, I8, I32, U8
 from morello.ir.primitives import (
     MAX,
@@ -70,6 +71,28 @@ def test_wrong_matmuls() -> None:
         out[:, 0] += a[:, -1] * b[-1, 0]
 
     for wrong in (transposed, added_to, twice):
+        faults(wrong, spec)
+
+
+def test_wrong_grouped_products() -> None:
+    spec = parse("grouped_matmul(f32[40,8], f32[3,8,4], i32[40])")
+
+    def by_matrices(x: Array, matrices: Array, ids: Array) -> Any:
+        return (x[:, np.newaxis] @ matrices[ids])[:, 0]
+
+    def by_the_last(x: Array, matrices: Array, ids: Array, *, out: Array) -> None:
+        out[...] = by_matrices(x, matrices, np.minimum(ids, 2))
+
+    def unfilled(x: Array, matrices: Array, ids: Array, *, out: Array) -> None:
+        some = ids < 3
+        out[some] = by_matrices(x[some], matrices, ids[some])
+
+    def in_ascending_order(x: Array, matrices: Array, ids: Array, *, out: Array) -> None:
+        some = np.sort(ids) < 3
+        out[...] = 0
+        out[some] = by_matrices(x[some], matrices, np.sort(ids)[some])
+
+    for wrong in (by_the_last, unfilled, in_ascending_order):
         faults(wrong, spec)
 
 
