@@ -264,6 +264,12 @@ def test_what_is_beyond_the_largest_number_may_be_infinite() -> None:
     assert (made.bound[1:] < 1e-3 * made.value[1:]).all()
 
 
+def test_what_depends_on_a_number_that_may_be_infinite_may_be_anything() -> None:
+    """Its error is no number in float64, by which every result would count as wrong."""
+    made = expected(parse("exp(exp(f32[1])) - f32[1]"), [np.full(1, 8, np.float32)] * 2)
+    assert np.isinf(made.bound[0])
+
+
 def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:
     spec = goal(softmax(SOFTMAX, 2, 1), (8, 64), (BF16, BF16))
 
@@ -371,6 +377,16 @@ def test_integers_must_be_exact() -> None:
 
     assert verify(total, spec) == 0
     assert "within 0; 1 of 1 elements" in faults(nearly, spec)
+
+
+def test_sums_of_large_integers_are_exact() -> None:
+    """Each product is an integer that float64 has, and their sum is not."""
+    each = 2**26 + 1
+    numbers = np.full((3, 1), each, np.int32)
+    made = expected(matmul_goal(1, 3, 1, I32, I32, I32), [numbers.T, numbers])
+    total = 3 * each**2
+    assert float(total) != total
+    assert made.error is None and int(made.value[0, 0]) == (total + 2**31) % 2**32 - 2**31
 
 
 @pytest.mark.parametrize("dtype", [U8, I8, U16, I16])
