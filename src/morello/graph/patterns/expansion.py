@@ -40,7 +40,6 @@ from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
-    in_shape,
     is_float,
     is_map,
     lowest,
@@ -173,7 +172,12 @@ def padded(node: Node) -> Node | None:
     for axis, widths in enumerate(zip(pad.before, pad.after, strict=True)):
         if any(widths):
             shapes = [(*x.shape[:axis], width, *x.shape[axis + 1 :]) for width in widths]
-            low, high = ([in_shape(filler, shape)] if shape[axis] else [] for shape in shapes)
+            if max(map(prod, shapes)) > LARGEST:
+                return None
+            low, high = (
+                [constant(np.full(shape, filler.operator.array), x.dtype)] if shape[axis] else []
+                for shape in shapes
+            )
             x = apply(Concat(axis), *low, x, *high)
     return x
 
