@@ -105,6 +105,15 @@ def test_registers_and_constants_are_of_one_part(make: Callable[[], Impl]) -> No
     api.compile(impl)  # is verified
 
 
+def test_tiles_that_overlap_and_are_added_to_are_of_one_part() -> None:
+    """Another thread would clear what they share, or add to it."""
+    for expression, dim in (("f32[40,8] @ f32[8,16]", "m"), ("f32[40,16] + f32[40,16]", "i")):
+        schedule = in_parallel(expression).parallel(**{dim: 20}).overlap(**{dim: 8})
+        assert region(schedule.solve().impl).parts > 1
+        if dim == "m":
+            assert region(schedule.to_accumulate().solve().impl).parts == 1
+
+
 def ranges(random: Random, count: int) -> list[tuple[int, int]]:
     """Ranges that make up [0, count), in any order."""
     cuts = [0, *sorted(random.sample(range(1, count), random.randint(0, count - 1))), count]
