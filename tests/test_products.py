@@ -145,6 +145,16 @@ def test_few_rows_or_columns_of_what_comes_from_memory_are_prefetched() -> None:
     assert any("few_rows_l2" in str(rewrite) for rewrite in chosen.decisions())
 
 
+def test_an_odd_number_of_rows_from_memory_costs_as_much_as_an_even_one() -> None:
+    """Its smooth tiles are on more pages than a TLB has, if they are copied before they are cut."""
+    target = replace(avx512(ZEN4, PRODUCTS), last_cache=64)
+    texts = (f"f32[6,{rows}] @ f32[{rows},2700]" for rows in (384, 385))
+    even, odd = (
+        morello.implement(text, target=target, table="off", gap=0.01)[0].cost for text in texts
+    )
+    assert odd == pytest.approx(even, rel=0.03)
+
+
 @pytest.mark.parametrize(
     "text", ["bf16[70,67] @ bf16[67,3]", "bf16[3,67] @ transpose(bf16[70,67])"]
 )

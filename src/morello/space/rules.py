@@ -240,7 +240,22 @@ def _small_and_far(
         capacity = target.levels[level].capacity
         most = np.where(alike, int(capacity * SMALL), int(capacity * TINY))
         small = small | (farthest < level) & (lines <= most)
-    return small
+    return small & ~_waits_for_pages(target, loop.dim, batch)
+
+
+def _waits_for_pages(target: Target, dim: str, batch: Batch) -> Bools:
+    """Where rows from memory may be on so many pages that fewer of them cost less each.
+
+    See `Target.transfer`: an odd number of rows would have no tiles that do not wait for pages.
+    """
+    operation, most = batch.operation, target.levels[target.registers].capacity
+    waits: Bools = np.zeros(len(batch), np.bool_)
+    if not (target.from_memory and target.tlb.pages) or dim != operation.contracted:
+        return waits
+    for operand, level in enumerate(batch.levels):
+        if (operand, dim) in operation.places:
+            waits = waits | ((level == 0) & (batch.uses(operand) < most))
+    return waits & (2 * batch.size(dim) > target.tlb.pages)
 
 
 def _holds_long_sums(registers: int, batch: Batch) -> Bools:
