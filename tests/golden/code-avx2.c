@@ -426,6 +426,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
         }
         for (long m0 = 0; m0 < 16; m0 += 4) {
           {
+            __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
             f32x8 c_reg0[4][2];
             c_reg0[0][0] = (f32x8){0};
             c_reg0[0][1] = (f32x8){0};
@@ -528,6 +529,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
     }
     for (long m0 = 0; m0 < 12; m0 += 6) {
       {
+        __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
         f32x8 c_reg0[6][2];
         c_reg0[0][0] = (f32x8){0};
         c_reg0[0][1] = (f32x8){0};
@@ -582,6 +584,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
       }
     }
     {
+      __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
       f32x8 c_reg0[4][2];
       c_reg0[0][0] = (f32x8){0};
       c_reg0[0][1] = (f32x8){0};

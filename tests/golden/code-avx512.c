@@ -1509,6 +1509,7 @@ void kernel_15(const float *restrict a, const float *restrict b, const float *re
 __attribute__((force_align_arg_pointer))
 void kernel_16(const float *restrict a, const float *restrict b, float *restrict out) {
   {
+    __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
     f32x16 c_reg0[8][2];
     c_reg0[0][0] = (f32x16){0};
     c_reg0[0][1] = (f32x16){0};
@@ -1833,6 +1834,7 @@ void kernel_20(const float *restrict a, const float *restrict b, float *restrict
   {
     float *const restrict c_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
     {
+      __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
       f32x16 c_reg0[16][1];
       c_reg0[0][0] = (f32x16){0};
       c_reg0[1][0] = (f32x16){0};

@@ -327,6 +327,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
           float *const restrict out_L1_1 = (float *)(workspace + 1536);  /* f32[8,16]{1,0} */
           for (long k0 = 0; k0 < 16; k0 += 8) {
             {
+              __asm__ volatile("" : : : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
               f32x4 c_reg0[8][2];
               c_reg0[0][0] = (f32x4){0};
               c_reg0[0][1] = (f32x4){0};
@@ -492,6 +493,7 @@ void kernel_21(const float *restrict a, const float *restrict b, const float *re
         }
         for (long n0 = 0; n0 < 16; n0 += 8) {
           {
+            __asm__ volatile("" : : : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
             f32x4 c_reg0[8][2];
             c_reg0[0][0] = (f32x4){0};
             c_reg0[0][1] = (f32x4){0};

@@ -1,4 +1,4 @@
-"""The pass that empties the registers before sums that need nearly all: statements to statements.
+"""The pass that empties the registers before sums that need many: statements to statements.
 
 Compilers load the constants of an exponential before the outermost loop, and keep them in registers
 from there on. Where sums of products need these, too, it is sums that they store and load again in
@@ -19,39 +19,46 @@ from morello.codegen.statements import (
     walk,
     with_bodies,
 )
+from morello.codegen.views import RegisterView
 from morello.targets.target import Target
 
 MANY = 0.5
 """The share of all registers from which on sums leave too few to what is computed elsewhere."""
 
 
-def with_clobbers(statements: Sequence[Statement], target: Target) -> list[Statement]:
-    """The statements with a `Clobber` before each array of sums that fills many registers."""
-    return list(_clobbered(statements, target))
+def with_clobbers(statements: Sequence[Statement], target: Target) -> Sequence[Statement]:
+    """The statements with a `Clobber` before arrays of sums that fill many registers.
+
+    Only where something else that is computed has constants: they are many in exponentials.
+    """
+    calls = [statement for statement in walk(statements) if isinstance(statement, Call)]
+    if any(call.kernel.group == "exponentials" for call in calls):
+        return list(_clobbered(statements, target))
+    return statements
 
 
 def _clobbered(statements: Sequence[Statement], target: Target) -> Iterator[Statement]:
     for position, statement in enumerate(statements):
         if isinstance(statement, Registers):
-            after = statements[position + 1 :]
-            if _fills_many(statement, target) and _sums_products(after):
+            rest = statements[position:]
+            if _are_many(statement, target) and _are_sums(statement, rest):
                 yield Clobber(_names(target))
-            yield from statements[position:]  # which may not lose these registers
+            yield from rest  # which may not lose these registers
             return
-        inside = bodies(statement)
-        if inside:
-            yield with_bodies(statement, [with_clobbers(body, target) for body in inside])
-        else:
-            yield statement
+        inside = [list(_clobbered(body, target)) for body in bodies(statement)]
+        yield with_bodies(statement, inside) if inside else statement
 
 
-def _fills_many(registers: Registers, target: Target) -> bool:
+def _are_many(registers: Registers, target: Target) -> bool:
     return registers.view.count >= MANY * target.levels[target.registers].capacity
 
 
-def _sums_products(statements: Sequence[Statement]) -> bool:
+def _are_sums(registers: Registers, statements: Sequence[Statement]) -> bool:
+    """Whether products are added to an array of registers."""
     calls = (statement for statement in walk(statements) if isinstance(statement, Call))
-    return any(call.spec.operation.is_product for call in calls)
+    products = (call for call in calls if call.spec.operation.is_product)
+    results = (call.views[call.spec.operation.output] for call in products)
+    return any(isinstance(v, RegisterView) and v.name == registers.name for v in results)
 
 
 def _names(target: Target) -> tuple[str, ...]:
