@@ -128,7 +128,8 @@ class Parts:
         if watch.over:
             return soon
         plain = [*self.found]
-        whole = [spec for spec in self._specs() if _is_piece(spec) and not self._batched(spec)]
+        every = self._specs(watch)
+        whole = [spec for spec in every if _is_piece(spec) and not self._batched(spec)]
         pieces = sorted(whole, key=_cut_count)
         passes = [(plain, COARSE), (pieces, COARSEST), (pieces, COARSE), (pieces, None)]
         for number, (specs, ratio) in enumerate(passes):
@@ -171,10 +172,10 @@ class Parts:
         """Whether a Spec is taken apart by a loop over a batch."""
         return any(isinstance(cut.rewrite, Tile) for cut in self._cuts(spec))
 
-    def _specs(self) -> Iterable[Spec]:
-        """The goal, and all Specs that cuts leave, over and over."""
+    def _specs(self, watch: Watch) -> Iterable[Spec]:
+        """The goal, and all Specs that cuts leave, over and over, as far as time allows."""
         todo, specs = [self.spec], dict[Spec, None]()
-        while todo:
+        while todo and not watch.over:
             spec = todo.pop()
             if spec not in specs:
                 specs[spec] = None
