@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from morello.ir.compose import batches_of
 from morello.ir.kept import EVERY, NONE, Kept
@@ -30,23 +30,24 @@ def neighbours_kept(goals: Iterable[Sequence[Spec]]) -> Kept:
 
 
 def _kept(goal: Spec) -> Kept:
-    return EVERY if _keeps_every(goal) else next(_along_batches(goal), _of_uneven_rows(goal))
+    return EVERY if _keeps_every(goal) else _along_batches(goal) or _of_uneven_rows(goal)
 
 
-def _along_batches(goal: Spec) -> Iterator[Kept]:
-    """The inputs of a product whose neighbours are along a batch.
+def _along_batches(goal: Spec) -> Kept:
+    """The inputs of a product whose neighbours are along a batch; both if rows fill no vectors.
 
-    With those of all operands, there are three times as many relaxed Specs, and bounds are no more
-    than 1 % nearer.
+    Where they do, the other's gain nothing. Where not, there are a sixth to a half of the Specs
+    with both, and twice the relaxed ones. With those of all operands, bounds take longer still.
     """
     operation = goal.operation
     summed = operation.is_product and operation.contracted
     if not summed or operation.windows or is_long(operation) or goal.size(summed) == 1:
-        return
+        return NONE
     batches = [dim for dim in batches_of(operation) if goal.size(dim) > 1]
-    for tensor, operand in enumerate(operation.operands[:2]):
-        if _neighbours(goal, tensor) in batches:
-            yield (operand.name,)
+    along = [tensor for tensor in (0, 1) if _neighbours(goal, tensor) in batches]
+    if along and _row(goal.parts[0]) % VECTOR:
+        along = [0, 1]
+    return tuple(operation.operands[tensor].name for tensor in along)
 
 
 def _of_uneven_rows(goal: Spec) -> Kept:
@@ -56,12 +57,20 @@ def _of_uneven_rows(goal: Spec) -> Kept:
     it. With both, there are about half more relaxed Specs, and a half to a tenth of the others.
     Where a factor is transposed, more neighbours cost more: of bytes, only those of the second
     factor are kept, and of wide elements, none if that is the transposed one.
+
+    So it is where maps of wide elements follow the product. With maps of narrow ones, a bound that
+    keeps the neighbours of all operands takes no longer, unless a factor is transposed.
     """
     if not _is_single_product(goal) or _row(goal.parts[0]) % VECTOR == 0:
         return NONE
-    operation, size = goal.operation, goal.dtypes[1].bytes
-    first = _neighbours(goal, 0) != operation.contracted  # whether it is transposed
-    second = _neighbours(goal, 1) == operation.contracted
+    operation, size = goal.parts[0].operation, goal.dtypes[1].bytes
+    components = goal.operation.components
+    dims = components[0].dims if components else operation.dims
+    summed = dims[operation.dims.index(operation.contracted)]
+    first = _neighbours(goal, 0) != summed  # whether it is transposed
+    second = _neighbours(goal, 1) == summed
+    if components and size < 4:
+        return NONE if first or second else EVERY
     numbers: tuple[int, ...] = 0, 1
     if size >= 4:
         numbers = () if second else (1, operation.output)
@@ -71,12 +80,17 @@ def _of_uneven_rows(goal: Spec) -> Kept:
 
 
 def _is_single_product(goal: Spec) -> bool:
-    """Whether a goal is one product of two matrices that sums."""
-    operation = goal.operation
+    """Whether a goal is one product of two matrices that sums, or maps of it.
+
+    The matrices are the first operands of the goal, and have the same names there.
+    """
+    product, *maps = goal.parts
+    operation = product.operation
     summed = operation.is_product and operation.contracted
     return bool(
-        summed and not operation.windows and goal.size(summed) > 1
-        and all(goal.size(dim) == 1 for dim in batches_of(operation))
+        summed and not operation.windows and product.sizes[summed] > 1
+        and all(product.sizes[dim] == 1 for dim in batches_of(operation))
+        and product.inputs == (0, 1) and all(part.operation.function for part in maps)
     )  # fmt: skip
 
 
@@ -85,7 +99,8 @@ def _keeps_every(goal: Spec) -> bool:
     operation = goal.operation
     if is_long(operation):
         return False
-    narrow = _is_single_product(goal) and goal.dtypes[1].bytes < 4
+    single = not operation.components and _is_single_product(goal)
+    narrow = single and goal.dtypes[1].bytes < 4
     mapped = [component.dims for component in operation.components] or [operation.dims]
     return any(
         _is_uneven(part, dims, goal)
