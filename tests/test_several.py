@@ -137,6 +137,17 @@ def test_streamed_weights_are_constant_with_costs_of_their_own() -> None:
     assert len({likeness(request) for request in requests}) == 3
 
 
+def test_streamed_weights_of_few_bits_are_read_in_place() -> None:
+    target = replace(find_target("avx512"), streaming={"kernels.dots_l2": 0.5})
+    for weights, kernel in ("plain", "quantized_i8_f16"), (STREAMED, "quantized_l2_i8_f16"):
+        with requested("f32[1,64] @ i8g32[64,16]", target=target, weights=weights) as request:
+            assert request.weights == "plain"
+        impl, _ = morello.implement("f32[1,64] @ i8g32[64,16]", target=target, weights=weights)
+        assert any(kernel in str(decision) for decision in impl.decisions())
+    with pytest.raises(SpecError, match="no weights to lay out ahead"):
+        morello.implement("f32[64] + f32[64]", target=target, weights=STREAMED)
+
+
 def test_equal_specs_get_one_kernel() -> None:
     wide = "f32[4,4] @ f32[4,4]"
     squared = "x = f32[4,4]; x @ x"  # the same Spec, of one array

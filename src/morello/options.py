@@ -26,6 +26,7 @@ from morello.request import Ranking, Request
 from morello.request.goal import Goal, goal_and_target, spec_of
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
+from morello.search.prepacking import weights_in_place, weights_of
 from morello.status_line import shown
 from morello.tables import opened
 from morello.targets.costs import with_costs_of
@@ -94,7 +95,10 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
     if not isinstance(weights, str) or weights not in (*WEIGHTS, STREAMED):
         raise SpecError(f"weights are {', '.join(WEIGHTS)} or {STREAMED}, not {quoted(weights)}.")
     if weights == STREAMED:
-        weights, target = "constant", with_costs_of(target, spec_of(goal), evicted=True)
+        spec = spec_of(goal)
+        in_place = weights_in_place(spec.operation) and not weights_of(spec.operation)
+        weights = "plain" if in_place else "constant"
+        target = with_costs_of(target, spec, evicted=True)
     with shown(options.get("progress")) as report:
         request = Request(
             goal,

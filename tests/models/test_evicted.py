@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.models.graphs import ROWS, chain, layer
 
-from morello.graph.graph import Graph, apply
-from morello.graph.operators import Input, Map
+from morello.frontends.quantizing import quantize
+from morello.graph.graph import Graph, TensorType, apply
+from morello.graph.operators import Constant, Input, Map, PrimitiveOperator
 from morello.graph.partition import by_rule
+from morello.ir.primitives import quantized_matmul
 from morello.models.evicted import are_evicted
 from morello.models.kernels import Kernels
 from morello.models.schedule import calls_of, schedule
@@ -57,6 +60,8 @@ def test_only_kernels_that_read_little_but_weights_depend_on_that() -> None:
         (Graph((x,), (apply(Map("exp"), x),)), 0),
         (Graph((x,), (layer(x),)), 0),
         (Graph((row,), (layer(row),)), 1),
+        (quantized_layer(constant=True), 1),
+        (quantized_layer(constant=False), 0),
     ]
     asked: list[str] = []
 
@@ -71,3 +76,15 @@ def test_only_kernels_that_read_little_but_weights_depend_on_that() -> None:
         kernels.different(calls)
         kernels.different(calls)
         assert len(asked) == times
+
+
+def quantized_layer(*, constant: bool) -> Graph:
+    """A row times weights of 8 bits, which are constants or given."""
+    x, (weights, scales) = np.ones((1, 64), np.float32), quantize(np.ones((64, 32)), bits=8)
+    arrays = [np.asarray(weights), np.asarray(scales)]
+    row, *given = (apply(Input(TensorType(a.shape, a.dtype))) for a in (x, *arrays))
+    held = [apply(Constant(array)) for array in arrays] if constant else given
+    sizes = 1, 32, 64, 64, 2
+    result = TensorType((1, 32), x.dtype)
+    product = apply(PrimitiveOperator(quantized_matmul(), sizes, result), row, *held)
+    return Graph((row, *(() if constant else given)), (product,))

@@ -21,7 +21,7 @@ from morello.recall import recall_all
 from morello.request.constants import without_constants
 from morello.request.goal import target_of
 from morello.runtime.threads import thread_count
-from morello.search.prepacking import weights_of
+from morello.search.prepacking import weights_in_place, weights_of
 from morello.several import compile_each
 
 MUCH = 0.05
@@ -175,7 +175,7 @@ class Kernels:
     def _wanted(self, call: StoredCall) -> _Wanted:
         """The goal of a call's kernel, and how it is to be compiled."""
         weights = "constant" if prepacked(call) else "plain"
-        if weights == "constant" and _reads_weights(call.spec) and self._evicted():
+        if _reads_weights(call) and self._evicted():
             weights = STREAMED
         return call.spec, call.spec.names, weights
 
@@ -223,15 +223,25 @@ def _cheaper(kernel: Kernel | None, other: Kernel | None) -> Kernel | None:
     return other if other and (not kernel or other.cost < kernel.cost) else kernel
 
 
-def _reads_weights(spec: Spec) -> bool:
-    """Whether a Spec reads or writes little but weights: images are in a cache, as a rule."""
-    weights = sum(spec.tensor(number).bytes for number in weights_of(spec.operation))
-    return weights >= MOSTLY * spec.bytes
+def _reads_weights(call: StoredCall) -> bool:
+    """Whether a call reads or writes little but constant weights: images are in a cache, as a rule.
+
+    Weights that can be prepacked decide, if there are some.
+    """
+    spec = call.spec
+    numbers = [*weights_of(spec.operation)] or weights_in_place(spec.operation)
+    weights = sum(spec.tensor(number).bytes for number in numbers)
+    return weights >= MOSTLY * spec.bytes and _are_constant(call, numbers)
 
 
 def prepacked(call: StoredCall) -> bool:
     """Whether the weights of a call are prepacked: if all that may be are constants."""
-    spec = call.spec
-    by_name = dict(zip(spec.arrays, call.inputs, strict=False))
-    weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
-    return bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
+    weights = weights_of(call.spec.operation)
+    return bool(weights) and _are_constant(call, weights)
+
+
+def _are_constant(call: StoredCall, numbers: Iterable[int]) -> bool:
+    """Whether these inputs of a call are constants."""
+    by_name = dict(zip(call.spec.arrays, call.inputs, strict=False))
+    inputs = [by_name[call.spec.name(number)] for number in numbers]
+    return all(isinstance(view.base.operator, Constant) for view in inputs)

@@ -10,8 +10,9 @@ from morello.base.errors import SpecError
 from morello.ir.axes import axis
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major
-from morello.ir.operation import Operation
+from morello.ir.operation import Component, Operation
 from morello.ir.primitives.convolutions import channels_of
+from morello.ir.primitives.quantized import QUANTIZED_MATMUL
 from morello.ir.spec import Spec
 from morello.ir.tensor import canonical, gapless
 from morello.targets.target import Target
@@ -28,19 +29,40 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
     if operation.is_product:
         return {1: operation.reduced}
     weights: dict[int, tuple[str, ...]] = {}
-    for number in range(len(operation.operands) - 1):
-        uses = [
-            (component, place)
-            for component in operation.components
-            for place, tensor in enumerate(component.inputs)
-            if tensor == number
-        ]
+    for number, uses in enumerate(_uses(operation)):
         if uses and all(o.operation.is_product and p == 1 for o, p in uses):
             component = uses[0][0]
             weights[number] = tuple(
                 name for d in component.operation.reduced for name in component.axes[d].names
             )
     return weights
+
+
+def weights_in_place(operation: Operation) -> tuple[int, ...]:
+    """The inputs that are used only as weights of 8 or 4 bits or their scales, by number.
+
+    They have one layout.
+    """
+    if operation.primitive is QUANTIZED_MATMUL:
+        return (1, 2)
+    return tuple(
+        number
+        for number, uses in enumerate(_uses(operation))
+        if uses and all(o.operation.primitive is QUANTIZED_MATMUL and p > 0 for o, p in uses)
+    )
+
+
+def _uses(operation: Operation) -> list[list[tuple[Component, int]]]:
+    """The components of a composition that read each input, and as which of theirs."""
+    return [
+        [
+            (component, place)
+            for component in operation.components
+            for place, tensor in enumerate(component.inputs)
+            if tensor == number
+        ]
+        for number in range(len(operation.operands) - 1)
+    ]
 
 
 def with_layouts(spec: Spec, target: Target) -> list[Spec]:
