@@ -77,6 +77,8 @@ class Primitive:
     """Whether each element of the output is one of several elements of the input."""
     indices: tuple[int, ...] = ()
     """The operands that number the elements of others: these may be integers of 64 bits."""
+    stored: tuple[int, ...] = ()
+    """The operands that are weights in a format of their own, and so in one layout."""
     chosen: str = ""
     """The dimension of the matrices of which each row chooses one by its number, if rows do."""
     counts: DType | None = None

@@ -12,7 +12,6 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major
 from morello.ir.operation import Component, Operation
 from morello.ir.primitives.convolutions import channels_of
-from morello.ir.primitives.quantized import QUANTIZED_MATMUL
 from morello.ir.spec import Spec
 from morello.ir.tensor import canonical, gapless
 from morello.targets.target import Target
@@ -39,17 +38,18 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
 
 
 def weights_in_place(operation: Operation) -> tuple[int, ...]:
-    """The inputs that are used only as weights of 8 or 4 bits or their scales, by number.
-
-    They have one layout.
-    """
-    if operation.primitive is QUANTIZED_MATMUL:
-        return (1, 2)
+    """The inputs that are used only as weights in a format of their own, by number."""
+    if operation.primitive:
+        return operation.primitive.stored
     return tuple(
         number
         for number, uses in enumerate(_uses(operation))
-        if uses and all(o.operation.primitive is QUANTIZED_MATMUL and p > 0 for o, p in uses)
+        if uses and all(_is_stored(component.operation, place) for component, place in uses)
     )
+
+
+def _is_stored(operation: Operation, place: int) -> bool:
+    return operation.primitive is not None and place in operation.primitive.stored
 
 
 def _uses(operation: Operation) -> list[list[tuple[Component, int]]]:

@@ -130,4 +130,5 @@ QUANTIZED_MATMUL = Primitive(
     flops=2,
     in_bytes=True,
     idle=("j", "g"),
+    stored=(1, 2),
 )
