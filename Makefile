@@ -60,7 +60,7 @@ fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KIND
 
 learn: setup-learn ## study models on LEARN=corpora/zen5, and train the shipped one on OTHERS too, in less than an hour
 	$(BIN)/python -m study $(LEARN) $(OTHERS:%=--other %) --docs docs/learned-model.md
-	$(BIN)/morello learn train $(LEARN) $(OTHERS) --output src/morello/learn/models/x86-64.npz
+	$(BIN)/morello learn train $(LEARN) $(OTHERS) --programs 24 --output src/morello/learn/models/x86-64.npz
 
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict

@@ -1,6 +1,6 @@
 """How well Specs are predicted that were held out, by machine and by family.
 
-    python -m study.folds CORPUS... [--protocol random] [--steps N]
+    python -m study.folds CORPUS... [--protocol random] [--steps N] [--programs N]
 
 Those of all corpora are held out once, as the protocol says: *random* folds of Specs, *family* by
 family (related ones together), or *machine* by machine. The network, and the mean of its logarithms
@@ -38,11 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--protocol", choices=[*PROTOCOLS], default="random", help="what is held out (random)"
     )
     parser.add_argument("--steps", type=int, default=BEST.steps, help=f"of training ({BEST.steps})")
+    parser.add_argument(
+        "--programs", type=int, metavar="N", help="at most N of each Spec, 2 or more (all)"
+    )
     arguments = parser.parse_args(argv)
     recipe = replace(BEST, steps=arguments.steps)
 
     def run() -> None:
-        specs = [*held_out(arguments.corpora, recipe, arguments.protocol)]
+        specs = [*held_out(arguments.corpora, recipe, arguments.protocol, arguments.programs)]
         print("\n".join(table_of([*judged(specs, arguments.protocol)])))
 
     return exit_code("study.folds", run)

@@ -39,14 +39,17 @@ class Predicted:
 
 
 def held_out(
-    corpora: Sequence[Path], recipe: Recipe, protocol: str = "random"
+    corpora: Sequence[Path], recipe: Recipe, protocol: str = "random", most: int | None = None
 ) -> Iterator[Predicted]:
     """The Specs of all corpora, each held out once from a network of this recipe.
 
-    What is held out at once says the protocol, a key of `PROTOCOLS`.
+    What is held out at once says the protocol, a key of `PROTOCOLS`. Of each Spec, there are at
+    most so many programs.
     """
     with local_workers(available_threads()) as workers:
-        features = tuple(path for corpus in corpora for path in cached_features(corpus, workers))
+        features = tuple(
+            path for corpus in corpora for path in cached_features(corpus, workers, most)
+        )
         groups = loaded(features)
         jobs = [
             workers.submit(_of_split, features, split, recipe)
@@ -55,7 +58,10 @@ def held_out(
         predicted = {n: logarithms for job in jobs for n, logarithms in job.result().items()}
     paths = [(corpus.name, path) for corpus in corpora for path in files(corpus)]
     for number, (corpus, path) in enumerate(paths):
-        yield Predicted(corpus, read(path), groups[number], predicted[number])
+        measured = read(path)
+        if most is not None:
+            measured = measured.sample(most)
+        yield Predicted(corpus, measured, groups[number], predicted[number])
 
 
 def _of_split(paths: tuple[Path, ...], split: TrainTestSplit, recipe: Recipe) -> Predictions:

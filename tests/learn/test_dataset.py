@@ -17,7 +17,7 @@ from morello.base.status import Status, listening
 from morello.cli.parser import main
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
-from morello.learn.corpus import write
+from morello.learn.corpus import read, write
 from morello.learn.dataset import prepare, program_group, read_group, write_group
 from morello.learn.groups import ProgramGroup
 
@@ -111,6 +111,19 @@ def test_programs_that_are_no_longer_legal_are_left_out(tmp_path: Path) -> None:
     assert len(program_group(replace(one, schedules=spoiled)).seconds) == len(one.schedules) - 1
     with pytest.raises(CorpusError, match="no program"):
         program_group(replace(one, schedules=[spoiled[0]] * len(spoiled)))
+
+
+def test_features_may_be_of_some_of_the_programs(tmp_path: Path) -> None:
+    one = made_up("maps", "relu(f32[30,50])")
+    write(tmp_path / "one.npz", one)
+    one = read(tmp_path / "one.npz")
+    with ThreadPoolExecutor(1) as workers:
+        (archive,) = prepare(tmp_path, tmp_path / "features", workers, most=4)
+    some = read_group(archive)
+    every = one.seconds.tolist()
+    assert len({*some.seconds} & {*every}) == 4 < len(every)
+    assert some.seconds[0] == every[0]  # the search's first choice
+    assert one.sample(len(every)) is one and one.sample(1).seconds.tolist() == every[:1]
 
 
 # ---- models that know the affine cost alone

@@ -154,6 +154,8 @@ def test_what_ships_is_trained(
         assert all(low < high for low, high in (errors.every, *errors.families.values()))
         assert "products" in errors.families
     assert model.clocks == {"Zen 5": 4e9, "Zen 3": 3e9}
+    every = [read_group(path) for path in (*paths, elsewhere)]
+    assert [split.name for split in shipping.machines_apart(every)] == ["Zen 3"]
     assert model.errors("Zen 3") == model.seen and model.errors("Zen 4") == model.unseen
     write_model(tmp_path / "model.npz", model)
     assert read_model(tmp_path / "model.npz").clocks == model.clocks
@@ -209,6 +211,14 @@ def test_without_the_extra_it_says_what_to_install(
     assert "nothing_of_this_name is not installed; pip install 'morello[learn]'" in (
         capsys.readouterr().err
     )
+
+
+def test_one_program_of_a_spec_is_too_few(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["learn", "train", str(tmp_path), "--output", str(tmp_path / "x.npz")]
+    assert main([*command, "--programs", "1"]) == 2
+    assert "2 programs of each Spec or more are needed, not 1" in capsys.readouterr().err
 
 
 def test_the_command(

@@ -39,6 +39,7 @@ EXTRA = ("jax", "optax")
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 MOST_VARIED = 100_000
+LEAST_TRAINED = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folders", type=Path, nargs="+", metavar="FOLDER", help="a corpus; one of each machine"
     )
     training.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
+    training.add_argument(
+        "--programs", type=whole, metavar="N", help="at most N programs of each Spec (all)"
+    )
     training.add_argument("--seed", type=whole, default=0, help="seed of what is random (0)")
     training.add_argument(
         "--start", type=Path, metavar="MODEL", help="a model to train further, not a new one"
@@ -144,13 +148,18 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     _check_extra()
+    most = arguments.programs
+    if most is not None and most < LEAST_TRAINED:
+        raise CorpusError(f"{LEAST_TRAINED} programs of each Spec or more are needed, not {most}.")
     from morello.learn import shipping
 
     check_writable(arguments.output)
     with StatusLine() as line, local_workers(available_threads()) as workers:
         line.about = "features"
         tell(phase="train")
-        paths = [path for folder in arguments.folders for path in cached_features(folder, workers)]
+        paths = [
+            path for folder in arguments.folders for path in cached_features(folder, workers, most)
+        ]
         line.about = ""
         if arguments.start is None:
             model = shipping.train(paths, arguments.seed, workers)

@@ -92,6 +92,14 @@ class MeasuredSpec:
             cold=self.cold[rows],
         )
 
+    def sample(self, count: int) -> MeasuredSpec:
+        """At most so many of the programs: the search's first choice, and others at random."""
+        others = len(self.schedules) - 1
+        if count > others:
+            return self
+        drawn = 1 + np.random.default_rng(0).permutation(others)[: count - 1]
+        return self.only([0, *sorted(drawn.tolist())])
+
     def impls(self, target: Target | None = None) -> list[Impl | None]:
         """The programs, for another target if one is given.
 

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -157,20 +157,27 @@ def _check(path: Path, group: ProgramGroup) -> None:
         raise CorpusError(f"{path} has arrays that do not fit each other.")
 
 
-def prepare(corpus: Path, folder: Path, workers: Executor) -> list[Path]:
-    """Write archives of all files of a corpus; valid ones newer than their files are kept."""
+def prepare(corpus: Path, folder: Path, workers: Executor, most: int | None = None) -> list[Path]:
+    """Write archives of all files of a corpus, of at most so many programs of each Spec.
+
+    Valid ones newer than their files are kept.
+    """
     pairs = [(path, folder / path.name) for path in files(corpus)]
     stale = [pair for pair in pairs if not _is_current(*pair)]
-    for _ in workers.map(_prepare_one, *zip(*stale, strict=True)) if stale else ():
+    for _ in workers.map(partial(_prepare_one, most), *zip(*stale, strict=True)) if stale else ():
         pass
     return [archive for _, archive in pairs]
 
 
-def cached_features(corpus: Path, workers: Executor) -> list[Path]:
-    """Archives of all files of a corpus with the costs of today, in Morello's cache."""
+def cached_features(corpus: Path, workers: Executor, most: int | None = None) -> list[Path]:
+    """Archives of all files of a corpus with the costs of today, in Morello's cache.
+
+    Of at most so many programs of each Spec.
+    """
     costs = space_name(read(files(corpus)[0]).target)
-    name = hashlib.sha256(f"{corpus.resolve()} {costs}".encode()).hexdigest()[:16]
-    return prepare(corpus, default_cache() / "features" / name, workers)
+    about = f"{corpus.resolve()} {costs}" + ("" if most is None else f" {most}")
+    name = hashlib.sha256(about.encode()).hexdigest()[:16]
+    return prepare(corpus, default_cache() / "features" / name, workers, most)
 
 
 def _is_current(source: Path, archive: Path) -> bool:
@@ -183,8 +190,9 @@ def _is_current(source: Path, archive: Path) -> bool:
     return True
 
 
-def _prepare_one(source: Path, archive: Path) -> None:
-    write_group(archive, program_group(read(source)))
+def _prepare_one(most: int | None, source: Path, archive: Path) -> None:
+    measured = read(source)
+    write_group(archive, program_group(measured if most is None else measured.sample(most)))
 
 
 def load(paths: Sequence[Path]) -> list[ProgramGroup]:

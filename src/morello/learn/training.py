@@ -53,7 +53,7 @@ class RankAndTime:
     """The loss that ships: the logistic loss of pairs, and `share` times Huber's of log cycles."""
 
     absolute: ClassVar[bool] = True
-    share: float = 0.3
+    share: float = 1.0
 
     def __call__(self, predicted: Array, wanted: Array) -> Array:
         ranked = ranking_loss(predicted, wanted, lambda apart: jax.nn.softplus(-apart))
@@ -82,8 +82,8 @@ class Recipe:
     network: GraphNetwork = field(default_factory=CoefficientNetwork)
     loss: Loss = field(default_factory=RankAndTime)
     steps: int = 2400
-    specs: int = 8
-    programs: int = 24
+    specs: int = 16
+    programs: int = 12
     rate: float = 2e-3
     decay: float = 1e-2
     dropout: float = 0.1
