@@ -188,7 +188,7 @@ class Gather(Operator):
         x, numbers = inputs
         if numbers.dtype.kind not in "iu":
             raise GraphError(f"{numbers} numbers no slices; give integers.")
-        if not x.shape[self.axis] and numbers.size:
+        if numbers.size and 0 in x.shape[self.axis : self.axis + 1]:
             raise GraphError(f"{x} has no slices along axis {self.axis} to take.")
         shape = (*x.shape[: self.axis], *numbers.shape, *x.shape[self.axis + 1 :])
         return TensorType(shape, x.dtype)

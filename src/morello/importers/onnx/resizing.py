@@ -13,6 +13,7 @@ from morello.importers.onnx.call import (
     MOST_FOLDED,
     LeftError,
     OnnxCall,
+    UndefinedError,
     position,
     translates,
 )
@@ -139,6 +140,14 @@ def _keeping(policy: str, scales: dict[int, float]) -> dict[int, float]:
     if policy not in choices:
         raise LeftError(f"its keep_aspect_ratio_policy is {policy}")
     return dict.fromkeys(scales, choices[policy](scales.values()))
+
+
+@translates("AffineGrid")
+def affine_grid(call: OnnxCall) -> Node:
+    """A node that ONNX's own operators compute, unless they divide by 0."""
+    if call.flag("align_corners") and 1 in call.integers(1)[2:]:
+        raise UndefinedError("an axis of one pixel has no two corners to align")
+    raise LeftError("it is left to ONNX Runtime")
 
 
 @translates("GridSample")
