@@ -339,7 +339,8 @@ def test_corrections_are_kept_beside_calibrations(
     assert found.error < found.costs
     path = local_path(tmp_path / "cpu.json")
     write_local(path, found)
-    kept = read_local(path)
+    assert read_local(path, "another model") is None
+    kept = read_local(path, predictors.shipped_name())
     assert kept is not None and kept.described() == found.described()
     np.testing.assert_array_equal(kept.correction.slope, found.correction.slope)
     impl, seconds = timed[-1]
@@ -354,19 +355,19 @@ def test_corrections_are_kept_beside_calibrations(
 
 def test_damaged_corrections_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "cpu.model.json"
-    assert read_local(path) is None
-    for text in ("{", json.dumps({"features": VERSION}), "[]"):
+    assert read_local(path, "m") is None
+    for text in ("{", json.dumps({"model": "m"}), "[]"):
         path.write_text(text)
         with pytest.raises(CorpusError, match="no correction of a learned model"):
-            read_local(path)
+            read_local(path, "m")
     slope = [float("nan")] * len(PROGRAM_FEATURES)
-    data = {"features": VERSION, "slope": slope, "offset": 0, "programs": 1, "costs": 0.1,
+    data = {"model": "m", "slope": slope, "offset": 0, "programs": 1, "costs": 0.1,
             "error": 0.1}  # fmt: skip
     path.write_text(json.dumps(data))
     with pytest.raises(CorpusError, match="no correction of a learned model"):
-        read_local(path)
-    path.write_text(json.dumps(data | {"features": VERSION - 1}))
-    assert read_local(path) is None
+        read_local(path, "m")
+    path.write_text(json.dumps(data | {"model": "another"}))
+    assert read_local(path, "m") is None
 
 
 # ---- what ships

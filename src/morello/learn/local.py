@@ -12,19 +12,20 @@ import numpy as np
 from morello.base.errors import CorpusError
 from morello.base.files import write_text
 from morello.learn.adapt import Correction
-from morello.learn.features import PROGRAM_FEATURES, VERSION
+from morello.learn.features import PROGRAM_FEATURES
 
 SUFFIX = ".model.json"
 
 
 @dataclass(frozen=True)
 class Local:
-    """A correction of the model that ships, by that many measured `programs`.
+    """A correction of the model of this name that ships, by that many measured `programs`.
 
     On held-out Specs, the relative error of predictions was `costs` from costs alone, and `error`
     from the corrected model.
     """
 
+    model: str
     correction: Correction
     programs: int
     costs: float
@@ -52,28 +53,28 @@ def write_local(path: Path, local: Local) -> None:
     """Write a file atomically; raises `FileError` if it cannot be written."""
     correction = local.correction
     more = {
-        "features": VERSION, "slope": correction.slope.tolist(), "offset": correction.offset,
+        "model": local.model, "slope": correction.slope.tolist(), "offset": correction.offset,
     }  # fmt: skip
     write_text(path, json.dumps(local.described() | more) + "\n")
 
 
-def read_local(path: Path) -> Local | None:
-    """The correction in a file; None if there is none, or it is for another version of features.
+def read_local(path: Path, model: str) -> Local | None:
+    """The correction in a file; None if there is none, or it is of a model of another name.
 
     Raises `CorpusError` if it is damaged.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if data["features"] != VERSION:
+        if data.get("model") != model:
             return None
         slope = np.array(data["slope"], np.float64)
         local = Local(
-            Correction(slope, float(data["offset"])), int(data["programs"]),
+            model, Correction(slope, float(data["offset"])), int(data["programs"]),
             float(data["costs"]), float(data["error"]),
         )  # fmt: skip
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise _damaged(path) from None
     numbers = np.isfinite(slope).all() and np.isfinite(local.correction.offset)
     if slope.shape != (len(PROGRAM_FEATURES),) or not numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -197,7 +198,7 @@ unlike the cheapest.
 def here() -> Local | None:
     """The correction of a model for this machine, if `morello calibrate` wrote one."""
     path = chosen_path(host_cpu())
-    return None if path is None else read_local(local_path(path))
+    return None if path is None else read_local(local_path(path), shipped_name())
 
 
 _model = cache(read_model)
@@ -206,6 +207,16 @@ _model = cache(read_model)
 def shipped() -> Model:
     """The model that ships."""
     return _model(SHIPPED)
+
+
+def shipped_name() -> str:
+    """The name of the model that ships: a correction is right for no other."""
+    return _name_of(SHIPPED)
+
+
+@cache
+def _name_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:
@@ -230,4 +241,4 @@ def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | N
     costs = error_of_costs(groups)
     if error >= costs:
         return None
-    return Local(fitted, len(timed), float(np.expm1(costs)), float(np.expm1(error)))
+    return Local(shipped_name(), fitted, len(timed), float(np.expm1(costs)), float(np.expm1(error)))
