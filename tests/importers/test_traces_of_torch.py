@@ -184,6 +184,22 @@ def test_what_functions_of_functions_compute_is_a_graph(program: Any) -> None:
     np.testing.assert_allclose(value, program(x).numpy(), 1e-4, 1e-5)
 
 
+def test_derivatives_in_what_torch_compiles_are_not_zeros() -> None:
+    graphs = []
+
+    def program(x: Any) -> Any:
+        return torch.func.grad(lambda x: (x.sin() * x).sum())(x)
+
+    def captured(module: Any, arguments: Any) -> Any:
+        graphs.append(traced(module, *arguments).graph)
+        return module
+
+    x = random(*BATCH)
+    torch.compile(program, backend=captured)(x)
+    (graph,) = graphs
+    np.testing.assert_allclose(evaluate(graph, [x.numpy()])[0], program(x).numpy(), 1e-5)
+
+
 def test_an_element_is_a_vector_of_one() -> None:
     x, number = random(*BATCH), torch.tensor(2.0)
 

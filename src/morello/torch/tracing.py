@@ -142,7 +142,9 @@ def traced(
                 make = symbols.create_unbacked_symfloat if real else symbols.create_unbacked_symint
                 fresh.append(make())
             symbols.pending_fresh_unbacked_symbols.clear()  # they are no results of operations
-    with _alone(), torch._guards.tracing(None), torch.no_grad(), fake:
+    # torch.func's derivatives of what is not recorded are zeros
+    derives = any(node.target is torch._C._functorch._grad_increment_nesting for node in nodes)
+    with _alone(), torch._guards.tracing(None), torch.set_grad_enabled(derives), fake:
         trace: fx.GraphModule = make_fx(run, _TABLE, pre_dispatch=True)(*fresh)
         casts = _casts(trace) and not casts_later(trace)
         if casts or any(map(_is_transformed, trace.graph.nodes)):
