@@ -23,7 +23,7 @@ from morello.targets.kernels.conditions import (
     rows_without_gaps,
     unit_sizes,
 )
-from morello.targets.kernels.crossing import crossed, crossing, rows_collide
+from morello.targets.kernels.crossing import crossed, crossing, rows_collide, rows_cross_lines
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -419,6 +419,10 @@ _PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 
 """Cycles to compute with a register, by whether rows are converted and where prefetched to."""
 
 
+ACROSS = 0.75
+"""Cycles more for a register of rows that begin inside of lines, most of whose registers cross."""
+
+
 def row_sums(
     dtypes: tuple[DType, DType, DType],
     width: int,
@@ -451,7 +455,8 @@ def row_sums(
 
     def cost(s: Batch) -> Column:
         n, whole = s.size(along), width * reading.registers(rows.name, width)
-        cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
+        across = count / width * ACROSS * rows_cross_lines(s, vector, along)
+        cycles: Column = 14.0 + (each + across) * n + 0.5 * count * (n % whole)
         return cycles
 
     return LeafKernel(
