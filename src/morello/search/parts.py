@@ -123,7 +123,10 @@ class Parts:
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
-        """The program of `soon`, or a better one of all pieces and more sizes, as time allows."""
+        """The program of `soon`, or a better one of all pieces and more sizes, as time allows.
+
+        Those of `plain` come first: there may be hundreds of others, with too little time for each.
+        """
         soon = self.soon(watch.part(WHOLE))
         if watch.over:
             return soon
@@ -131,7 +134,8 @@ class Parts:
         every = self._specs(watch)
         whole = [spec for spec in every if _is_piece(spec) and not self._batched(spec)]
         pieces = sorted(whole, key=_cut_count)
-        passes = [(plain, COARSE), (pieces, COARSEST), (pieces, COARSE), (pieces, None)]
+        passes = [(plain, COARSE), ([spec for spec in plain if spec != self.spec], None)]
+        passes += [(pieces, ratio) for ratio in (COARSEST, COARSE, None)]
         for number, (specs, ratio) in enumerate(passes):
             self._improve(specs, ratio, watch.part(1 / (len(passes) - number)))
         return self._best()
