@@ -116,6 +116,8 @@ def test_an_invalid_graph_is_refused() -> None:
     wrong = Node(Map("exp"), (x,), TensorType((8, 4), F32))
     with pytest.raises(GraphError, match=r"computes f32\[4,8\]"):
         check(Graph((x,), (wrong,)))
+    with pytest.raises(GraphError, match="the filters have no pixels"):
+        apply(Conv((1,), (0,), (0,), (1,)), given(1, 3, 8), given(4, 3, 0))
     with pytest.raises(SpecError, match="reads a broadcast"):
         total = apply(Reduce("sum", (0,)), apply(Broadcast((5, 4, 8)), x))
         lowered([total])

@@ -87,6 +87,8 @@ class Conv(Operator):
             raise GraphError(f"{self} of {image} and {filters}: both need {rank + 2} dimensions.")
         if image.shape[1] != groups * filters.shape[1] or filters.shape[0] % groups:
             raise GraphError(f"{self} of {image} and {filters}: the channels do not fit.")
+        if 0 in filters.shape[2:]:
+            raise GraphError(f"{self} of {image} and {filters}: the filters have no pixels.")
         sizes = window_counts(self, image, filters.shape[2:])
         return TensorType((image.shape[0], filters.shape[0], *sizes), self.dtype or image.dtype)
 
