@@ -31,7 +31,7 @@ from morello.importers.numpy_operands import (
     promoted,
     sorted_axes,
 )
-from morello.importers.ranges import known_range
+from morello.importers.ranges import known_range, narrowed
 from morello.importers.taking import NUMBERS, backwards, from_start, rows_at, taken_along
 
 
@@ -224,8 +224,9 @@ def _take_along_axis(arr: Node, indices: Operand, axis: int | None = -1) -> Node
 
 def _within(numbers: Node, size: int, mode: str = "raise") -> Node:
     """Places of elements among so many, all of which are known to lie there, or are made to."""
-    if isinstance(numbers.operator, Constant):
+    if mode == "raise" and isinstance(numbers.operator, Constant):
         return numbers  # NumPy saw them already
+    numbers = narrowed(numbers) or numbers  # to a dtype that has the size, too
     if mode == "clip":
         for name, end in ("maximum", 0), ("minimum", size - 1):
             numbers = mapped(name, numbers, constant(end, numbers.dtype))
