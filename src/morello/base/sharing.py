@@ -98,8 +98,12 @@ class SharedWork(Generic[I, T]):
                 waiting()
             else:
                 self._do(number, self.here)
-            if self._faults:
-                raise self._faults[0]
+            self._check()
+        self._check()  # what a worker did last may have failed since
+
+    def _check(self) -> None:
+        if self._faults:
+            raise self._faults[0]
 
     def _do(self, number: int, function: Callable[[I], T]) -> None:
         try:
