@@ -63,6 +63,5 @@ def _are_sums(registers: Registers, statements: Sequence[Statement]) -> bool:
 
 def _names(target: Target) -> tuple[str, ...]:
     """All vector registers, as compilers call them."""
-    many = target.arch == ARM or target.vector_bytes[0] == 64
     kind = "v" if target.arch == ARM else "xmm"
-    return tuple(f"{kind}{number}" for number in range(32 if many else 16))
+    return tuple(f"{kind}{number}" for number in range(target.levels[target.registers].capacity))
