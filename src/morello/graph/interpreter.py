@@ -49,7 +49,7 @@ def check_room(node: Node) -> None:
     if needed > free // 2:
         raise GraphError(
             f"computing the constants of {node.operator} takes {gib(needed)}, "
-            f"and {gib(free)} of memory are free",
+            f"more than half of the {gib(free)} of memory that are free",
             "make them smaller, or inputs",
         )
 
