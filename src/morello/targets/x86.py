@@ -46,7 +46,7 @@ PORTABLE = (BASELINE, V3, V4)
 
 AVX2_FEATURES = "avx2", "fma", "f16c"
 AVX512_FEATURES = "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"
-"""What a CPU needs to have for the targets, by the names in Linux."""
+"""The features of a CPU that the targets need, by their names in Linux."""
 
 _AVX2 = ",".join([*AVX2_FEATURES, "bmi", "bmi2"])
 _AVX512 = ",".join([*AVX512_FEATURES, _AVX2])
