@@ -39,7 +39,6 @@ EXTRA = ("jax", "optax")
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 MOST_VARIED = 100_000
-LEAST_TRAINED = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,9 +147,6 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     _check_extra()
-    most = arguments.programs
-    if most is not None and most < LEAST_TRAINED:
-        raise CorpusError(f"{LEAST_TRAINED} programs of each Spec or more are needed, not {most}.")
     from morello.learn import shipping
 
     check_writable(arguments.output)
@@ -158,7 +154,9 @@ def _train(arguments: argparse.Namespace) -> None:
         line.about = "features"
         tell(phase="train")
         paths = [
-            path for folder in arguments.folders for path in cached_features(folder, workers, most)
+            path
+            for folder in arguments.folders
+            for path in cached_features(folder, workers, arguments.programs)
         ]
         line.about = ""
         if arguments.start is None:

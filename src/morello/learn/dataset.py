@@ -35,6 +35,9 @@ from morello.learn.groups import ProgramGroup, of_programs
 from morello.memo.space_name import space_name
 from morello.native.cache import default_cache
 
+FEWEST = 2
+"""The fewest programs of each Spec: one has no order."""
+
 _KEYS = (
     "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",
     "config_runtime_normalizers",
@@ -172,8 +175,10 @@ def prepare(corpus: Path, folder: Path, workers: Executor, most: int | None = No
 def cached_features(corpus: Path, workers: Executor, most: int | None = None) -> list[Path]:
     """Archives of all files of a corpus with the costs of today, in Morello's cache.
 
-    Of at most so many programs of each Spec.
+    Of at most so many programs of each Spec, which are `FEWEST` or more.
     """
+    if most is not None and most < FEWEST:
+        raise CorpusError(f"{FEWEST} programs of each Spec or more are needed, not {most}.")
     costs = space_name(read(files(corpus)[0]).target)
     about = f"{corpus.resolve()} {costs}" + ("" if most is None else f" {most}")
     name = hashlib.sha256(about.encode()).hexdigest()[:16]
