@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from morello.graph.graph import Node
 from morello.models.schedule import PlacedCall, PlacedStage
@@ -43,15 +45,17 @@ def arena(calls: Sequence[PlacedCall], nodes: Sequence[Node]) -> Arena:
     Nodes that are needed at the same time do not overlap.
     """
     lifetimes = _lifetimes(calls)
-    placed: list[tuple[_Lifetime, int]] = []
-    for node in sorted(nodes, key=lambda node: -_size(node)):
-        lifetime, offset = lifetimes[node], 0
-        for other, begin in sorted(placed, key=lambda pair: pair[1]):
-            if lifetime.overlaps(other) and offset + _size(node) > begin:
-                offset = max(offset, begin + _size(other.node))
-        placed.append((lifetime, offset))
-    end = max((offset + _size(each.node) for each, offset in placed), default=0)
-    return Arena(end, {each.node: offset for each, offset in placed})
+    sizes = {node: _size(node) for node in nodes}
+    offsets: dict[Node, int] = {}
+    placed: list[tuple[int, int, _Lifetime]] = []  # begin, end and calls, by where they begin
+    for node in sorted(nodes, key=lambda node: -sizes[node]):
+        lifetime, size, offset = lifetimes[node], sizes[node], 0
+        for begin, end, other in placed:
+            if offset < end and begin < offset + size and lifetime.overlaps(other):
+                offset = end
+        offsets[node] = offset
+        insort(placed, (offset, offset + size, lifetime), key=itemgetter(0))
+    return Arena(max((end for _, end, _ in placed), default=0), offsets)
 
 
 def _lifetimes(calls: Sequence[PlacedCall]) -> dict[Node, _Lifetime]:

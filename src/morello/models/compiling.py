@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from morello.base.errors import CallError, SearchError, quoted
+from morello.base.memory import uncollected
 from morello.base.sharing import same_workers
 from morello.graph.frameworks import NUMPY, Framework
 from morello.graph.graph import Array, Graph, Node, check
@@ -169,6 +170,7 @@ def partitioned(graph: Graph, **options: Unpack[GraphOptions]) -> GraphPartition
     return by_rule(_simplified(graph, options))
 
 
+@uncollected()
 def _simplified(graph: Graph, options: GraphOptions) -> Graph:
     tile = options.get("winograd", TILE)
     if type(tile) is not int or tile not in (0, *TRANSFORMS):
@@ -231,7 +233,8 @@ def _compiled(
     with same_workers():
         plan = _chosen(cut, framework, kernels, seconds)
     planned = perf_counter()
-    steps = [step if isinstance(step, Node) else Segment(*step) for step in plan.steps]
+    with uncollected():
+        steps = [step if isinstance(step, Node) else Segment(*step) for step in plan.steps]
     ended = perf_counter()
     taken = CompileTime(ended - began, kernels.seconds, kernels.searches, ended - planned)
     return CompiledGraph(graph, tuple(steps), framework, plan, taken)

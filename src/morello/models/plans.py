@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from morello.base.memory import uncollected
 from morello.graph.graph import Graph, Node, TensorType
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.partition import GraphPartition
@@ -118,6 +119,7 @@ def keep_plan(asked: str, steps: Steps, cost: float, cut: RememberedCut, kernels
     keep_text(asked, json.dumps({**record, "cost": cost, "cut": cut_data(cut)}))
 
 
+@uncollected()
 def recalled_plan(
     asked: str, graph: Graph, kernels: Kernels, plan: Callable[[GraphPartition], Steps]
 ) -> Plan | None:

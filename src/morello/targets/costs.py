@@ -163,6 +163,11 @@ def coefficients(target: Target) -> dict[str, float]:
     )
 
 
+def factor_of(target: Target, group: Group) -> float:
+    """The factor on the costs of a group of kernels, which the target has."""
+    return next(kernel.factor for kernel in target.kernels if kernel.group == group)
+
+
 def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
     """The target with these coefficients, and its own for the rest.
 

@@ -15,7 +15,7 @@ from morello.graph.patterns.layers import VOLUME
 from morello.ir.dtype import F32
 from morello.ir.primitives.winograd import TAPS, points
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.costs import coefficients
+from morello.targets.costs import factor_of
 from morello.targets.kernels.products import MULTIPLY_ADD
 from morello.targets.kernels.winograd import CYCLES
 from morello.targets.target import Level, Target
@@ -120,14 +120,14 @@ def _products(machine: Target, multiplied: int, sums: int) -> float:
 
     A register of sums is begun, and written to a row, often a power of two from those before it.
     """
-    each = MULTIPLY_ADD * coefficients(machine)["kernels.products"] / REACHED
+    each = MULTIPLY_ADD * factor_of(machine, "products") / REACHED
     apart = machine.accumulator_start + machine.levels[machine.nearest - 1].per_alias_written
     return (multiplied * each + sums * apart) / machine.widths(F32)[0]
 
 
 def _transforms(node: Node, machine: Target, tile: int, tiles: int) -> float:
     """The cycles of the transforms of so many tiles whose operands are near."""
-    each = coefficients(machine)["kernels.arithmetic"] / machine.widths(F32)[0]
+    each = factor_of(machine, "arithmetic") / machine.widths(F32)[0]
     filters, channels = node.inputs[1].shape[:2]
     return each * tiles * (CYCLES[tile, 1] * channels + CYCLES[tile, 0] * filters)
 

@@ -16,6 +16,7 @@ import onnx.inliner
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from morello.base.errors import GraphError, quoted
+from morello.base.memory import uncollected
 from morello.graph.graph import Array, Graph, Node, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
@@ -102,6 +103,7 @@ class OnnxProgram:
     left: tuple[tuple[str, str], ...]
 
 
+@uncollected()
 def import_model(
     model: ModelProto,
     shapes: Mapping[str, Sequence[int]] | None = None,
