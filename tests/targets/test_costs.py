@@ -30,7 +30,7 @@ from morello.targets.costs import (
     with_coefficients,
     with_costs_of,
 )
-from morello.targets.machines import ZEN4
+from morello.targets.machines import ZEN4, ZEN5, Machine
 from morello.targets.target import GROUPS, Target
 from morello.targets.tlb import UNKNOWN_TLB
 from morello.targets.x86 import AVX2, AVX512, avx512
@@ -243,15 +243,19 @@ def test_block_sums_pay_for_rows_shorter_than_their_prefetches() -> None:
     assert cost(64) / 64 == pytest.approx(short, rel=0.05)
 
 
-def test_large_matrices_of_weights_are_prefetched_into_l2_on_a_zen_4() -> None:
-    target = replace(avx512(ZEN4, frozenset({"avx512_vnni"})), last_cache=1 << 19)
-    for columns, wanted in ((256, "quantized_u8_f16"), (32768, "quantized_l2_u8_f16")):
-        goal = parse(f"f32[1,4096] @ i4g32[4096,{columns}]")
-        priced = with_costs_of(target, goal)
-        batch = Batch.of([goal], Placements())
-        kernels = [k for k in priced.kernels_of("QuantizedMatmul") if k.dtypes == goal.dtypes]
-        cycles = {kernel.name: float(np.max(kernel.cycles(batch))) for kernel in kernels}
-        assert min(cycles, key=lambda name: cycles[name]) == wanted
+@pytest.mark.parametrize(
+    ("machine", "columns", "way"), [(ZEN4, 256, "l2_"), (ZEN4, 32768, "l2_"), (ZEN5, 256, "")]
+)
+def test_weights_of_few_bits_are_prefetched_into_l2_on_a_zen_4(
+    machine: Machine, columns: int, way: str
+) -> None:
+    target = replace(avx512(machine, frozenset({"avx512_vnni"})), last_cache=1 << 19)
+    goal = parse(f"f32[1,4096] @ i4g32[4096,{columns}]")
+    priced = with_costs_of(target, goal)
+    batch = Batch.of([goal], Placements())
+    kernels = [k for k in priced.kernels_of("QuantizedMatmul") if k.dtypes == goal.dtypes]
+    cycles = {kernel.name: float(np.max(kernel.cycles(batch))) for kernel in kernels}
+    assert min(cycles, key=lambda name: cycles[name]) == f"quantized_{way}u8_f16"
 
 
 def test_runs_of_bytes_are_multiplied_a_register_at_once() -> None:

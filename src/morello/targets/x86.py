@@ -180,7 +180,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
 def _rates(machine: Machine, register_bytes: int, broadcast: float = 0.0) -> Rates:
     """The speed of a core with registers of this size."""
     from_l2 = streaming_bytes(machine, register_bytes) * passes(machine, register_bytes)
-    return Rates(from_l2, machine.l3_bytes, broadcast, machine.bf16_product)
+    return Rates(from_l2, machine.l3_bytes, broadcast, machine.bf16_product, machine.weights_l2)
 
 
 def _with_costs(target: Target, machine: Machine) -> Target:

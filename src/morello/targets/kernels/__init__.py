@@ -120,6 +120,8 @@ class Rates:
     """The cycles of a broadcast beside each multiply-add that needs one."""
     bf16_product: float = 1.0
     """The time of a sum of products of packed bf16, relative to a multiply-add."""
+    weights_l2: float = 1.1
+    """The time of weights of 8 or 4 bits that are prefetched into L2, relative to L1."""
 
 
 def standard_kernels(
@@ -184,7 +186,7 @@ def standard_kernels(
     kernels += scatters()
     kernels += winograd_steps(width)
     kernels += _packed(widest, features, rates.bf16_product)
-    kernels += _quantized(widest, features, rates.l3_bytes)
+    kernels += _quantized(widest, features, rates)
     return tuple(kernels)
 
 
@@ -312,7 +314,7 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     return kernels
 
 
-def _quantized(vector_bytes: int, features: frozenset[str], streamed: float) -> list[LeafKernel]:
+def _quantized(vector_bytes: int, features: frozenset[str], rates: Rates) -> list[LeafKernel]:
     """Products with weights of 8 bits, then 4."""
     if "byte_products" in features:
         cycles = {U8: (0.65, 1.2), I8: (0.6, 2.0)}
@@ -320,8 +322,11 @@ def _quantized(vector_bytes: int, features: frozenset[str], streamed: float) -> 
         wide = max(1, 32 // vector_bytes)
         cycles = {U8: (3.8 * wide, 2.6 * wide), I8: (2.45 * wide, 2.4 * wide)}
     return [
-        quantized_product(weights, scales, way, *cycles[weights], streamed)
+        quantized_product(
+            weights, scales, way, *cycles[weights], rates.l3_bytes,
+            slower=rates.weights_l2 if way else 1.0,
+        )
         for weights in (U8, I8)
         for scales in (F32, F16, BF16)
         for way in FETCHED
-    ]
+    ]  # fmt: skip

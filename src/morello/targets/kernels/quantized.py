@@ -15,22 +15,26 @@ from morello.targets.target import Column, Condition, Group, LeafKernel
 
 ROUNDED = 20.0
 """Cycles to round a block of x."""
-PREFETCHED = 1.1
-"""How much longer it takes if weights are prefetched into L2, where that gains nothing."""
 TOTAL = 16.0
 """Cycles of a row of weights beside its blocks, for each row of x."""
 
 
 def quantized_product(
-    weights: DType, scales: DType, way: str, unpacked: float, multiplied: float, streamed: float
+    weights: DType,
+    scales: DType,
+    way: str,
+    unpacked: float,
+    multiplied: float,
+    streamed: float,
+    *,
+    slower: float,
 ) -> LeafKernel:
     """A few rows of x times rows of weights, prefetched in one of the ways of `FETCHED`.
 
     A block of weights takes `unpacked` cycles, and `multiplied` more for each row of x. Weights and
-    scales come at `streamed` bytes a cycle.
+    scales come at `streamed` bytes a cycle. All of it takes `slower` times as long in this way.
     """
     group: Group = "dots_l2" if way else "dots"
-    slower = PREFETCHED if way else 1.0
 
     def applies(s: Batch) -> Iterator[Condition]:
         k, bytes_, groups = s.size("k"), s.size("j"), s.size("g")

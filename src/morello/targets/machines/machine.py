@@ -37,7 +37,8 @@ class Machine:
     differ, by name (see `targets.costs`); `streaming` are factors on costs for goals too large for
     the last cache. Results of at least the share `bypassed` of it are stored past all caches; 0 if
     that is not known to be faster. A line from L2 costs at least `l2_line` cycles in goals without
-    products; 0 if that was not measured.
+    products; 0 if that was not measured. Products with weights of 8 and 4 bits in caches take
+    `weights_l2` times as long if they prefetch into L2 as if they do into L1.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Machine:
     streaming: Mapping[str, float] = field(default_factory=dict)
     bypassed: float = 0.0
     l2_line: float = 0.0
+    weights_l2: float = 1.1
 
     @property
     def target(self) -> str:
