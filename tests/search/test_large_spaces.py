@@ -22,6 +22,7 @@ from morello.search.session import search
 from morello.space.space import Space, goal_sizes
 from morello.space.tiling import MOST_PRODUCTS, RuleTraits
 from morello.targets import find_target
+from morello.targets.costs import on_cores
 
 AVX512 = find_target("avx512")
 CHAIN = " @ ".join(["f32[16,16]"] * 6)
@@ -49,6 +50,15 @@ def test_a_long_chain_costs_no_more_than_its_parts_and_is_proven() -> None:
     assert found.statistics.gap <= 0.02
     assert found.cost < 0.95 * parts.cost  # which write what is between them to main memory
     assert found.statistics.bounded < 100_000
+
+
+def test_a_search_goes_on_to_programs_that_fit_a_small_cache() -> None:
+    """It does not expand all the many cheaper ones that do not fit."""
+    haswell = find_target("x86-64-v3").tunings[0]
+    goal, target = on_cores(parse("f32[1000,1000] @ f32[1000,1000]"), haswell)
+    found = search(goal, target, budget=Budget(inf, gap=0.02))
+    assert found.statistics.gap <= 0.02
+    assert found.statistics.specs < 60_000
 
 
 def test_a_search_expands_few_specs_at_once_until_it_has_a_good_program(

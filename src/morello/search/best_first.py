@@ -63,6 +63,13 @@ REGROWN = 1.3
 """How many times as large a graph has to be before the cheapest program under limits is sought
 again."""
 
+DEEPER = 8
+"""How many steps deeper the parts of a program under limits that are not known are expanded before
+that program is sought again."""
+
+DEEPER_SLACK = 1.02
+"""That program costs at most so many times as much as the known one without limits."""
+
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
 
@@ -75,7 +82,7 @@ class _Goal:
     program that the stage of the search seeks is known, or one that is near enough to it, and has
     `ended` once its own is proven or near enough, or the goal is proven to have none; or once it
     has a program, and no `seconds` left of its own. A program under limits was last sought when the
-    graph had `nodes_then` nodes.
+    graph had `nodes_then` nodes, and parts of one were last expanded when it had `nodes_searched`.
     """
 
     root: int
@@ -86,6 +93,7 @@ class _Goal:
     settled: bool = False
     ended: bool = False
     nodes_then: int = 0
+    nodes_searched: int = 0
 
     @property
     def proven(self) -> bool:
@@ -187,7 +195,7 @@ class BestFirst:
             if len(nodes):
                 self._expand(self._nearest(nodes, distances, len(nodes) // 2))
             elif not values.stale[values.away < engine.INFINITE].any():
-                return graph.snapshot(goal.root, upper, optimistic=False).graph
+                return graph.snapshot(goal.root, upper).graph
 
     @property
     def _open(self) -> list[_Goal]:
@@ -222,8 +230,11 @@ class BestFirst:
             needed = [self._under_limits(goal) for goal in limited]
             goals = [goal for goal in goals if not goal.ended]
             nodes, distances = self._open_nodes(goals, engine.INFINITE, 1.0)
-        nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count)
-        self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
+        if not limited and (misfits := [goal for goal in goals if self._misfits(goal, values)]):
+            self._deepen(misfits)
+        else:
+            nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count)
+            self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
         for goal in unsettled:
             goal.seconds -= (clock() - began) / len(unsettled)
             goal.ended |= goal.seconds < 0 and goal.upper < inf
@@ -331,9 +342,47 @@ class BestFirst:
     def _improve_under_limits(self, goal: _Goal, upper: float) -> None:
         """Seek the cheapest known program that fits the limits, among those of at most `upper`."""
         upper = min(goal.upper, upper)
-        solved = self._solved(self.graph.snapshot(goal.root, upper, optimistic=False))
+        solved = self._solved(self.graph.snapshot(goal.root, upper))
         if solved.cost < min(goal.upper, engine.INFINITE):
             self._improve(goal, solved.cost, solved.decisions())
+
+    def _misfits(self, goal: _Goal, values: engine.Values) -> bool:
+        """Whether a goal's program is near enough to its bound, but does not fit the memory limits.
+
+        To expand more of what is near without these limits hardly helps to find one that does fit.
+        """
+        near = self._near_enough(float(values.high[goal.root]), goal.lower)
+        grown = self.graph.node_count > REGROWN * goal.nodes_searched
+        return near and grown and not self._fits(values.high_peak[goal.root])
+
+    def _deepen(self, goals: Sequence[_Goal]) -> None:
+        """Expand what is not known of the programs under memory limits that goals may have soon."""
+        graph = self.graph
+        parts = np.unique(np.concatenate([self._missing_under_limits(goal) for goal in goals]))
+        self._expand(parts)
+        uppers = np.full(len(parts), engine.INFINITE)
+        for _ in range(DEEPER if len(parts) else 0):
+            graph.check()
+            graph.evaluate(self._weight)
+            nodes, distances = graph.open_nodes(parts, uppers, engine.INFINITE, self._weight)
+            self._expand(self._nearest(nodes, distances, TOGETHER * len(parts)))
+
+    def _missing_under_limits(self, goal: _Goal) -> Ints:
+        """The nodes of a program under memory limits whose edges are not known.
+
+        It costs little more than the known one without limits, and has few such nodes: what is not
+        known weighs much. If there are none, it is a program of the goal. If there is no such
+        program, the graph has to grow before another is sought.
+        """
+        upper = min(goal.upper, float(self.graph.values.high[goal.root]) * DEEPER_SLACK)
+        snapshot = self.graph.snapshot(goal.root, upper, LAST_WEIGHT)
+        solved = self._solved(snapshot)
+        missing = _missing(snapshot, solved) if solved.cost < engine.INFINITE else _NO_NODES
+        if not len(missing):
+            goal.nodes_searched = self.graph.node_count
+            if solved.cost < goal.upper:
+                self._improve(goal, solved.cost, solved.decisions())
+        return missing
 
     def _under_limits(self, goal: _Goal) -> Ints:
         """The nodes of the cheapest program under memory limits whose edges are not known.
@@ -342,28 +391,23 @@ class BestFirst:
         """
         for cap in (*(goal.lower * slack for slack in SLACKS), inf):
             upper = min(goal.upper, cap)
-            snapshot = self.graph.snapshot(goal.root, upper, optimistic=True)
+            snapshot = self.graph.snapshot(goal.root, upper, 1.0)
             solved = self._solved(snapshot)
             if solved.cost <= upper:
                 break
             goal.lower = max(goal.lower, upper)
             if self._near_enough(goal.upper, goal.lower):
                 goal.ended = True
-                return np.empty(0, np.int32)
+                return _NO_NODES
         goal.lower = max(goal.lower, solved.cost)
         if solved.cost >= engine.INFINITE:
             goal.ended = True
-            return np.empty(0, np.int32)
-        unknown = {
-            int(snapshot.graph.edges.parent[edge])
-            for edge in solved.edges()
-            if edge >= snapshot.known
-        }
-        if not unknown:
+            return _NO_NODES
+        missing = _missing(snapshot, solved)
+        if not len(missing):
             self._improve(goal, solved.cost, solved.decisions())
             goal.ended = True
-        nodes: Ints = snapshot.nodes[sorted(unknown)]
-        return nodes
+        return missing
 
     def _solved(self, snapshot: Snapshot) -> SolvedGraph:
         solved = solve_graph(snapshot.graph, progress=self.graph.progress)
@@ -372,6 +416,17 @@ class BestFirst:
 
     def _fits(self, peak: int) -> bool:
         return bool(self._limits.fits(int(peak), self.graph.limit))
+
+
+_NO_NODES: Ints = np.empty(0, np.int32)
+
+
+def _missing(snapshot: Snapshot, solved: SolvedGraph) -> Ints:
+    """The nodes of a solved snapshot's program whose edges are not known."""
+    parents = snapshot.graph.edges.parent
+    unknown = {int(parents[edge]) for edge in solved.edges() if edge >= snapshot.known}
+    nodes: Ints = snapshot.nodes[sorted(unknown)]
+    return nodes
 
 
 def _weights(gap: float) -> tuple[float, ...]:

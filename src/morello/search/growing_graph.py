@@ -243,11 +243,11 @@ class GrowingGraph:
             todo += graph.child[first:last][::-1].tolist()
         return rewrites
 
-    def snapshot(self, root: int, upper: float, *, optimistic: bool) -> Snapshot:
+    def snapshot(self, root: int, upper: float, weight: float = 0.0) -> Snapshot:
         """A snapshot of the edges that a root's programs of at most `upper` may use.
 
-        If it is `optimistic`, each node that has unknown edges has one more, which needs no memory
-        and costs as little as these may.
+        With a `weight`, each node that has unknown edges has one more, which needs no memory and
+        costs that times as much as these do at least.
         """
         values, columns = self.values, self._columns
         within = engine.edges_within(
@@ -259,8 +259,8 @@ class GrowingGraph:
         edges, slots = self._some_edges(within.nonzero()[0])
         edges = edges._replace(parent=position[edges.parent])
         known = len(edges.parent)
-        if optimistic:
-            edges = EdgeColumns.concatenate([edges, self._unknown(order)])
+        if weight:
+            edges = EdgeColumns.concatenate([edges, self._unknown(order, weight)])
         nodes = Nodes(
             columns.nodes["kind"][order], columns.nodes["key"][order], values.limit[order],
             values.cutoff[order],
@@ -297,11 +297,12 @@ class GrowingGraph:
             uses["times"],
         )  # fmt: skip
 
-    def _unknown(self, order: Ints) -> EdgeColumns:
+    def _unknown(self, order: Ints, weight: float) -> EdgeColumns:
         """One edge for each of some nodes with unknown edges, in place of these."""
         rest = self._columns.nodes["rest"][order]
         position = np.flatnonzero(rest < INFINITE).astype(np.int32)
         none: Any = np.zeros(len(position), np.uint8)
         return EdgeColumns(
-            position, none, none, rest[position], none.astype(np.int64), np.empty(0, np.int32),
+            position, none, none, rest[position] * weight, none.astype(np.int64),
+            np.empty(0, np.int32),
         )  # fmt: skip
