@@ -342,7 +342,10 @@ class BestFirst:
     def _improve_under_limits(self, goal: _Goal, upper: float) -> None:
         """Seek the cheapest known program that fits the limits, among those of at most `upper`."""
         upper = min(goal.upper, upper)
-        solved = self._solved(self.graph.snapshot(goal.root, upper))
+        self._take(goal, self._solved(self.graph.snapshot(goal.root, upper)))
+
+    def _take(self, goal: _Goal, solved: SolvedGraph) -> None:
+        """Take over the program of a solved graph, if there is one that costs less."""
         if solved.cost < min(goal.upper, engine.INFINITE):
             self._improve(goal, solved.cost, solved.decisions())
 
@@ -380,8 +383,7 @@ class BestFirst:
         missing = _missing(snapshot, solved) if solved.cost < engine.INFINITE else _NO_NODES
         if not len(missing):
             goal.nodes_searched = self.graph.node_count
-            if solved.cost < goal.upper:
-                self._improve(goal, solved.cost, solved.decisions())
+            self._take(goal, solved)
         return missing
 
     def _under_limits(self, goal: _Goal) -> Ints:
