@@ -114,20 +114,21 @@ def _hypot(f: Apply, a: Node, b: Node) -> Node:
     return f("multiply", larger, f("sqrt", f("add", f("square", ratio), 1)))
 
 
-def _logaddexp(f: Apply, a: Node, b: Node) -> Node:
-    """m + log(1 + exp(n - m)), with the larger number m and the smaller one n."""
-    larger, smaller = f("maximum", a, b), f("minimum", a, b)
-    more = f("log1p", f("exp", f("subtract", smaller, larger)))
-    same = f("add", a, math.log(2))  # also of infinities, whose difference is NaN
-    return apply(Where(), f("equal", a, b), same, f("add", larger, more))
+def _log_of_sum(power: str, unit: float) -> Callable[[Apply, Node, Node], Node]:
+    """m + log(1 + power(n - m)), with the larger number m and the smaller one n.
 
+    The logarithm is to the base of `power`, whose natural logarithm is `unit`.
+    """
 
-def _logaddexp2(f: Apply, a: Node, b: Node) -> Node:
-    """m + log2(1 + exp2(n - m)), with the larger number m and the smaller one n."""
-    larger, smaller = f("maximum", a, b), f("minimum", a, b)
-    more = f("log1p", f("exp2", f("subtract", smaller, larger)))
-    other = f("add", larger, f("multiply", more, 1 / math.log(2)))
-    return apply(Where(), f("equal", a, b), f("add", a, 1), other)
+    def composed(f: Apply, a: Node, b: Node) -> Node:
+        larger, smaller = f("maximum", a, b), f("minimum", a, b)
+        more = f("log1p", f(power, f("subtract", smaller, larger)))
+        same = f("add", a, math.log(2) / unit)  # also of infinities, whose difference is NaN
+        return apply(
+            Where(), f("equal", a, b), same, f("add", larger, f("multiply", more, 1 / unit))
+        )
+
+    return composed
 
 
 def _fmax(f: Apply, a: Node, b: Node) -> Node:
@@ -214,8 +215,8 @@ COMPOSED: dict[str, Callable[..., Node]] = {
     "fmax": _fmax,
     "fmin": _fmin,
     "hypot": _hypot,
-    "logaddexp": _logaddexp,
-    "logaddexp2": _logaddexp2,
+    "logaddexp": _log_of_sum("exp", 1.0),
+    "logaddexp2": _log_of_sum("exp2", math.log(2)),
     "log10": lambda f, x: f("multiply", f("log", x), 1 / math.log(10)),
     "sinh": _sinh,
     "tan": lambda f, x: f("divide", f("sin", x), f("cos", x)),
