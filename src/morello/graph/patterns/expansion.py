@@ -40,6 +40,7 @@ from morello.graph.patterns.matching import (
     Rule,
     constant,
     in_dtype,
+    in_shape,
     is_float,
     is_map,
     lowest,
@@ -234,7 +235,7 @@ def division_by_zero(node: Node) -> Node | None:
     zero, infinity, nan = (constant(n, x.dtype) for n in (0, np.copysign(np.inf, known), np.nan))
     below = apply(Where(), mapped("less", x, zero), mapped("neg", infinity), nan)
     result = apply(Where(), mapped("greater", x, zero), infinity, below)
-    return apply(Broadcast(node.shape), result) if result.shape != node.shape else result
+    return in_shape(result, node.shape)
 
 
 def written_out(node: Node) -> Node | None:

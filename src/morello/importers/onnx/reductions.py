@@ -92,12 +92,10 @@ def _axes(call: OnnxCall) -> tuple[int, ...]:
     """The axes that a reduction is along: all of them if none is given."""
     x = call[0]
     given = call.listed("axes", 1, 13 if call.type == "ReduceSum" else 18)
-    none_is_none = call.flag("noop_with_empty_axes")
+    default = () if call.flag("noop_with_empty_axes") else tuple(range(x.type.rank))
     if 0 in x.shape:
         raise LeftError("its input has no elements")
-    if given:
-        return positions(given, x.type.rank)
-    return () if none_is_none else tuple(range(x.type.rank))
+    return positions(given, x.type.rank) if given else default
 
 
 @translates("ArgMax", "ArgMin")
