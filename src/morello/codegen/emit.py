@@ -191,7 +191,7 @@ class Emitter:
         return self.emit(node.children[0], matmul_views(operation, merged))
 
     def _join(self, node: ImplNode, rewrite: Join, views: Sequence[View]) -> list[Statement]:
-        """The same memory, by fewer dimensions."""
+        """The body, on the operands' memory by fewer dimensions."""
         (branch,) = node.impl.children
         merged = joined_views(node.impl.spec.operation, rewrite, views)
         return self.emit(node.children[0], [merged[tensor] for tensor in branch.tensors])
@@ -231,7 +231,7 @@ class Emitter:
         return lines
 
     def _crop(self, node: ImplNode, rewrite: Crop, views: Sequence[View]) -> list[Statement]:
-        """The same memory, less what is not read."""
+        """The body, on the part of each operand's memory that is read."""
         (child,) = node.children
         smaller = [
             within(view, tensor.shape, [0] * len(tensor.shape))
@@ -437,7 +437,7 @@ class Emitter:
         return Buffer(view, tensor, offset, node.number)
 
     def _packed(self, node: ImplNode, view: View, tensor: TensorSpec, before: DType) -> Groups:
-        """The same memory, read in packed groups along the fastest dimension."""
+        """A view of an operand's memory by packed groups along the fastest dimension."""
         assert isinstance(view, MemoryView)
         lanes = tensor.dtype.lanes // before.lanes
         groups = view.grouped(lanes, self._name("groups"))

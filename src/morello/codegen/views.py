@@ -113,7 +113,7 @@ class MemoryView:
         )
 
     def grouped(self, lanes: int, pointer: str) -> MemoryView:
-        """The same memory by a pointer to groups of `lanes` elements along the fastest dimension.
+        """This memory by a pointer to groups of `lanes` elements along the fastest dimension.
 
         That is the last in order if the layout has groups. The pointer is to the tile's own start
         if that may be inside a group of the buffer.

@@ -37,7 +37,7 @@ class View:
         return True
 
     def in_words(self, count: int) -> View:
-        """The same memory, each element as so many words, which are a last dimension."""
+        """A view that shows each element as so many words, along a last dimension."""
         strides = (*(count * step for step in self.strides), 1)
         return View(self.base, (*self.shape, count), strides, count * self.offset)
 

@@ -1,4 +1,4 @@
-"""What kernels compute, in classes that are finer than the groups of their costs."""
+"""Classes of kernels by what they compute, which are finer than the groups of their costs."""
 
 from __future__ import annotations
 

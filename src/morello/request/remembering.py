@@ -65,7 +65,7 @@ class Interrupts:
     noted_one: bool = False
 
     def noted(self, request: Request) -> Request:
-        """The same request, with interrupts noted."""
+        """A request whose interrupts are noted."""
         return request if self.progress is None else replace(request, progress=self)
 
     def __call__(self, specs: int, rewrites: int) -> None:

@@ -180,7 +180,7 @@ class Watch:
         return replace(self, ends=now + share * max(0.0, self.ends - now))
 
     def after(self, begins: Watch, action: Callable[[], object]) -> Watch:
-        """The same watch, that also does something, once the time of another is used up.
+        """A watch like this one that also does something, once the time of another is used up.
 
         It does so once, while it is called, if its own time is not used up by then.
         """

@@ -104,7 +104,7 @@ class RecordedRule:
     edges: tuple[RecordedEdge, ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> RecordedRule:
-        """The same rule with other numbers of operations."""
+        """This rule with other numbers of operations."""
 
         def new(number: int) -> int:
             return numbers.get(number, number)

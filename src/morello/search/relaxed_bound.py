@@ -30,9 +30,10 @@ _NEVER = 2 * engine.INFINITE
 class _KindBounds:
     """The bounds of a kind's Specs, by their positions (see `SpecEncoding.positions`).
 
-    Those of which neighbours are `known` (bits, by operand) at all of the same sizes and levels are
-    apart. The position without has this number, and the least of their bounds. The last of the
-    bounds, `INFINITE`, is for Specs that have none.
+    Specs of the same sizes and levels share a position, which has the least of their bounds. If an
+    operand has neighbours in all of these Specs, there is also a position for each combination of
+    neighbours; `known` says of the shared position which operands these are, as bits. The last of
+    the bounds, `INFINITE`, is for Specs that have none.
     """
 
     encoding: SpecEncoding

@@ -207,7 +207,7 @@ def _boxes(nodes: int, given: int, room: int, keeps: int) -> engine.Boxes:
 
 
 def _grown(boxes: engine.Boxes) -> engine.Boxes:
-    """The same boxes in arrays four times as long."""
+    """Boxes in arrays four times as long."""
     columns = (
         np.concatenate([column, np.empty_like(column, shape=(3 * len(column), *column.shape[1:]))])
         for column in boxes[2:]

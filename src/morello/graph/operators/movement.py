@@ -27,7 +27,7 @@ from morello.ir.primitives.scattering import combined
 
 @dataclass(frozen=True)
 class Reshape(Operator):
-    """The same elements, in the same row-major order, in another shape."""
+    """Elements in another shape, in their row-major order."""
 
     shape: tuple[int, ...]
 
