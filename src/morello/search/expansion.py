@@ -201,13 +201,13 @@ class _Expansion:
         self.memoized.append(memoized)
         if self.pruning is not None and self.pruning.width is not None:
             applied = [
-                *self.rewriter.apply(kind, specs, True),
-                *self.rewriter.apply(kind, specs, False),
+                *self.rewriter.apply(kind, specs, extents=True),
+                *self.rewriter.apply(kind, specs, extents=False),
             ]
             for each in _narrowed(applied, self.pruning.width):
                 self._add(each)
             return
-        for each in self.rewriter.apply(kind, specs, True):
+        for each in self.rewriter.apply(kind, specs, extents=True):
             self._add(each)
         self.unfinished[kind].append(specs)
         if sum(len(waiting.keys) for waiting in self.unfinished[kind]) > MOST_ROWS:
@@ -216,7 +216,7 @@ class _Expansion:
     def _finish(self) -> None:
         """Apply all rewrites that `_wave` left."""
         for kind, waiting in self.unfinished.items():
-            for applied in self.rewriter.apply(kind, Specs.concatenate(waiting), False):
+            for applied in self.rewriter.apply(kind, Specs.concatenate(waiting), extents=False):
                 self._add(applied)
         self.unfinished.clear()
 

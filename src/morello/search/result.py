@@ -61,7 +61,10 @@ class SearchStatistics:
         seconds: float, measured: int = 0, gap: float = 0.0, worst: float | None = None
     ) -> SearchStatistics:
         """The statistics of a program that a table had."""
-        return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap, worst)
+        return SearchStatistics(
+            seconds, specs=0, rewrites=0, entries=0, tried=0, bounded=0, exhaustive=False,
+            measured=measured, gap=gap, worst=worst,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ class Rewriter:
         self.dropped: list[Dropped] = [Dropped.nothing()]
         self._traced: dict[int, TracedRules] = {}
 
-    def apply(self, kind: int, specs: Specs, extents: bool) -> Iterator[Applied]:
+    def apply(self, kind: int, specs: Specs, *, extents: bool) -> Iterator[Applied]:
         """The edges of all rewrites that lower only the extent, or of all others."""
         encoding = self.space.encodings[kind]
         rewrites = self.space.rewrites(encoding.kind)
