@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
 
 import numpy as np
@@ -61,12 +61,7 @@ SHORT_WINDOW = 0.25
 """The share of all registers that a row of a window may fill whose pixels are not tiled."""
 
 
-def rules(
-    kind: Kind,
-    target: Target,
-    sizes: Sizes,
-    traits: RuleTraits = PLAIN,
-) -> list[Rules]:
+def rules(kind: Kind, target: Target, sizes: Sizes, traits: RuleTraits = PLAIN) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
     The traits are those of the goal.
@@ -112,45 +107,23 @@ def _loops(
     whose sums registers hold for all pixels of the filter. So are those of groups that share
     registers, and of every second pixel of rows, whose kernels compute a pixel of the filter.
 
-    All kernels compute a pixel of a window, so loops over a few are over one after the other. So
-    are those over `_large_images`, before loops over their rows.
-
-    Without masks, whole registers take the place of remainders, but not in products, whose tiles
-    have several, nor in copies.
+    Large matrices of a batch, and `_large_images`, are looped over one by one, before all else.
     """
-    operation = kind.operation
-    primitive = operation.primitive
+    operation, primitive = kind.operation, kind.operation.primitive
     as_rows = primitive and dim in primitive.tiled_lowered and not groups_share(kind, target)
     if as_rows and not sums_by_two(kind, target):
         return
     lowered, rows = operation.lowers_to is not None, _rows_before(operation, dim)
-    loops: list[Rules] = []
-    if operation.may_cut(dim):
-        loops += loop_rules(dim, sizes, vectors=not lowered, overlap=operation.may_overlap(dim))
-        if primitive and operation.windows and dim in PIXELS.values():
-            registers = target.levels[target.registers].capacity
-            loops = one_by_one(dim, int(registers * SHORT_WINDOW), loops)
-        computes = not (operation.sums_products or operation.copies)
-        if computes and operation.may_overlap(dim) and not target.masks:
-            loops += register_rules(dim, sizes)
+    loops = _cuts(operation, dim, target, sizes)
     sums = operation.contracted or (lowered and rows)
     if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     if not (traits.interleaved or operation.windows) and (batches := batches_of(operation)):
-        large = partial(_large_matrices, batches)
-        if dim in batches:
-            loops = one_by_one(dim, MAX_SIZE, loops, large)
-        else:
-            loops = [Rules(_unless(large, group.guard), group.rewrites) for group in loops]
+        loops = _one_first(dim, batches, partial(_large_matrices, batches), loops)
     if images := _images(operation, dim):
-        large = partial(_large_images, images)
-        if dim == images[0]:
-            loops = one_by_one(dim, MAX_SIZE, loops, large)
-        else:
-            loops = [Rules(_unless(large, group.guard), group.rewrites) for group in loops]
+        loops = _one_first(dim, images[:1], partial(_large_images, images), loops)
     if operation.contracted and (operation.output, dim) in operation.places:
-        held = partial(_holds_long_sums, target.registers)
-        loops = [Rules(_unless(held, group.guard), group.rewrites) for group in loops]
+        loops = _except(partial(_holds_long_sums, target.registers), loops)
     for group in loops:
         guard = group.guard
         if as_rows:
@@ -158,6 +131,40 @@ def _loops(
         elif rows:
             guard = _of_single(rows, target.nearest if lowered else 0, guard)
         yield Rules(guard, group.rewrites)
+
+
+def _cuts(operation: Operation, dim: str, target: Target, sizes: Sizes) -> list[Rules]:
+    """Loops over tiles of a dimension, if it may be cut.
+
+    All kernels compute one pixel of a window, so few of them are looped over one by one.
+
+    Without masks, whole registers take the place of remainders, but not in products, whose tiles
+    have several, nor in copies.
+    """
+    if not operation.may_cut(dim):
+        return []
+    overlaps = operation.may_overlap(dim)
+    loops = loop_rules(dim, sizes, vectors=operation.lowers_to is None, overlap=overlaps)
+    if operation.primitive and operation.windows and dim in PIXELS.values():
+        registers = target.levels[target.registers].capacity
+        loops = one_by_one(dim, int(registers * SHORT_WINDOW), loops)
+    if overlaps and not (operation.sums_products or operation.copies or target.masks):
+        loops += register_rules(dim, sizes)
+    return loops
+
+
+def _one_first(
+    dim: str, several: Sequence[str], large: Guard, loops: Sequence[Rules]
+) -> list[Rules]:
+    """Loops over a dimension; where `large` holds, the dimensions `several` are looped over one by
+    one, before all others.
+    """
+    return one_by_one(dim, MAX_SIZE, loops, large) if dim in several else _except(large, loops)
+
+
+def _except(excluded: Guard, loops: Iterable[Rules]) -> list[Rules]:
+    """Loops only where a guard does not hold."""
+    return [Rules(_unless(excluded, group.guard), group.rewrites) for group in loops]
 
 
 def _once_near(loops: Iterable[Rules], levels: range, target: Target) -> Iterator[Rules]:
