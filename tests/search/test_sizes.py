@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from morello.ir.placements import Ints
 from morello.space.sizes import (
     FACTORS,
     FEWEST_ROWS,
@@ -16,7 +17,6 @@ from morello.space.sizes import (
     MOST_COVERED,
     MOST_CUTS,
     CoarseSizes,
-    Ints,
     Sizes,
     cover,
     cuts,

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 from morello.space.tiling import VECTOR
-
-Ints = npt.NDArray[np.integer[Any]]
 
 FACTORS = (2, 3)
 MOST_CUTS = 6
@@ -229,16 +227,16 @@ class Sizes:
         self._last = column, numbers
         return numbers
 
-    def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
+    def is_smooth(self, column: Ints) -> Bools:
         """Which sizes are divided by the `FACTORS`, down to 1."""
         numbers = self.numbers(column)
-        result: npt.NDArray[np.bool_] = self._smooth[numbers]
+        result: Bools = self._smooth[numbers]
         return result
 
-    def divides(self, column: Ints, factor: int) -> npt.NDArray[np.bool_]:
+    def divides(self, column: Ints, factor: int) -> Bools:
         """Which sizes of a column are divided by a factor."""
         numbers = self.numbers(column)
-        result: npt.NDArray[np.bool_] = self._dividing[factor][numbers]
+        result: Bools = self._dividing[factor][numbers]
         return result
 
     def cut(self, column: Ints, rank: int) -> Ints:
@@ -247,10 +245,10 @@ class Sizes:
         result: Ints = self._cuts[rank][numbers]
         return result
 
-    def cuts_to_all(self, column: Ints, rank: int) -> npt.NDArray[np.bool_]:
+    def cuts_to_all(self, column: Ints, rank: int) -> Bools:
         """Where `cut` gives a tile that does not depend on panel widths."""
         numbers = self.numbers(column)
-        result: npt.NDArray[np.bool_] = self._plain[rank][numbers]
+        result: Bools = self._plain[rank][numbers]
         return result
 
     def cover(self, column: Ints) -> Ints:
@@ -271,10 +269,10 @@ class Sizes:
         result: Ints = self._rows[numbers]
         return result
 
-    def has(self, column: Ints) -> npt.NDArray[np.bool_]:
+    def has(self, column: Ints) -> Bools:
         """Which sizes of a column have numbers."""
         inside = column <= self._sorted[-1]
-        result: npt.NDArray[np.bool_] = inside & (self._find(np.where(inside, column, 1)) >= 0)
+        result: Bools = inside & (self._find(np.where(inside, column, 1)) >= 0)
         return result
 
     def _traced_numbers(self, column: Traced) -> Any:
@@ -312,11 +310,12 @@ class Sizes:
         self._covers.set([self._cover(size) for size in self._reached])
         self._whole.set([whole_cover(size, self.register) for size in self._reached])
         tiles = [self._tiles(size, self.widths)[::-1] for size in self._reached]
+        plain = [self._tiles(size, _NO_WIDTHS) for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
             column = [each[rank] if rank < len(each) else 0 for each in tiles]
             lookup.set(column)
-            pairs = zip(self._reached, column, strict=True)
-            self._plain[rank].set([tile in self._tiles(size, _NO_WIDTHS) for size, tile in pairs])
+            pairs = zip(column, plain, strict=True)
+            self._plain[rank].set([tile in every for tile, every in pairs])
 
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
