@@ -247,15 +247,21 @@ class PadFirst(Rewrite):
         return buffer_codes(batch, shape, self.layout or row_major(len(shape)), 0, dtype)
 
 
+@dataclass(frozen=True)
 class _Along(PadFirst):
     """`PadFirst` into a buffer whose layout is ideal, except for the dimension of neighbours."""
+
+    name = ""
 
     def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
         return batch.placements.relaxed_along(super()._code(batch, shape, dtype))
 
 
+@dataclass(frozen=True)
 class _Ideal(PadFirst):
     """`PadFirst` into a buffer of the ideal layout."""
+
+    name = ""
 
     def _code(self, batch: Batch, shape: Sequence[Ints], dtype: DType) -> Ints:
         return batch.placements.relaxed(super()._code(batch, shape, dtype))
@@ -325,7 +331,7 @@ def cropped(operation: Operation) -> Operation:
 
 
 def _read_only(primitive: Operation) -> Operation:
-    """The same operation on an image of which everything is read."""
+    """A primitive on an image of which everything is read."""
     if not any(axis.unread for axis in primitive.axes[0]):
         return primitive
     dims = tuple(str(axis.cropped) for axis in primitive.axes[0])

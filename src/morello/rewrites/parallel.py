@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
-from morello.ir.spec import MAX_SIZE, Spec
+from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
-from morello.rewrites.tile import loop_conditions, remainder_text, tiled, tiles_text
+from morello.rewrites.tile import loop_conditions, remainder_text, tile_column, tiled, tiles_text
 from morello.targets.target import Condition, Target
 
 GRAIN = 8
@@ -67,7 +66,7 @@ class Parallel(Rewrite):
             shared = np.array([level.saturation > 0 for level in target.levels])[levels]
             yield Condition(shared, f"{operand.name} must be at a level that all cores share")
         for dim, size in self.tiles:
-            tile = self._column(batch, size)
+            tile = tile_column(self, size, batch)
             cut = dim not in (*batch.operation.reduced, *batch.operation.untiled)
             yield Condition(everywhere(batch, cut), f"{dim} cannot be cut into tiles")
             yield from loop_conditions(batch, dim, tile)
@@ -80,7 +79,7 @@ class Parallel(Rewrite):
         body, count = serial, np.ones(len(batch), np.int32)
         for dim, size in self.tiles:
             count = count * (batch.size(dim) // size)
-            body = tiled(body, dim, self._column(batch, size), target)
+            body = tiled(body, dim, tile_column(self, size, batch), target)
         (dim, size), *more = self.tiles
         rest = batch.size(dim) % size
         exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
@@ -108,11 +107,6 @@ class Parallel(Rewrite):
     def heading(self, role: str, applied: Application) -> str:
         dim, tile = self.tiles[0]
         return remainder_text(role, dim, applied.spec.size(dim), tile)
-
-    def _column(self, batch: Batch, size: int) -> Ints:
-        if not 1 <= size <= MAX_SIZE:
-            raise RewriteError(f"{self}: a tile's size must be at least 1 and below the whole.")
-        return np.full(len(batch), size, np.int32)
 
 
 def _late(pieces: Batch) -> npt.NDArray[np.float64]:

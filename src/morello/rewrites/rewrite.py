@@ -282,6 +282,6 @@ def dim_index(batch: Batch, name: str) -> int:
     return batch.operation.dims.index(name)
 
 
-def everywhere(batch: Batch, value: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def everywhere(batch: Batch, value: bool) -> Bools:
     """The column of a condition that does not depend on the row."""
     return np.full(len(batch), value)

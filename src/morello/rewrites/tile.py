@@ -46,9 +46,7 @@ class _Loop(Rewrite):
         return ""
 
     def _column(self, batch: Batch) -> Ints:
-        if not 1 <= self.size <= MAX_SIZE:
-            raise RewriteError(f"{self}: a tile's size must be at least 1 and below the whole.")
-        return np.full(len(batch), self.size, np.int32)
+        return tile_column(self, self.size, batch)
 
 
 @dataclass(frozen=True)
@@ -235,6 +233,13 @@ class SizedOverlap(_Sized):
 
     def concrete(self, spec: Spec) -> Rewrite:
         return Overlap(self.dim, self._tile_of(spec))
+
+
+def tile_column(loop: Rewrite, size: int, batch: Batch) -> Ints:
+    """The size of a loop's tiles, for each row of a batch; raises `RewriteError`."""
+    if not 1 <= size <= MAX_SIZE:
+        raise RewriteError(f"{loop}: a tile's size must be at least 1 and below the whole.")
+    return np.full(len(batch), size, np.int32)
 
 
 def tiles_text(dim: str, size: int, tile: int) -> str:
