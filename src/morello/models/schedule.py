@@ -86,14 +86,15 @@ def schedule(partition: GraphPartition) -> tuple[Stage | Node, ...]:
         theirs = _ready(waiting, done, lambda task: not task.calls)
         order += [part for part in (ours, theirs) if part]
         waiting = [task for task in waiting if task.node not in done]
-    steps: list[Stage | Node] = []
-    for number, part in enumerate(order):
-        if not part[0].calls:
-            steps += [task.node for task in part]
-            continue
-        later = {node for rest in order[number + 1 :] for task in rest for node in task.needs}
-        steps.append(_stage(part, later | set(partition.graph.outputs), tasks.constants))
-    return tuple(steps)
+    steps: list[Stage | Node] = []  # the last one first
+    later = set(partition.graph.outputs)
+    for part in reversed(order):
+        if part[0].calls:
+            steps.append(_stage(part, later, tasks.constants))
+        else:
+            steps += [task.node for task in reversed(part)]
+        later.update(node for task in part for node in task.needs)
+    return tuple(reversed(steps))
 
 
 def _ready(
