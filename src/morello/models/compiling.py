@@ -256,7 +256,7 @@ class _Cut:
 def _chosen(cut: _Cut, framework: Framework, kernels: Kernels, seconds: float | None) -> Plan:
     """The plan for a graph; one that was made before, if groups are chosen by cost."""
 
-    def planned(groups: GraphPartition) -> _Plan:
+    def planned(groups: GraphPartition) -> _PlannedPartition:
         return _planned(groups, framework, kernels)
 
     if seconds == 0:
@@ -274,7 +274,7 @@ def _chosen(cut: _Cut, framework: Framework, kernels: Kernels, seconds: float | 
     return _with_kernels(plan, chosen, kernels)
 
 
-def _with_kernels(plan: _Plan, cut: RememberedCut, kernels: Kernels) -> Plan:
+def _with_kernels(plan: _PlannedPartition, cut: RememberedCut, kernels: Kernels) -> Plan:
     steps = [
         (step, _kernels(step, kernels)) if isinstance(step, Stage) else step for step in plan.steps
     ]
@@ -296,7 +296,7 @@ def _kernels(stage: Stage, kernels: Kernels) -> tuple[Kernel, ...]:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _PlannedPartition:
     """A partition without what has no kernel, or is not worth one; its steps and their cost."""
 
     partition: GraphPartition
@@ -306,7 +306,7 @@ class _Plan:
 
 def _cheapest(
     cut: _Cut, kernels: Kernels, framework: Framework, choosing: Mapping[str, Any]
-) -> tuple[_Plan, RememberedCut]:
+) -> tuple[_PlannedPartition, RememberedCut]:
     """The plan for the cheapest partition that is found, that partition, the cost of the given
     one's plan, and what is known of other groups.
     """
@@ -328,7 +328,9 @@ def _cheapest(
     return best, chosen
 
 
-def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) -> _Plan:
+def _planned(
+    partition: GraphPartition, framework: Framework, kernels: Kernels
+) -> _PlannedPartition:
     """The plan for a partition, whose kernels are compiled."""
     while True:
         stages = schedule(partition)
@@ -338,7 +340,7 @@ def _planned(partition: GraphPartition, framework: Framework, kernels: Kernels) 
         if fewer == partition:
             fewer = without_light(partition, [*zip(stages, costs, strict=True)], framework)
         if fewer == partition:
-            return _Plan(partition, tuple(steps), sum(costs))
+            return _PlannedPartition(partition, tuple(steps), sum(costs))
         partition = fewer
 
 
