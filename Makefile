@@ -58,9 +58,10 @@ bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EX
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
-learn: setup-learn ## study models on LEARN=corpora/zen5, and train the shipped one on OTHERS too, in less than an hour
-	$(BIN)/python -m study $(LEARN) $(OTHERS:%=--other %) --docs docs/learned-model.md
+learn: setup-learn ## train the model that ships, and study it and others, in half an hour; goes on where it ended
 	$(BIN)/morello learn train $(LEARN) $(OTHERS) --programs 24 --output src/morello/learn/models/x86-64.npz
+	$(BIN)/python -m study.folds $(LEARN) $(OTHERS) --programs 24
+	$(BIN)/python -m study $(LEARN) --programs 24 --docs docs/learned-model.md
 
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict

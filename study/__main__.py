@@ -1,6 +1,8 @@
 """The command of the study: trains and judges many models on a corpus.
 
-python -m study CORPUS [--seeds 2] [--seed 0] [--other CORPUS] [--docs PAGE] [--json]
+python -m study CORPUS [--programs N] [--seeds 2] [--seed 0] [--docs PAGE] [--json]
+
+Models that were trained before are not trained again (see `learn/fits.py`).
 """
 
 from __future__ import annotations
@@ -33,15 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _study(arguments: argparse.Namespace, console: Console) -> None:
     results = []
     with local_workers(available_threads()) as workers:
-        paths = cached_features(arguments.corpus, workers)
+        paths = cached_features(arguments.corpus, workers, arguments.programs)
         for result in experiments.run(paths, arguments.seeds, workers, arguments.seed):
             results.append(result)
             tau, regret = result.mean.tau[0], result.mean.regrets[1]
             name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
         results.append(experiments.again(files(arguments.corpus)))
-        others = {other.name: cached_features(other, workers) for other in arguments.other}
-        results += experiments.elsewhere(paths, others)
     if arguments.docs is not None:
         write_report(arguments.docs, results, f"On {extent(load(paths))}:")
     if arguments.json:
@@ -63,9 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=2, metavar="N", help="of each model (2)")
     parser.add_argument("--seed", type=int, default=0, help="of the random splits (0)")
     parser.add_argument(
-        "--other", type=Path, action="append", default=[], metavar="CORPUS",
-        help="also predict the programs of this corpus, of another machine",
-    )  # fmt: skip
+        "--programs", type=int, metavar="N", help="at most N of each Spec, 2 or more (all)"
+    )
     parser.add_argument("--docs", type=Path, metavar="PAGE", help="put the tables into this page")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from morello.base.errors import MorelloError
+from morello.base.workers import processor_s
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -26,9 +27,10 @@ def run_on_corpora(
 
 
 def exit_code(name: str, command: Callable[[], None]) -> int:
-    """The exit code of a command, which says on stderr why it ended early."""
+    """The exit code of a command, which says on stderr what it took, or why it ended early."""
     try:
         command()
+        print(f"{name}: {processor_s():.0f} s of the processor.", file=sys.stderr)
     except MorelloError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR

@@ -16,7 +16,7 @@ import numpy as np
 
 from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
-from morello.learn.dataset import load, loaded
+from morello.learn.dataset import loaded
 from morello.learn.evaluate import (
     Floats,
     Predictions,
@@ -29,10 +29,12 @@ from morello.learn.evaluate import (
     score,
 )
 from morello.learn.features import PROGRAM_FEATURES
+from morello.learn.fits import predicted
 from morello.learn.groups import ProgramGroup
 from morello.learn.network import GraphNetwork
 from morello.learn.splits import TrainTestSplit
 from morello.learn.training import Loss, NetworkEstimator, Recipe
+from study.held_out import by_related_family
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
 from study.losses import Hinge, ListMle, Logistic, SquaredError
 from study.networks import (
@@ -42,7 +44,6 @@ from study.networks import (
     SumNetwork,
     TransformerNetwork,
 )
-from study.transfer import transferred
 from study.trees import Trees
 
 BEST = Recipe()
@@ -50,6 +51,9 @@ BEST = Recipe()
 
 SHORT = replace(BEST, steps=600)
 """A quarter of its steps: for comparisons of what is changed in it."""
+
+CODE = [Path(__file__).parent / f"{name}.py" for name in ("limits", "losses", "networks", "trees")]
+"""The code of the study on which its models depend."""
 
 Make = Callable[[], Estimator]
 
@@ -153,7 +157,11 @@ def run(
     """The results of all trials on the Specs in these files, in order."""
     files = tuple(paths)
     _, half_splits = _halves(files, seed)
-    splits = {**protocols(loaded(files), seed), PROTOCOL: half_splits}
+    splits = {
+        "random": protocols(loaded(files), seed)["random"],
+        "family": [*by_related_family(loaded(files))],
+        PROTOCOL: half_splits,
+    }
     jobs: dict[Hashable, list[Future[Predictions]]] = {}
     todo = list(trials(seeds))
     for trial in todo:
@@ -164,10 +172,10 @@ def run(
                     for split in splits[trial.protocol]
                 ]
     for trial in todo:
-        predicted = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
+        by_seed = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
         groups = _groups(files, trial.protocol, seed)
-        scores = [_scored(trial, groups, of_seed) for of_seed in predicted]
-        yield ExperimentResult(trial, scores, _scored(trial, groups, together(predicted)))
+        scores = [_scored(trial, groups, of_seed) for of_seed in by_seed]
+        yield ExperimentResult(trial, scores, _scored(trial, groups, together(by_seed)))
 
 
 @cache
@@ -207,6 +215,16 @@ def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predic
 def _job(
     paths: tuple[Path, ...], trial: Experiment, split: TrainTestSplit, seed: int, split_seed: int
 ) -> Predictions:
+    def make() -> Predictions:
+        return _predictions(paths, trial, split, seed, split_seed)
+
+    what = f"{trial.key(seed)} {sorted(trial.blind)} {split} {split_seed}"
+    return predicted(paths, what, make, CODE)
+
+
+def _predictions(
+    paths: tuple[Path, ...], trial: Experiment, split: TrainTestSplit, seed: int, split_seed: int
+) -> Predictions:
     groups = _groups(paths, trial.protocol, split_seed)
     if trial.part < 1.0:
         kept = Random(seed).sample(split.train, max(1, round(trial.part * len(split.train))))
@@ -214,19 +232,6 @@ def _job(
     if trial.blind:
         groups = [blinded(group, trial.blind) for group in groups]
     return predictions(trial.make, groups, [split], seed)
-
-
-def elsewhere(
-    paths: Sequence[Path], others: Mapping[str, Sequence[Path]]
-) -> Iterator[ExperimentResult]:
-    """How well models of a machine (`paths`) predict those of `others`, by name.
-
-    Some of them are trained on the rest of the others as well.
-    """
-    here = loaded(tuple(paths))
-    for name, files in others.items():
-        rest = [path for other, more in others.items() if other != name for path in more]
-        yield from of_machine(name, transferred(here, load(files), load(rest)))
 
 
 def of_machine(name: str, outcomes: Iterable[Score]) -> Iterator[ExperimentResult]:

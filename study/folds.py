@@ -1,6 +1,6 @@
 """How well Specs are predicted that were held out, by machine and by family.
 
-    python -m study.folds CORPUS... [--protocol random] [--steps N] [--programs N]
+    python -m study.folds CORPUS... [--protocol P] [--steps N] [--programs N]
 
 Those of all corpora are held out once, as the protocol says: *random* folds of Specs, *family* by
 family (related ones together), or *machine* by machine. The network, and the mean of its logarithms
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
     parser.add_argument(
-        "--protocol", choices=[*PROTOCOLS], default="random", help="what is held out (random)"
+        "--protocol", choices=[*PROTOCOLS], help="what is held out (each of them once)"
     )
     parser.add_argument("--steps", type=int, default=BEST.steps, help=f"of training ({BEST.steps})")
     parser.add_argument(
@@ -45,8 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     recipe = replace(BEST, steps=arguments.steps)
 
     def run() -> None:
-        specs = [*held_out(arguments.corpora, recipe, arguments.protocol, arguments.programs)]
-        print("\n".join(table_of([*judged(specs, arguments.protocol)])))
+        for protocol in PROTOCOLS if arguments.protocol is None else [arguments.protocol]:
+            specs = [*held_out(arguments.corpora, recipe, protocol, arguments.programs)]
+            print("\n".join(table_of([*judged(specs, protocol)])))
 
     return exit_code("study.folds", run)
 

@@ -10,12 +10,13 @@ from morello.base.workers import local_workers
 from morello.frontends.text import parse
 from morello.learn.corpus import MeasuredSpec, files, read
 from morello.learn.dataset import cached_features, loaded
-from morello.learn.evaluate import Floats, Predictions, predictions, protocols
+from morello.learn.evaluate import Floats, protocols
 from morello.learn.families import family_of
+from morello.learn.fits import fold
 from morello.learn.groups import ProgramGroup
 from morello.learn.shipping import by_machine
 from morello.learn.splits import TrainTestSplit
-from morello.learn.training import NetworkEstimator, Recipe
+from morello.learn.training import Recipe
 from morello.runtime.threads import available_threads
 
 RELATED = (
@@ -52,7 +53,7 @@ def held_out(
         )
         groups = loaded(features)
         jobs = [
-            workers.submit(_of_split, features, split, recipe)
+            workers.submit(fold, features, split, recipe, 0)
             for split in PROTOCOLS[protocol](groups)
         ]
         predicted = {n: logarithms for job in jobs for n, logarithms in job.result().items()}
@@ -62,10 +63,6 @@ def held_out(
         if most is not None:
             measured = measured.sample(most)
         yield Predicted(corpus, measured, groups[number], predicted[number])
-
-
-def _of_split(paths: tuple[Path, ...], split: TrainTestSplit, recipe: Recipe) -> Predictions:
-    return predictions(lambda: NetworkEstimator(recipe), loaded(paths), [split], 0)
 
 
 def random_folds(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:

@@ -24,29 +24,13 @@ from morello.learn.evaluate import (
 )
 from morello.learn.groups import ProgramGroup
 from morello.learn.model import Model
-from morello.learn.training import NetworkEstimator, Recipe, model_of
+from morello.learn.training import NetworkEstimator, Recipe
 from study.groups import part_of
 
 MEASURED = 300
 """How many programs of the other machine correct a model: a minute of measuring."""
 
 PROTOCOL = "machine"
-
-
-def transferred(
-    here: Sequence[ProgramGroup],
-    there: Sequence[ProgramGroup],
-    rest: Sequence[ProgramGroup] = (),
-    seed: int = 0,
-) -> Iterator[Score]:
-    """How well programs of another machine are predicted, as `compared` says.
-
-    By a model of this machine, and one of the `rest` of the machines as well.
-    """
-    models = {"trained here": model_of(here, Recipe(), seed)}
-    if rest:
-        models["trained on the others"] = model_of([*here, *rest], Recipe(), seed)
-    yield from compared(models, there, seed)
 
 
 def compared(

@@ -337,6 +337,12 @@ def local_workers(count: int) -> Iterator[Executor]:
         pool.kill()
 
 
+def processor_s() -> float:
+    """The seconds of the processor that this process took, and its workers that have ended."""
+    every = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in every)
+
+
 class _Pool(Executor):
     """Workers, and a thread for each that waits for its answers."""
 

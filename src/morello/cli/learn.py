@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from morello.base.errors import CorpusError, quoted
 from morello.base.files import check_writable
 from morello.base.status import tell
-from morello.base.workers import local_workers
+from morello.base.workers import local_workers, processor_s
 from morello.cli.arguments import add_command, add_json, whole
 from morello.cli.hints import hint
 from morello.cli.output import print_json
@@ -167,7 +167,7 @@ def _train(arguments: argparse.Namespace) -> None:
     data = {
         "machines": list(model.clocks), "members": len(model.members),
         "seen": asdict(model.seen), "unseen": asdict(model.unseen),
-        "bytes": arguments.output.stat().st_size,
+        "bytes": arguments.output.stat().st_size, "processor_s": processor_s(),
     }  # fmt: skip
     if arguments.json:
         print_json(data)
@@ -175,7 +175,8 @@ def _train(arguments: argparse.Namespace) -> None:
     low, high = (np.exp(end) - 1 for end in model.seen.every)
     print(
         f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {', '.join(model.clocks)}; nine of "
-        f"ten held-out programs took {low:+.0%} to {high:+.0%} of what was predicted."
+        f"ten held-out programs took {low:+.0%} to {high:+.0%} of what was predicted; "
+        f"{data['processor_s']:.0f} s of the processor."
     )
 
 

@@ -16,18 +16,14 @@ import numpy as np
 from morello.base.status import tell
 from morello.frontends.text import parse
 from morello.learn.dataset import loaded
-from morello.learn.evaluate import Floats, predictions, protocols
+from morello.learn.evaluate import Predictions, protocols
 from morello.learn.families import family_of
+from morello.learn.fits import fold, network
 from morello.learn.groups import ProgramGroup
 from morello.learn.intervals import Intervals, intervals_of
 from morello.learn.model import Model
 from morello.learn.splits import TrainTestSplit
-from morello.learn.training import (
-    NetworkEstimator,
-    Recipe,
-    continued,
-    model_of,
-)
+from morello.learn.training import Recipe, continued
 
 MEMBERS = 5
 """Networks whose predictions are averaged."""
@@ -37,12 +33,15 @@ MORE = Recipe(steps=800, rate=1e-3)
 
 
 def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
-    """Train a model on the programs in these files, measured on one machine or several."""
+    """Train a model on the programs in these files, measured on one machine or several.
+
+    Networks that were trained before are not trained again (see `fits`).
+    """
     files = tuple(paths)
     groups = loaded(files)
-    networks = [workers.submit(_fitted, files, seed + n) for n in range(MEMBERS)]
+    networks = [workers.submit(network, files, Recipe(), seed + n) for n in range(MEMBERS)]
     seen, unseen = (
-        [workers.submit(_errors, files, split, seed) for split in splits]
+        [workers.submit(fold, files, split, Recipe(), seed) for split in splits]
         for splits in (protocols(groups, seed)["random"], machines_apart(groups))
     )
     tasks: list[Future[Any]] = [*networks, *seen, *unseen]
@@ -50,7 +49,8 @@ def train(paths: Sequence[Path], seed: int, workers: Executor) -> Model:
         tell(done=done, count=len(tasks))
     models = [future.result() for future in networks]
     members = [member for model in models for member in model.members]
-    return replace(models[0], members=members, seen=_intervals(seen), unseen=_intervals(unseen))
+    intervals = _intervals(groups, seen), _intervals(groups, unseen)
+    return replace(models[0], members=members, seen=intervals[0], unseen=intervals[1])
 
 
 def go_on(start: Model, paths: Sequence[Path], seed: int, workers: Executor) -> Model:
@@ -87,23 +87,16 @@ def machines_apart(groups: Sequence[ProgramGroup]) -> Iterator[TrainTestSplit]:
             yield split
 
 
-def _intervals(errors: Iterable[Future[list[tuple[str, Floats]]]]) -> Intervals:
-    return intervals_of([of_spec for future in errors for of_spec in future.result()])
-
-
-def _fitted(paths: tuple[Path, ...], seed: int) -> Model:
-    return model_of(loaded(paths), Recipe(), seed)
+def _intervals(groups: Sequence[ProgramGroup], fits: Iterable[Future[Predictions]]) -> Intervals:
+    """The intervals of measured minus predicted log times of Specs that were held out."""
+    return intervals_of(
+        [
+            (family_of(parse(groups[n].expression)), np.log(groups[n].seconds) - logarithms)
+            for future in fits
+            for n, logarithms in future.result().items()
+        ]
+    )
 
 
 def _continued(start: Model, paths: tuple[Path, ...], seed: int) -> Model:
     return continued(start, loaded(paths), MORE, seed)
-
-
-def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> list[tuple[str, Floats]]:
-    """The family of each of a split's held-out Specs, and measured minus predicted log times."""
-    groups = loaded(paths)
-    predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, [split], seed)
-    return [
-        (family_of(parse(groups[n].expression)), np.log(groups[n].seconds) - logs)
-        for n, logs in predicted.items()
-    ]
