@@ -17,7 +17,7 @@ import numpy as np
 
 from morello.learn.evaluate import Floats
 from morello.learn.metrics import interval
-from morello.learn.predictors import LEARNED
+from morello.learn.predictors import LEARNED, in_order
 from morello.learn.programs import ORIGINS
 from study.command import run_on_corpora
 from study.experiments import BEST
@@ -46,8 +46,7 @@ class Proposed:
     def ranked(self, count: int) -> list[int]:
         """The numbers of `count` programs in the learned order; of several, the cheapest first."""
         near = np.flatnonzero(self.costs <= LEARNED.slack * self.costs[0])[: LEARNED.count]
-        products = self.predicted[near] + np.log(self.costs[near])
-        order = near[np.argsort(products, kind="stable")].tolist()
+        order = near[in_order(np.exp(self.predicted[near]), self.costs[near])].tolist()
         first = [0] if count > 1 else []
         return [*dict.fromkeys((*first, *order, *range(len(self.costs))))][:count]
 

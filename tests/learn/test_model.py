@@ -203,12 +203,19 @@ def test_programs_are_ranked_by_prediction_and_cost(ships: Path) -> None:
     assert model is not None
     seconds = model.seconds(found)
     ranked = predictors.ranked(found)
-    wanted = sorted(by_prediction_and_cost(model, found))
-    assert by_prediction_and_cost(model, ranked) == pytest.approx(wanted)
+    first, *others = by_prediction_and_cost(model, ranked)
+    assert others == sorted(others) and first == pytest.approx(min(first, *others))
     one = predictors.predict(found[0])
     assert one is not None and one.seconds == pytest.approx(seconds[0], rel=1e-4)
     ends = one.low / one.seconds, one.high / one.seconds
     assert ends == pytest.approx((np.exp(-0.1), np.exp(0.2)))  # of its family
+
+
+def test_programs_that_are_hardly_better_come_after_the_cheapest() -> None:
+    costs = np.array([1.0, 1.02, 1.01])
+    assert predictors.in_order(np.array([1.0, 0.97, 0.98]), costs) == [0, 1, 2]
+    assert predictors.in_order(np.array([1.0, 0.96, 0.95]), costs) == [2, 1, 0]
+    assert predictors.in_order(np.array([1.0, 0.93, 0.98]), costs) == [1, 0, 2]
 
 
 def test_measured_costs_change_no_prediction(ships: Path) -> None:
