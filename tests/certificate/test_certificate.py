@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from dataclasses import fields, replace
+from math import inf, nan
 from pathlib import Path
 from random import Random
 
@@ -122,6 +123,13 @@ def test_damaged_files_are_refused(small: bytes) -> None:
     for content in (b"", b"[]\n", b"{\n", b"{}\n", b"[" * 100_000):
         with pytest.raises(MorelloError):
             read(MAGIC + zlib.compress(content))
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, inf, nan])
+def test_costs_are_above_zero(small: bytes, number: float) -> None:
+    for wrong in (replace(read(small), cost=number), replace(read(small), lower=number)):
+        with pytest.raises(CertificateError, match="should be above 0"):
+            read(written(wrong))
 
 
 def test_the_checker_uses_nothing_of_the_search() -> None:

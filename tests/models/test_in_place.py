@@ -11,11 +11,12 @@ from tests.models.test_compiled_graphs import agrees, constant, given
 
 from morello.graph.graph import Array, Graph, Node, apply
 from morello.graph.interpreter import evaluate
+from morello.graph.lowering import copied
 from morello.graph.operators import Attention, Concat, Constant, Dot, Map, Reshape, Slice, Transpose
 from morello.graph.partition import by_rule
 from morello.graph.views import View
 from morello.ir.semantics import evaluate as evaluate_operation
-from morello.models.in_place import in_place
+from morello.models.in_place import Relocation, in_place
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.runtime.argument import arguments
 
@@ -74,6 +75,15 @@ def test_copies_that_are_left(other: str) -> None:
     graph = Graph((x,), (joined, part) if other == "output" else (joined,))
     assert copies(graph) == 1
     agrees(graph)
+
+
+def test_only_whole_nodes_lie_elsewhere() -> None:
+    x, joined = given(4, 16), given(8, 16)
+    for first, rows in ((0, 4), (0, 3), (1, 3)):
+        part = View(x, (rows, 16), (16, 1), 16 * first)
+        place = View(joined, part.shape, part.strides)
+        copy = StoredCall((part,), place, copied(part, place.strides).spec, copies=True)
+        assert (Relocation.of(copy) is not None) == (rows == 4)
 
 
 def test_short_runs_are_copied() -> None:
