@@ -17,6 +17,7 @@ from morello.graph.partition import GraphPartition, Group, group_of
 from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, shown
 from morello.ir.computation import MAX_COMPONENTS
+from morello.ir.tensor import LINE_BYTES
 
 LEAST_SAVED = 0.02
 """The least fraction of the cost of the kernels in its place that a group has to save."""
@@ -26,8 +27,6 @@ MOST_JOINED = 3
 
 MOST_OF_AN_OUTPUT = 200
 """The most sets of nodes with the same output that are looked at, the smallest first."""
-
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False)

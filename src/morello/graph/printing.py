@@ -9,7 +9,7 @@ def text(graph: Graph) -> str:
     """The graph as text, as in `%2 = dot[contracted=((1,0),)](%0, %1) : f32[64,32]`."""
     names: dict[Node, str] = {}
     lines = []
-    for node in (*graph.inputs, *(n for n in graph.nodes if n not in graph.inputs)):
+    for node in dict.fromkeys((*graph.inputs, *graph.nodes)):
         names[node] = f"%{len(names)}"
         arguments = ", ".join(names[source] for source in node.inputs)
         lines.append(f"{names[node]} = {node.operator}({arguments}) : {node.type}")

@@ -12,9 +12,9 @@ from morello.base.errors import MorelloError
 from morello.graph.graph import Node, TensorType, apply
 from morello.graph.improving import Improvement, Wanted, WeighedGroup
 from morello.graph.lowering import copied
-from morello.graph.neighbours import LINE_BYTES
 from morello.graph.operators import Input
 from morello.graph.partition import GraphPartition, Group
+from morello.ir.tensor import LINE_BYTES
 from morello.models.in_place import in_place
 from morello.models.kernels import Kernels
 from morello.models.schedule import Stage, StoredCall, schedule, whole
