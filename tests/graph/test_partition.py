@@ -1,4 +1,4 @@
-"""Groups by rule of more maps than one kernel may hold."""
+"""Groups by rule: of more maps than one kernel may hold, and of results in another order."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.neighbours import neighbours
-from morello.graph.operators import Input, Map
+from morello.graph.operators import Gather, Input, Map, Transpose
 from morello.graph.partition import by_rule
+from morello.importers.taking import backwards
 from morello.ir.computation import MAX_COMPONENTS
+from morello.models.compiling import partitioned
 
 VECTOR = TensorType((4,), np.dtype(np.float32))
 
@@ -42,3 +44,12 @@ def test_no_larger_group_is_looked_at() -> None:
     partition = by_rule(chain(2 * MAX_COMPONENTS + 2))
     near = neighbours(partition, dict.fromkeys(partition.groups, 100.0), line=10.0)
     assert max(len(each.members) for each in near) == MAX_COMPONENTS
+
+
+def test_elements_in_reverse_order_are_stored_where_they_are_read() -> None:
+    """No kernel has to copy what is taken as columns of a matrix to where it is an image."""
+    image = apply(Input(TensorType((3, 4, 8), np.dtype(np.float32))))
+    partition = partitioned(Graph((image,), (backwards(image, 2),)))
+    (group,) = partition.groups
+    assert [type(node.operator) for node in group.nodes] == [Gather, Transpose]
+    assert not partition.left

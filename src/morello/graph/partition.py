@@ -10,7 +10,7 @@ from functools import cached_property
 from morello.base.errors import SpecError
 from morello.graph.graph import Graph, Node
 from morello.graph.lowering import LoweredGroup, lowered
-from morello.graph.operators import Constant, Input, Transpose
+from morello.graph.operators import Constant, Input, Reshape, Transpose
 from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, view_of
 from morello.ir.computation import MAX_COMPONENTS
@@ -198,4 +198,6 @@ class _Grouping:
         if self._graph.users[source] != (node,) or source in self._graph.outputs:
             return False
         users = [n for n in self._graph.users[node] if isinstance(n.operator, VIEWS)]
-        return node in self._graph.outputs or any(view_of(user).base is user for user in users)
+        reshaped = [n for n in users if isinstance(n.operator, Reshape)]
+        copied = any(view_of(user).base is user for user in users)
+        return copied or any(n in self._graph.outputs for n in (node, *reshaped))

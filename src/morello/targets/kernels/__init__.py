@@ -33,7 +33,7 @@ from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.byte_rows import byte_rows
 from morello.targets.kernels.depthwise import depthwise_rows_by_two
-from morello.targets.kernels.gathering import take_row
+from morello.targets.kernels.gathering import take_elements, take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
@@ -178,7 +178,7 @@ def standard_kernels(
         kernels += [repeat(dtype, wide, times) for times in REPETITIONS if 2 * times <= wide]
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
-        kernels += [take_row(dtype, index) for index in INDICES]
+        kernels += [make(dtype, index) for make in (take_row, take_elements) for index in INDICES]
     for source in (BF16, F16):
         kernels += converted_runs(source, width, features)
     kernels.append(depthwise_rows_by_two(width))

@@ -1,4 +1,4 @@
-"""The kernel that copies a row of a table, given its number."""
+"""Kernels that copy rows of a table, or single elements, given their numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.primitives.gathering import COLUMNS, rows_of
+from morello.ir.placements import prod_columns
+from morello.ir.primitives.gathering import COLUMNS, ROWS, rows_of
 from morello.ir.tensor import LINE_BYTES
-from morello.targets.kernels.conditions import contiguous, no_panels, unit_sizes
+from morello.targets.kernels.conditions import contiguous, flat, no_panels, unit_sizes
 from morello.targets.target import Column, Condition, LeafKernel
 
 ROW, LINE = 40.0, 6.0
 """The cycles of a row, whose place no prefetcher foresees, and of each of its cache lines."""
+
+ELEMENT, NEAR_BYTES = 1.0, 1 << 14
+"""The cycles of an element among so many bytes, which stay in the nearest cache."""
 
 
 def take_row(dtype: DType, index: DType) -> LeafKernel:
@@ -39,4 +43,30 @@ def take_row(dtype: DType, index: DType) -> LeafKernel:
         f"take_row(&{{out}}, &{{table}}, {{ids}}, {{v}}, {{table_v}} * {size}, {{d}} * {size});",
         lambda table, ids: rows_of(table, np.asarray(ids)), applies, cost,
         anywhere=(0,), group="copies",
+    )  # fmt: skip
+
+
+def take_elements(dtype: DType, index: DType) -> LeafKernel:
+    """Copies the elements of one column that a run of numbers says; none outside is ever read."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(*s.operation.operands[1].dims, ROWS))
+        yield Condition(contiguous(s, 0, ROWS), "the elements must lie next to each other")
+        yield no_panels(s, 0)
+        yield flat(s, 1)
+        yield flat(s, 2)
+
+    def cost(s: Batch) -> Column:
+        bytes_of_all = s.size(ROWS) * dtype.bytes
+        count = prod_columns(s.sizes) // s.size(ROWS)
+        lines = np.minimum(count, -(-bytes_of_all // LINE_BYTES))
+        cycles: Column = ELEMENT * count + lines * np.where(bytes_of_all <= NEAR_BYTES, LINE, ROW)
+        return cycles
+
+    return LeafKernel(
+        f"take_elements_{dtype}_{index}", "Take", (dtype, index, dtype), (None, None, None),
+        f"take_elements_{index}(&{{out}}, &{{table}}, &{{ids}}, {{elements}} / {{v}}, {{v}}, "
+        f"{dtype.bytes});",
+        lambda table, ids: rows_of(table, np.asarray(ids)), applies, cost,
+        anywhere=(0,),
     )  # fmt: skip
