@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, Mesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 from tests.doors.test_jax import UNVERIFIED, W, agree
 from tests.importers.test_stablehlo import X, random
 
@@ -126,7 +126,7 @@ def test_errors_name_the_function_and_its_argument() -> None:
 
 def test_what_runs_on_several_devices_is_left_to_jax() -> None:
     rows, whole = PartitionSpec("rows"), PartitionSpec()
-    mesh = AbstractMesh((2,), ("rows",))
+    mesh = AbstractMesh((2,), ("rows",), axis_types=(AxisType.Auto,))
     spread = jax.shard_map(layer, mesh=mesh, in_specs=(rows, whole), out_specs=rows)
     function = jit(lambda x, w: lax.fori_loop(0, 3, lambda _, x: spread(x, w), x))
     function.trace(X, random(6, 6))

@@ -106,13 +106,22 @@ def _ends_of_groups(mask: Node, groups: int, rows: int) -> Node | None:
         numbers = each.operator.array if isinstance(each.operator, Constant) else None
         if numbers is None or not np.array_equal(numbers, np.arange(rows)[:, None]):
             return None
-    if ends.operator != Cumulate(0) or starts.operator != Concat(0) or len(starts.inputs) != 2:
-        return None
+    return ends if ends.operator == Cumulate(0) and _are_starts(starts, ends) else None
+
+
+def _are_starts(starts: Node, ends: Node) -> bool:
+    """Whether groups whose sizes sum up to `ends` start there: `ends - sizes`, or the ends before.
+
+    JAX has it so from 0.12 on, and in the other way up to 0.10.
+    """
+    if is_map(starts, "subtract"):
+        return starts.inputs == (ends, *ends.inputs)
+    if starts.operator != Concat(0) or len(starts.inputs) != 2:
+        return False
     first, others = starts.inputs
     zero = first.type.size == 1 and number(shown(first)) == 0
     before_last = Slice((0,), (ends.type.size - 1,), (1,))
-    follow = others.operator == before_last and others.inputs == (ends,)
-    return ends if zero and follow else None
+    return zero and others.operator == before_last and others.inputs == (ends,)
 
 
 def taken_matrices(node: Node) -> Node | None:
