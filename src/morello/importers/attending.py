@@ -59,7 +59,7 @@ def attended(build: GraphBuilder, plain: Attention, heads: Heads, mask: Node | N
     if isinstance(seen.operator, Constant) and seen.operator.array.any(-1).all():
         return result
     if seen.shape[-1:] not in ((), (1,)):
-        largest = Reduce("max", (seen.type.rank - 1,), True)
+        largest = Reduce("max", (seen.type.rank - 1,), keepdims=True)
         if seen.shape == added.shape and not isinstance(seen.operator, Constant):
             # where something is seen, this is `low` at the least: so only one of them is stored
             seen = build.map("greater", build.apply(largest, added), 1.02 * low)

@@ -84,7 +84,7 @@ def _with_nans(x: Node, place: Node, axis: int, descending: bool) -> Node:
     """The places of all elements, from those among numbers: NaN is larger than any of these."""
     unknown = mapped("not_equal", x, x)
     counts = in_dtype(unknown, place.dtype)
-    total = apply(Reduce("sum", (axis,), True), counts)
+    total = apply(Reduce("sum", (axis,), keepdims=True), counts)
     own = mapped("subtract", apply(Cumulate(axis), counts), constant(1, place.dtype))
     if descending:
         place = mapped("add", place, total)

@@ -48,7 +48,7 @@ def place_of_extreme(kind: str, x: Node, axis: int) -> Node:
 def log_of_sums(x: Node, axis: int) -> Node:
     """The logarithm of the sum of exponentials of all elements up to each."""
     pairs = _up_to_each(x, axis, -np.inf)
-    highest = apply(Reduce("max", (axis + 1,), True), pairs)
+    highest = apply(Reduce("max", (axis + 1,), keepdims=True), pairs)
     for bound, name in ((lowest(x.dtype), "maximum"), (-lowest(x.dtype), "minimum")):
         highest = mapped(name, highest, constant(bound, x.dtype))  # inf - inf is no number
     total = apply(Reduce("sum", (axis + 1,)), mapped("exp", mapped("subtract", pairs, highest)))

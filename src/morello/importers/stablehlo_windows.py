@@ -296,7 +296,7 @@ def _select_and_scatter(operation: Any, x: Node, given: Node, start: Node) -> Re
     outer, inner = tuple(range(0, len(pairs_of), 2)), tuple(range(1, len(pairs_of), 2))
     turned = transposed(reshaped(inside, pairs_of), (*outer, *inner))
     flat = reshaped(turned, (*counts, prod(window)))
-    place = apply(ArgReduce("max", len(counts), NUMBERS, True), flat)
+    place = apply(ArgReduce("max", len(counts), NUMBERS, keepdims=True), flat)
     every = iota(prod(window), len(counts), len(counts) + 1)
     wide = reshaped(given, (*counts, 1))
     chosen = apply(Where(), mapped("equal", every, place), wide, constant(0, x.dtype))

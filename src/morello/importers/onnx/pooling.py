@@ -38,7 +38,9 @@ def global_pool(call: OnnxCall) -> Node:
     axes = tuple(range(2, call[0].type.rank))
     if 0 in call[0].shape:
         raise LeftError("it has no elements")
-    return op(Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, True), call[0])
+    return op(
+        Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, keepdims=True), call[0]
+    )
 
 
 @translates("AveragePool", "MaxPool")
@@ -153,7 +155,7 @@ def lp_pool(call: OnnxCall) -> Node:
         raise LeftError(f"it is of the power {p}")
     powers = function("power", function("abs", x), number(p, x))
     if call.type == "GlobalLpPool":
-        sums = op(Reduce("sum", tuple(range(2, x.type.rank)), True), powers)
+        sums = op(Reduce("sum", tuple(range(2, x.type.rank)), keepdims=True), powers)
     else:
         count = prod(map(int, call.attribute("kernel_shape")))
         mean = replace(call, type="AveragePool", inputs=(powers,),

@@ -121,10 +121,10 @@ def shifted_product(a: Node, b: Node, a_zero: Node | None, b_zero: Node | None) 
     result = product(a, b, INT32)
     y, z = _zero(a_zero, a, -2), _zero(b_zero, b, -1)
     if y is not None:
-        columns = op(Reduce("sum", (b.type.rank - 2,), True), cast(b, INT32))
+        columns = op(Reduce("sum", (b.type.rank - 2,), keepdims=True), cast(b, INT32))
         result = function("subtract", result, function("multiply", y, columns))
     if z is not None:
-        rows = op(Reduce("sum", (a.type.rank - 1,), True), cast(a, INT32))
+        rows = op(Reduce("sum", (a.type.rank - 1,), keepdims=True), cast(a, INT32))
         result = function("subtract", result, function("multiply", rows, z))
     if y is not None and z is not None:
         corner = function("multiply", function("multiply", y, z), number(a.shape[-1], y))

@@ -76,9 +76,11 @@ def log_sum_exp(call: OnnxCall) -> Node:
     if not axes:
         return x
     least = lowest(x.dtype)
-    highest = function("minimum", op(Reduce("max", axes, True), x), number(-least, x))
+    highest = function("minimum", op(Reduce("max", axes, keepdims=True), x), number(-least, x))
     highest = function("maximum", highest, number(least, x))
-    total = op(Reduce("sum", axes, True), function("exp", function("subtract", x, highest)))
+    total = op(
+        Reduce("sum", axes, keepdims=True), function("exp", function("subtract", x, highest))
+    )
     result = function("add", function("log", total), highest)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in axes)
     return result if _keeps(call) else reshaped(result, kept)
@@ -139,8 +141,8 @@ def softmax(call: OnnxCall) -> Node:
     shape = call[0].shape
     if call.type == "Softmax":
         return reshaped(op(Softmax(axis), x), shape)
-    lower = function("subtract", x, op(Reduce("max", (axis,), True), x))
-    total = op(Reduce("sum", (axis,), True), function("exp", lower))
+    lower = function("subtract", x, op(Reduce("max", (axis,), keepdims=True), x))
+    total = op(Reduce("sum", (axis,), keepdims=True), function("exp", lower))
     return reshaped(function("subtract", lower, function("log", total)), shape)
 
 
@@ -150,7 +152,7 @@ def hardmax(call: OnnxCall) -> Node:
     call.floating()
     x, axis = _with_axis(call)
     places = along(constant(np.arange(x.shape[axis]), INT64), axis, x.type.rank)
-    first = function("equal", op(ArgReduce("max", axis, INT64, True), x), places)
+    first = function("equal", op(ArgReduce("max", axis, INT64, keepdims=True), x), places)
     return reshaped(op(Where(), first, number(1, x), number(0, x)), call[0].shape)
 
 
@@ -171,7 +173,7 @@ def lp_normalization(call: OnnxCall) -> Node:
     x, order, axes = call[0], call.attribute("p", 2), (call.axis(-1),)
     if order not in (1, 2) or 0 in x.shape:
         raise LeftError(f"its order is {order}, of {x.type}")
-    norm = op(Reduce("sum", axes, True), function("abs" if order == 1 else "square", x))
+    norm = op(Reduce("sum", axes, keepdims=True), function("abs" if order == 1 else "square", x))
     norm = norm if order == 1 else function("sqrt", norm)
     known = op(Where(), function("equal", norm, number(0, x)), number(1, x), norm)
     return function("divide", x, known)
@@ -185,9 +187,9 @@ def layer_normalization(call: OnnxCall) -> list[Node]:
     if call.used <= {0}:
         return [normed]
     axes = tuple(range(axis, x.type.rank))
-    mean = op(Reduce("mean", axes, True), x)
+    mean = op(Reduce("mean", axes, keepdims=True), x)
     squares = function("square", function("subtract", x, mean))
-    variance = op(Reduce("mean", axes, True), squares)
+    variance = op(Reduce("mean", axes, keepdims=True), squares)
     return [normed, mean, function("rsqrt", function("add", variance, number(epsilon, x)))]
 
 
@@ -237,8 +239,10 @@ def mean_variance_normalization(call: OnnxCall) -> Node:
     x, axes = call[0], positions(call.attribute("axes", [0, 2, 3]), call[0].type.rank)
     if 0 in x.shape or not axes:
         raise LeftError(f"it is of {x.type} along {axes}")
-    centred = function("subtract", x, op(Reduce("mean", axes, True), x))
-    deviation = function("sqrt", op(Reduce("mean", axes, True), function("square", centred)))
+    centred = function("subtract", x, op(Reduce("mean", axes, keepdims=True), x))
+    deviation = function(
+        "sqrt", op(Reduce("mean", axes, keepdims=True), function("square", centred))
+    )
     return function("divide", centred, function("add", deviation, number(1e-9, x)))
 
 
