@@ -13,7 +13,7 @@ from morello.request.choosing import goals_of, spec_table
 from morello.request.constants import as_given, without_constants
 from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Request
-from morello.search.parts import copies, in_parts
+from morello.search.parts import Parts, copies
 from morello.search.together import search_together
 from morello.space.space import Space, goal_sizes
 
@@ -57,7 +57,7 @@ def _in_common(request: Request) -> Hashable | None:
     if not isinstance(request.goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return None
     goal = without_constants(request.goal)
-    if spec_table(request) is not None or in_parts(goal.operation) or copies(goal):
+    if spec_table(request) is not None or Parts((goal,), request.target).apart() or copies(goal):
         return None
     goals = [tuple(goals_of(goal, request))]
     space = Space(goals, request.target, goal_sizes(goals, request.target))

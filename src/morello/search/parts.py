@@ -2,51 +2,61 @@
 
 A batch of products becomes a loop over one of them; an operand whose neighbours in memory lie
 along the batch is copied before. A composition is cut into pieces, with a buffer in main memory
-between one and the next. Each distinct piece is searched alone, and dynamic programming over the
-cuts chooses among the splits.
+between one and the next (see `search.pieces`). Distinct pieces are searched together, then pairs
+that follow each other, and dynamic programming over the cuts chooses among these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from morello.base.errors import RewriteError
-from morello.ir.compose import batches_of, batches_of_some, inputs_of, tensor_dims, touches_product
+from morello.ir.compose import batches_of, batches_of_some, inputs_of, tensor_dims
 from morello.ir.layout import row_major
-from morello.ir.operation import Operand, Operation
+from morello.ir.operation import Operand
 from morello.ir.spec import Spec
 from morello.rewrites import Bufferize, Move, Rewrite, Tile
 from morello.rewrites.rewrite import Step, apply
 from morello.search.best_first import BestFirst
-from morello.search.budget import BudgetError, Watch
+from morello.search.budget import BudgetError, Watch, clock
 from morello.search.deepening import narrow
 from morello.search.graph import of_spec
 from morello.search.incumbent import Incumbent, tell_best
+from morello.search.pieces import boundaries, effort
 from morello.search.prepacking import weights_of
 from morello.search.pruned_space import PrunedSpace
-from morello.space.space import Goal, coarse_sizes, goal_sizes
-from morello.space.steps import cut_points
-from morello.space.tiling import is_long
+from morello.space.space import Goal, coarse_sizes
+from morello.space.tiling import TilingTraits, is_long
 from morello.targets.target import Target
 
-FUSED = 2
-"""The most cuts of a piece: it is searched as a whole, too."""
+DEARER, DEARER_PAIR = 3.0, 8.0
+"""How many times the effort for its pieces that for a composition may be, if it is searched as a
+whole; and for two pieces, which are a pair."""
 
-MOST_CUTS, MOST_CUTS_WITHOUT = 4, 6
-"""The most cuts, with and without sums of products, of a composition that is searched as a whole:
-its bound takes far longer where there are products, unless it is `long` (see `RuleTraits`)."""
+A_SECOND, LATE = 400_000, 1.5
+"""The effort that takes about a second; and how many times the seconds left the effort may be."""
 
-LONG_S, MORE_CUTS = 2.5, 4
-"""The least seconds for the bound in which it may have more, and how many more."""
+MORE = 0.5
+"""How much longer pairs of pieces may be searched than the pieces, where a small gap is enough."""
 
 COARSEST, COARSE = 16, 4
 """The ratios of sizes: by the first, there is a program soonest, by the second a better one."""
 
 WHOLE = 0.5
 """The share of the time for the whole, of few sizes, if there is time for pieces as well."""
+
+FEW = 0.3
+"""The share of the time for pieces of few sizes, before all sizes."""
+
+SLOWER = 4
+"""How many times as long as of the fewest sizes a search of all sizes takes, at least."""
+
+MOST_TOGETHER = 8
+"""The most pieces that are searched together: the memory grows with them."""
 
 FIRST_S = 0.2
 """The least seconds for the first program of a piece without products: it mostly has one that is
@@ -62,13 +72,11 @@ _NONE: Program = inf, ()
 class _Cut:
     """A way to take a Spec apart: the rewrite, and what it leaves.
 
-    It may be one that makes `plain` programs (see `Parts.plain`), and may leave the composition
-    `whole`.
+    It may leave the composition `whole`.
     """
 
     rewrite: Rewrite
     step: Step
-    plain: bool = True
     whole: bool = True
 
 
@@ -76,7 +84,8 @@ class Parts:
     """The pieces of a goal, and the cheapest program found so far for each.
 
     Of Specs that differ in the layouts of weights, it is one that kernels read as it is. `cuts` has
-    the ways to cut Specs, of those that were asked for; what cannot be cut has none.
+    the ways to cut Specs, of those that were asked for, the one into pieces first; what cannot be
+    cut has none.
     """
 
     def __init__(self, goal: Goal, target: Target) -> None:
@@ -88,14 +97,15 @@ class Parts:
         self._searched: list[Incumbent] = []
         self._ended: set[tuple[Spec, int | None]] = set()
 
-    def plain(self, watch: Watch) -> Incumbent:
-        """One product of each batch, and what is between products, one after the other.
+    def plain(self, watch: Watch, share: float = 0.0) -> Incumbent:
+        """One item of each batch, and one piece after the other, of few sizes.
 
-        The first programs of these, whatever the time. Once they are found, this takes no time.
+        The first programs of these, whatever the time, or better ones in a `share` of it. Once they
+        are found, this takes no time.
         """
-        for spec in dict.fromkeys(self._plain(self.spec)):
-            if spec not in self.found:
-                self._find(spec, watch)
+        plain = dict.fromkeys(self._plain(self.spec))
+        for specs in self._together(spec for spec in plain if spec not in self.found):
+            self._find(specs, watch, watch.part(share))
         return self._best()
 
     def plain_of_all_sizes(self, watch: Watch) -> Incumbent:
@@ -103,62 +113,101 @@ class Parts:
 
         There is none if the goal is the only piece.
         """
-        pieces = [*dict.fromkeys([*self._plain(self.spec), *self._rests(self.spec)])]
-        pieces = [spec for spec in pieces if spec != self.spec]
+        plain = dict.fromkeys(self._plain(self.spec))
+        rests = [spec for spec in self._rests(self.spec) if spec not in plain]
+        pieces = [spec for spec in [*plain, *rests] if spec != self.spec]
         if pieces:
             self.plain(watch)
-            self._improve(self._dearest_last(pieces), COARSE, watch.part(WHOLE))
-            self._improve(self._dearest_last(pieces), None, watch)
+            self._improve(pieces, COARSE, watch.part(WHOLE))
+            self._improve(pieces, None, watch)
         return self._best()
-
-    def _dearest_last(self, pieces: Iterable[Spec]) -> list[Spec]:
-        """Pieces by the costs of their programs so far, as the dearest takes longest."""
-        return sorted(pieces, key=lambda spec: self.found.get(spec, _NONE)[0])
 
     def soon(self, watch: Watch) -> Incumbent:
         """The program of `plain`, or a better one of the whole Spec, of few sizes."""
         self.plain(watch)
-        if not in_parts(self.spec.operation, watch.left):
+        if not self.apart(watch.left):
             self._improve([self.spec], COARSEST, watch)
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
-        """The program of `soon`, or a better one of all pieces and more sizes, as time allows.
+        """The program of `soon`, or a better one of pieces, then of pairs, then of the whole.
 
-        Those of `plain` come first: there may be hundreds of others, with too little time for each.
+        Where a small gap is enough, the pairs take no longer than `MORE` of what the pieces took:
+        there is no bound of the whole that tells how near the program is.
         """
-        soon = self.soon(watch.part(WHOLE))
-        if watch.over:
-            return soon
-        plain = [*self.found]
-        every = self._specs(watch)
-        whole = [spec for spec in every if _is_piece(spec) and not self._batched(spec)]
-        pieces = sorted(whole, key=_cut_count)
-        passes = [(plain, COARSE), ([spec for spec in plain if spec != self.spec], None)]
-        passes += [(pieces, ratio) for ratio in (COARSEST, COARSE, None)]
-        for number, (specs, ratio) in enumerate(passes):
-            self._improve(specs, ratio, watch.part(1 / (len(passes) - number)))
+        began = clock()
+        self.plain(watch, FEW)
+        self.soon(watch.part(WHOLE))
+        pieces = [spec for spec in self.pieces if spec != self.spec]
+        slow = SLOWER * (clock() - began) > watch.left
+        self._improve(pieces, COARSE if slow else None, watch.part(WHOLE))
+        enough = watch.gap > 0 and len(pieces) > 2
+        more = watch.within(MORE * (clock() - began)) if enough else watch.part(WHOLE)
+        for pair in sorted(dict.fromkeys(self._pairs(self.spec)), key=effort):
+            if effort(pair) <= A_SECOND * more.left:
+                self._improve([pair], None, more)
+        if not enough:
+            self._improve([self.spec], None, watch)
         return self._best()
 
-    def _improve(self, specs: Sequence[Spec], ratio: int | None, watch: Watch) -> None:
-        """Search pieces one after the other, which share the time; none twice for a ratio."""
-        left = [spec for spec in specs if (spec, ratio) not in self._ended]
-        for number, spec in enumerate(left):
+    def apart(self, seconds: float = inf) -> bool:
+        """Whether a composition is searched in pieces, if its bound may take so many seconds."""
+        pieces = self.pieces
+        if pieces == [self.spec]:
+            return False
+        most = (DEARER_PAIR if len(pieces) == 2 else DEARER) * sum(map(effort, pieces))
+        if is_long(self.spec.operation):  # which lacks some of the programs of its pieces
+            most = 0.0
+        most = min(max(most, A_SECOND), LATE * seconds * A_SECOND)
+        return effort(self.spec, most) > most
+
+    @cached_property
+    def pieces(self) -> list[Spec]:
+        """The distinct pieces of a composition, with batches as they are."""
+        return [*dict.fromkeys(self._pieces(self.spec))]
+
+    def _improve(self, specs: Iterable[Spec], ratio: int | None, watch: Watch) -> None:
+        """Search pieces, together if they are alike, as time allows; none twice for a ratio."""
+        left = [*self._together(spec for spec in specs if (spec, ratio) not in self._ended)]
+        for number, some in enumerate(left):
             if watch.over:
                 break
             with suppress(BudgetError, MemoryError):
-                self._search(spec, ratio, watch.part(1 / (len(left) - number)))
-                self._ended.add((spec, ratio))
+                self._search(some, ratio, watch.part(1 / (len(left) - number)))
+                self._ended |= {(spec, ratio) for spec in some}
+
+    def _together(self, specs: Iterable[Spec]) -> Iterator[list[Spec]]:
+        """Specs in groups that share a search, as they have the same tiles and rules."""
+        groups: dict[TilingTraits, list[Spec]] = {}
+        for spec in dict.fromkeys(specs):
+            groups.setdefault(TilingTraits.of(self.target, spec), []).append(spec)
+        for group in groups.values():
+            for start in range(0, len(group), MOST_TOGETHER):
+                yield group[start : start + MOST_TOGETHER]
 
     def _plain(self, spec: Spec) -> Iterator[Spec]:
-        """The pieces of a Spec that is cut where plain programs are."""
-        cuts = [cut for cut in self._cuts(spec) if cut.plain]
-        if not cuts and not _is_piece(spec):
-            cuts = self._cuts(spec)[-1:]
+        """The pieces of what copies of operands and loops over batches leave."""
+        cuts = self._cuts(spec)
         if not cuts:
             yield spec
         for hole in cuts[0].step.holes if cuts else ():
             yield from self._plain(hole.spec)
+
+    def _pieces(self, spec: Spec) -> Iterator[Spec]:
+        cut = next((cut for cut in self._cuts(spec) if not cut.whole), None)
+        if cut is None:
+            yield spec
+        for hole in cut.step.holes if cut is not None else ():
+            yield from self._pieces(hole.spec)
+
+    def _pairs(self, spec: Spec) -> Iterator[Spec]:
+        """What pairs of pieces that follow each other are in one."""
+        cuts = [cut for cut in self._cuts(spec) if not cut.whole]
+        for hole in cuts[0].step.holes if cuts else ():
+            yield from self._pairs(hole.spec)
+        for pair in [spec, *(cut.step.holes[-1].spec for cut in cuts[1:])]:
+            if len([*self._pieces(pair)]) == 2:
+                yield pair
 
     def _rests(self, spec: Spec) -> Iterator[Spec]:
         """Copies of operands whose neighbours lie along a batch, and what they leave in one piece.
@@ -172,60 +221,57 @@ class Parts:
         else:
             yield spec
 
-    def _batched(self, spec: Spec) -> bool:
-        """Whether a Spec is taken apart by a loop over a batch."""
-        return any(isinstance(cut.rewrite, Tile) for cut in self._cuts(spec))
-
-    def _specs(self, watch: Watch) -> Iterable[Spec]:
-        """The goal, and all Specs that cuts leave, over and over, as far as time allows."""
-        todo, specs = [self.spec], dict[Spec, None]()
-        while todo and not watch.over:
-            spec = todo.pop()
-            if spec not in specs:
-                specs[spec] = None
-                todo += [hole.spec for cut in self._cuts(spec) for hole in cut.step.holes]
-        return specs
-
     def _cuts(self, spec: Spec) -> list[_Cut]:
         if spec not in self.cuts:
             self.cuts[spec] = _cuts(spec, self.target)
         return self.cuts[spec]
 
-    def _find(self, spec: Spec, watch: Watch) -> None:
-        """Find a program of a piece: the first of a search, or when the time is used up, any."""
-        sizes = coarse_sizes(spec, self.target, COARSEST)
-        pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
-        bound = pruned.bound(watch.untimed())
-        first = watch if spec.operation.sums_products else watch.at_least(FIRST_S)
-        (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first).run()
-        if incumbent.undecided:
-            incumbent = narrow(pruned.space, bound, incumbent.lower, watch)
-        self._keep(spec, incumbent)
+    def _find(self, specs: list[Spec], watch: Watch, better: Watch) -> None:
+        """Find programs of pieces of few sizes: when the time is used up, any.
 
-    def _search(self, spec: Spec, ratio: int | None, watch: Watch) -> None:
-        """Search a piece, of all sizes or those of a ratio.
+        Once there are any, there may be time for better ones.
+        """
+        pruned = self._space(specs, COARSEST)
+        bound = pruned.bound(watch.untimed())
+        products = all(spec.operation.sums_products for spec in specs)
+        first = watch if products else watch.at_least(FIRST_S)
+        incumbents = BestFirst(pruned.space, bound, better, first).run()
+        for spec, incumbent in zip(specs, incumbents, strict=True):
+            if incumbent.undecided:
+                space = pruned.of_spec(spec).space
+                incumbent = narrow(space, bound, incumbent.lower, watch)
+            self._keep(spec, incumbent)
+        self._searched.append(incumbents[0])
+
+    def _search(self, specs: list[Spec], ratio: int | None, watch: Watch) -> None:
+        """Search pieces, of all sizes or those of a ratio.
 
         Raises `BudgetError` or `MemoryError` if there is no bound in time.
         """
-        sizes = (
-            goal_sizes([(spec,)], self.target)
-            if ratio is None
-            else coarse_sizes(spec, self.target, ratio)
-        )
-        pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
-        (incumbent,) = BestFirst(pruned.space, pruned.bound(watch), watch).run()
-        if ratio is None and self._goal == (spec,):  # others may have cheaper programs
-            self._lower = incumbent.lower
-        self._keep(spec, incumbent)
+        pruned = self._space(specs, ratio)
+        search = BestFirst(pruned.space, pruned.bound(watch), watch)
+        for number, spec in enumerate(specs):
+            search.improve(*self._program(spec), number)
+        incumbents = search.run()
+        for spec, incumbent in zip(specs, incumbents, strict=True):
+            if ratio is None and self._goal == (spec,):  # others may have cheaper programs
+                self._lower = incumbent.lower
+            self._keep(spec, incumbent)
+        self._searched.append(incumbents[0])
+
+    def _space(self, specs: list[Spec], ratio: int | None) -> PrunedSpace:
+        """The space of pieces, of all sizes or those of a ratio."""
+        goals: list[Goal] = [(spec,) for spec in specs]
+        sizes = None if ratio is None else coarse_sizes(specs, self.target, ratio)
+        return PrunedSpace(goals, self.target, sizes=sizes)
 
     def _keep(self, spec: Spec, incumbent: Incumbent) -> None:
-        self._searched.append(incumbent)
         program = incumbent.cost, incumbent.decisions
         self.found[spec] = min(self.found.get(spec, _NONE), program, key=_cost)
-        tell_best(self._best().cost, self._lower)
+        tell_best(self._program(self.spec)[0], self._lower)
 
-    def _best(self) -> Incumbent:
-        """The cheapest program of the goal that consists of what was found, by the known cuts."""
+    def _program(self, spec: Spec) -> Program:
+        """The cheapest program of a Spec that consists of what was found, by the known cuts."""
         best: dict[Spec, Program] = {}
 
         def solve(spec: Spec) -> Program:
@@ -241,7 +287,10 @@ class Parts:
                 best[spec] = min(ways, key=_cost)
             return best[spec]
 
-        cost, decisions = solve(self.spec)
+        return solve(spec)
+
+    def _best(self) -> Incumbent:
+        cost, decisions = self._program(self.spec)
         return Incumbent(
             cost, of_spec(self._goal, self._number, decisions), self._lower,
             specs=sum(each.specs for each in self._searched),
@@ -273,29 +322,10 @@ def copies(spec: Spec) -> bool:
     return any(_interleaved(spec))
 
 
-def in_parts(operation: Operation, seconds: float = 0.0) -> bool:
-    """Whether a composition is searched part by part, if its bound may take so many seconds."""
-    few = operation.sums_products and not is_long(operation)
-    most_cuts = MOST_CUTS if few else MOST_CUTS_WITHOUT
-    if seconds >= LONG_S:
-        most_cuts += MORE_CUTS
-    return len(cut_points(operation)) > most_cuts
-
-
 def _cuts(spec: Spec, target: Target) -> list[_Cut]:
-    """The ways to cut a Spec: a loop over a batch, otherwise with a copy or buffer in main memory.
-
-    Of what is no piece, only pieces are cut off, in the order of the components if possible.
-    """
+    """The ways to cut a Spec: a loop over a batch, or else a copy; and buffers in main memory."""
     loops = list(_loops(spec, target))
-    if loops:
-        return loops[:1]
-    cuts = dict(_buffers(spec, target))
-    if not _is_piece(spec):
-        small = [n for n, cut in cuts.items() if _is_piece(cut.step.holes[0].spec)] or [*cuts]
-        first = [n for n in small if _begins(spec.operation, n)]
-        cuts = {n: cuts[n] for n in first or small}
-    return [*_copies(spec, target), *cuts.values()]
+    return [*(loops[:1] or _copies(spec, target)), *_buffers(spec, target)]
 
 
 def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
@@ -346,29 +376,13 @@ def _fastest(spec: Spec, index: int) -> set[str]:
     return set(spec.operation.axes[index][order[-1]].names) if order else set()
 
 
-def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
-    """The ways to cut a Spec with a buffer in main memory, after each of some components."""
+def _buffers(spec: Spec, target: Target) -> Iterator[_Cut]:
+    """The ways to cut the last piece or two off, with a buffer in main memory."""
     operation, memory = spec.operation, target.levels[0].name
-    for tensor in cut_points(operation):
+    for tensor in boundaries(operation)[:-3:-1]:
         rank, component = len(tensor_dims(operation, tensor)), tensor - inputs_of(operation)
         rewrite = Bufferize(component, memory, row_major(rank))
-        plain = touches_product(operation, tensor)
-        yield component, _Cut(rewrite, apply(rewrite, spec, target), plain, whole=False)
-
-
-def _begins(operation: Operation, component: int) -> bool:
-    """Whether a component needs the first one, or is it."""
-    inputs = inputs_of(operation)
-    sources = (tensor - inputs for tensor in operation.components[component].inputs)
-    return component == 0 or any(_begins(operation, n) for n in sources if n >= 0)
-
-
-def _is_piece(spec: Spec) -> bool:
-    return _cut_count(spec) <= FUSED
-
-
-def _cut_count(spec: Spec) -> int:
-    return len(cut_points(spec.operation))
+        yield _Cut(rewrite, apply(rewrite, spec, target), whole=False)
 
 
 def _cost(program: Program) -> float:

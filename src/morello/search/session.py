@@ -28,7 +28,7 @@ from morello.search.candidates import candidates
 from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import Floats, SearchGraph, of_spec, spec_and_decisions
 from morello.search.incumbent import Incumbent, tell_best
-from morello.search.parts import Parts, copies, in_parts
+from morello.search.parts import Parts, copies
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
 from morello.search.rejected import Rejected, rejected
@@ -257,7 +257,7 @@ class Session:
         soon = watch.within(max(SOON * watch.left, SOON_S))
         watched = watch.after(soon, lambda: parts.plain(watch))
         tell(phase="bound")
-        bound = self._bound(watched.part(BOUND))
+        bound = self._bound(parts, watched.part(BOUND))
         tell(phase="search")
         if bound is None:
             incumbent = parts.best(watch)
@@ -317,9 +317,9 @@ class Session:
         """The goal's Specs: a program of any of them will do."""
         return self._space.space.goals[0]
 
-    def _bound(self, watch: Watch) -> RelaxedBound | None:
+    def _bound(self, parts: Parts, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
-        if watch.timed and in_parts(self.goal.operation, watch.left):
+        if watch.timed and parts.apart(watch.left):
             return None
         return self._space.bound_within(watch)
 

@@ -151,7 +151,8 @@ def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
     return Sizes(sizes, tiling.widths, target.rows, tiling.vector, tiling.whole)
 
 
-def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
-    """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
-    vector, widths = widest_vector(target, goal), TilingTraits.of(target, goal).widths
-    return CoarseSizes(goal.sizes, vector, ratio, widths, target.rows)
+def coarse_sizes(goals: Sequence[Spec], target: Target, ratio: int) -> Sizes:
+    """A few of the sizes that tiling goals can reach, for programs that are found soon."""
+    sizes = [size for goal in goals for size in goal.sizes]
+    vector, widths = widest_vector(target, *goals), TilingTraits.of(target, *goals).widths
+    return CoarseSizes(sizes, vector, ratio, widths, target.rows)
