@@ -29,6 +29,7 @@ from morello.importers.integers import (
 from morello.importers.numpy_tracing import trace
 from morello.importers.ranges import known_range
 from morello.models import compile_graph
+from morello.models.compiling import partitioned
 
 DTYPES = "int8", "uint8", "int16", "uint16", "int32", "uint32"
 
@@ -201,6 +202,19 @@ def test_where_64_bits_are_needed_there_are_no_kernels() -> None:
     graph = Graph((wide,), (low,))
     (value,) = evaluate(graph, [np.array([-1, 2**40 + 2, 2**31, 5])])
     np.testing.assert_array_equal(value, [3, 2, 0, 1])
+
+
+@pytest.mark.parametrize("buckets", [1, 16, 1 << 14, 1 << 30])
+def test_hashes_of_64_bits_need_the_lower_ones_alone(buckets: int) -> None:
+    """Products may be large, and negative, where a remainder by a power of two is taken."""
+    numbers = np.array([0, 1, -1, 2**40 + 5, -(2**61), 12345])
+    (x,) = inputs(numbers)
+    product = apply(Map("multiply"), x, apply(Constant(np.array(2654435761))))
+    hashed = of_integers(floor_remainder, product, apply(Constant(np.array([buckets]))))
+    partition = partitioned(Graph((x,), (hashed,)))
+    assert not partition.left
+    (value,) = evaluate(partition.graph, [numbers])
+    np.testing.assert_array_equal(value, numbers * 2654435761 % buckets)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

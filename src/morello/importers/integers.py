@@ -13,7 +13,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
 from morello.graph.operators import Constant
-from morello.graph.patterns.matching import constant, in_dtype, mapped
+from morello.graph.patterns.matching import constant, in_dtype, mapped, number
 from morello.importers.ranges import in_32_bits, known_range
 from morello.importers.taking import NUMBERS
 
@@ -25,6 +25,8 @@ def of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
 
     Constants are computed as they are. Raises `GraphError` where 32 bits may not suffice.
     """
+    if compute is floor_remainder and (mask := _mask(operands[1])):
+        return bitwise_and(operands[0], mask)
     dtype = operands[0].dtype
     constants = all(isinstance(each.operator, Constant) for each in operands)
     if constants or dtype.itemsize * 8 <= BITS:
@@ -33,6 +35,14 @@ def of_integers(compute: Callable[..., Node], *operands: Node) -> Node:
     if result is None:
         raise GraphError(f"integers that may need more than {BITS} bits.")
     return in_dtype(result, dtype)
+
+
+def _mask(by: Node) -> Node | None:
+    """The bits that a remainder by 2^k keeps, as of hashes that have grown; None for others."""
+    divisor = number(by)
+    if divisor is None or not 0 < divisor <= 1 << 30 or int(divisor) & (int(divisor) - 1):
+        return None
+    return constant(np.full(by.shape, int(divisor) - 1), by.dtype)
 
 
 def quotient(x: Node, by: Node) -> Node:
