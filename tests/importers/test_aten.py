@@ -282,6 +282,14 @@ def test_decimals_are_left_to_torch() -> None:
     assert result.left == {"round": "round to decimals is left to torch."}
 
 
+def test_floats_of_8_bits_are_left_to_torch() -> None:
+    """What is computed before and after has kernels: no cast to 8 bits and back is left out."""
+    result = imported(lambda x: (x * 2).to(torch.float8_e4m3fn).float().exp(), random(4, 8))
+    assert result.left == {"to": "no kernel computes floats of 8 bits."}
+    names = [getattr(node.operator, "name", "") for node in result.graph.nodes]
+    assert names.count("to") == 2 and {"multiply", "exp"} < {*names}
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str) -> None:
     compared(FUNCTIONS[name], random(*BATCH), torch.rand(BATCH) + 0.1)

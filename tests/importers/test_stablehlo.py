@@ -455,6 +455,9 @@ LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
     ),
     "complex": (lambda x: lax.complex(x, x) * 2, (X,), ["complex", "constant", "broadcast_in_dim",
                                                          "multiply"]),
+    "floats of 8 bits": (
+        lambda x: (x * 2).astype(jnp.float8_e4m3fn).astype(jnp.float32) + 1, (X,), ["convert"],
+    ),
     "cond": (lambda x, y: lax.cond(x[0, 0] > 0, lambda: x @ y.T @ y, lambda: y), (X, Y), ["case"]),
     "rounded_factors": (lambda x, y: product(x, y.T, "BF16_BF16_F32"), (X, Y), ["dot_general"]),
     "scatter": (lambda x: x.at[jnp.array([0, 2])].multiply(2.0), (X,), ["scatter"]),

@@ -21,6 +21,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.patterns.matching import is_float
+from morello.importers import eight_bits
 from morello.importers.aten_branching import TorchChoice, choice
 from morello.importers.aten_calls import (
     AtenCall,
@@ -352,7 +353,11 @@ class _Importer:
     def _made(self, node: fx.Node, call: AtenCall) -> Any:
         """The nodes of a call; Foreign ones if nothing else computes it."""
         handler = HANDLERS.get(call.name)
+        given = (self._values[source] for source in node.all_input_nodes)
+        read = [each.type for each in given if isinstance(each, Node)]
         try:
+            if eight_bits.any_in_8_bits([*call.types, *read]):
+                raise GraphError(f"{eight_bits.WHY}.")
             if handler is None:
                 raise GraphError("graphs have no such operation.")
             of_numbers = any(map(gives_number, node.all_input_nodes))

@@ -13,6 +13,7 @@ import torch
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType
 from morello.graph.operators import Broadcast, Concat, Reduce, Transpose
+from morello.importers import eight_bits
 from morello.importers.building import GraphBuilder
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -20,6 +21,11 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.bfloat16: BF16,
     torch.bool: np.dtype(bool),
+    **{
+        getattr(torch, name): dtype
+        for name, dtype in eight_bits.FLOATS.items()
+        if hasattr(torch, name)
+    },
     **{
         getattr(torch, name): np.dtype(name)
         for name in (
@@ -31,6 +37,11 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
 """NumPy's dtypes by those of torch's tensors."""
 
 TORCH_DTYPES = {dtype: name for name, dtype in DTYPES.items()}
+
+_WORDS = {torch.bfloat16: torch.int16} | {
+    dtype: torch.int8 for dtype, kind in DTYPES.items() if kind in eight_bits.FLOATS.values()
+}
+"""The integers as which NumPy and torch pass floats to each other that NumPy itself lacks."""
 
 Result: TypeAlias = Node | tuple[Node, ...]
 
@@ -47,16 +58,17 @@ def type_of(tensor: torch.Tensor) -> TensorType:
 def array_of(tensor: torch.Tensor) -> Array:
     """A tensor's elements, in row-major order: where they lie, if they lie so."""
     dense = tensor.detach().resolve_neg().contiguous()
-    is_bf16 = dense.dtype is torch.bfloat16
-    held = dense.view(torch.int16) if is_bf16 else dense
-    array: Array = held.numpy(force=True)  # second derivatives have zeros without memory
-    return array.view(BF16) if is_bf16 else array
+    held = _WORDS.get(dense.dtype)
+    words = dense if held is None else dense.view(held)
+    array: Array = words.numpy(force=True)  # second derivatives have zeros without memory
+    return array if held is None else array.view(DTYPES[dense.dtype])
 
 
 def tensor_of(array: Array) -> torch.Tensor:
     """A tensor where an array lies."""
-    if array.dtype == BF16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    dtype = TORCH_DTYPES.get(array.dtype)
+    if dtype in _WORDS:
+        return torch.from_numpy(array.view(f"i{array.itemsize}")).view(dtype)
     return torch.from_numpy(array)
 
 

@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, TensorType
+from morello.importers import eight_bits
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -20,6 +21,7 @@ _DTYPES = {
     "complex<f32>": np.dtype(np.complex64),
     "complex<f64>": np.dtype(np.complex128),
     "i1": np.dtype(bool),
+    **{f"f8{name[7:].upper()}": dtype for name, dtype in eight_bits.FLOATS.items()},
     **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
     **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},

@@ -25,6 +25,7 @@ from morello.graph.graph import Graph, Node, TensorType, apply, in_order
 from morello.graph.operators import Constant, Foreign, Input, Iota, Where
 from morello.graph.patterns.matching import constant, mapped
 from morello.graph.views import VIEWS
+from morello.importers.eight_bits import any_in_8_bits
 from morello.importers.mlir import captured, type_of
 from morello.importers.recurrent import MOST_LOOP_STEPS
 from morello.importers.stablehlo_rules import RULES, known
@@ -322,7 +323,7 @@ def _understood(
     """The results by the rule for an operation; None if there is none that fits."""
     rule = _RULES.get(operation.name)
     every = [*types, *(node.type for node in inputs)]
-    if rule is None or any(each.dtype.kind == "c" for each in every):
+    if rule is None or any(each.dtype.kind == "c" for each in every) or any_in_8_bits(every):
         return None
     try:
         results = rule(operation, *inputs)
