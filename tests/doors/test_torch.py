@@ -161,7 +161,7 @@ def test_few_shapes_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_graph_that_changes_a_tensor_is_in_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tensor may be seen by another name in a part to which it would be given as a copy."""
-    monkeypatch.delattr(sys.modules["morello.torch.backend"], "compile_graph")
+    monkeypatch.delattr(sys.modules["morello.torch.program"], "compile_graph")
     fast = torch.compile(Decoder(changes=True), backend=door.backend, dynamic=True)
     fast(torch.randn(3, 2, 8), torch.randn(3, 3, 8))
     assert last().parts == ()
@@ -480,7 +480,7 @@ def test_a_mistake_of_the_compiler_leaves_the_graph_to_torch(
     def failing(*_: object, **__: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr(sys.modules["morello.torch.backend"], "compile_graph", failing)
+    monkeypatch.setattr(sys.modules["morello.torch.program"], "compile_graph", failing)
     model, x = perceptron(), torch.randn(8, 32)
     assert torch.equal(compiled(model)(x), model(x))
     assert last().by_torch == "the compiler failed with KeyError('lost')"
@@ -533,7 +533,7 @@ def test_a_kernel_of_bf16_is_an_operation() -> None:
 def test_the_page_about_it() -> None:
     """Its code runs, and checks what it computes."""
     code = re.findall(r"``` { .python }\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(code) == 2
+    assert len(code) == 3
     names: dict[str, Any] = {}
     for block in code:
         exec(compile(block, PAGE.name, "exec"), names)

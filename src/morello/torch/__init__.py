@@ -1,4 +1,4 @@
-"""Morello for PyTorch: a backend of torch.compile, and operations for single kernels.
+"""Morello for PyTorch: a backend of torch.compile, exported models, and single kernels.
 
     model = torch.compile(model.eval(), backend="morello")
     with torch.no_grad():
@@ -18,6 +18,7 @@ except ModuleNotFoundError as error:
     raise CallError("PyTorch is not installed", "pip install 'morello[torch]'") from error
 
 from morello.torch.backend import backend, report
+from morello.torch.exported import exported
 from morello.torch.operation import call
 
-__all__ = ["backend", "call", "report"]
+__all__ = ["backend", "call", "exported", "report"]

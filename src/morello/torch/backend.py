@@ -12,19 +12,14 @@ from typing import Any, cast
 import torch
 import torch._dynamo.config
 from torch import fx
-from torch._subclasses.fake_tensor import DataDependentOutputException
 
-from morello.base.errors import FallbackWarning, GraphError, MorelloError, SearchError
-from morello.graph.frameworks import TORCH
-from morello.importers.aten import changed_inputs, imported
+from morello.base.errors import FallbackWarning, MorelloError, SearchError
+from morello.importers.aten import changed_inputs
 from morello.importers.aten_calls import type_of
 from morello.importers.aten_trace import changed_by
-from morello.models import compile_graph
-from morello.models.checking import tolerance_of
-from morello.models.reporting import ProgramReport, note_of
+from morello.models.reporting import ProgramReport
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
 from morello.torch.checking import Expected
-from morello.torch.laying import laid
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -35,9 +30,8 @@ from morello.torch.numbers import (
     unfit,
 )
 from morello.torch.parts import cut
-from morello.torch.program import TorchProgram
-from morello.torch.threads import most_threads
-from morello.torch.tracing import casts_later, traced
+from morello.torch.program import TorchProgram, program_of
+from morello.torch.tracing import traced
 from morello.torch.weights import ConstantWeights, extent, is_weight
 
 MOST_SHAPES = 8
@@ -154,8 +148,6 @@ class _Compiled:
     changed: tuple[int, ...]
     """The numbers of those arguments that it changes."""
     weights: ConstantWeights
-    tolerance: float
-    """The largest error of the first results that is no mistake; 0 without floats."""
 
     def takes(self, arguments: Sequence[Any]) -> bool:
         """Whether no argument has elements in common with one that is changed.
@@ -216,8 +208,8 @@ class _Graph:
         expected = Expected(self._module, arguments, compiled.changed)
         try:
             results = self._results(compiled, arguments)
-            error = expected.error_of(results, arguments, exact=not compiled.tolerance)
-            why = f"an error of {error:.1e}" if error > compiled.tolerance else ""
+            error = expected.error_of(results, arguments, exact=not compiled.program.tolerance)
+            why = f"an error of {error:.1e}" if error > compiled.program.tolerance else ""
         except Exception as problem:  # a mistake of this package is no reason for a model to fail
             why = repr(problem)
         self._uncompared.discard(key)
@@ -324,17 +316,7 @@ class _Graph:
         """The operations for these arguments; its last placeholders are numbers that are free."""
         numbers = {n: as_number(arguments[n]) for n in self._numbers}
         plain = [numbers.get(n, each) for n, each in enumerate(arguments)]
-        try:
-            return traced(self._plain, plain, free)
-        except MorelloError:
-            raise
-        except DataDependentOutputException as error:
-            raise GraphError(
-                "a size in it is the number of a tensor",
-                "torch.onnx.export(..., dynamo=False) makes constants of those of buffers",
-            ) from error
-        except Exception as error:  # whatever the operations of the graph raise
-            raise GraphError(f"it cannot be traced: {error}") from error
+        return traced(self._plain, plain, free)
 
     def _new(self, arguments: Sequence[Any], stable: bool) -> _Compiled:
         tensors = [
@@ -356,23 +338,14 @@ class _Graph:
             and is_weight(arguments[n])
             and not any(_overlap(arguments[n], each) for each in written)
         }
-        aten = imported(trace, {names[n]: arguments[n] for n in fixed})
-        free = {names[n]: n for n in self._free}
-        numbers = numbers_of(trace, free, aten.inputs)
-        if aten.left and casts_later(trace):
-            raise GraphError(f"torch.autocast casts for {', '.join(aten.left)}")
+        program = program_of(trace, {names[n]: arguments[n] for n in fixed}, self._options)
+        aten = program.imported
+        numbers = numbers_of(trace, {names[n]: n for n in self._free}, aten.inputs)
         given = {n: arguments[n] for n in fixed}
         others = [t for t in aten.tensors.values() if all(t is not each for each in given.values())]
-        asked: GraphOptions = {"threads": most_threads(), **self._options}
-        graph, results = laid(aten)
-        compiled = compile_graph(graph, TORCH, **asked)
-        if note := note_of(compiled):
-            raise GraphError(note)
-        program = TorchProgram(aten, results, compiled)
         inputs = tuple(n for n in tensors if n not in fixed)
         written_inputs = tuple(n for n in inputs if names[n] in changed)
-        weights = ConstantWeights(given, others)
-        return _Compiled(program, inputs, numbers, written_inputs, weights, tolerance_of(graph))
+        return _Compiled(program, inputs, numbers, written_inputs, ConstantWeights(given, others))
 
 
 def _warn(why: str) -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
+from torch import fx
 
 from morello.base.errors import GraphError
+from morello.graph.frameworks import TORCH
 from morello.graph.graph import Node
 from morello.graph.operators import Constant, Foreign
 from morello.graph.views import VIEWS, shown
-from morello.importers.aten import ImportedAten
+from morello.importers.aten import ImportedAten, imported
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.importers.aten_trace import Lying, TorchChain, memory_of
-from morello.models import CompiledGraph, Segment
-from morello.models.reporting import ProgramReport, report_later
-from morello.torch.laying import Laid, Permuted, Within
-from morello.torch.threads import torch_threads
+from morello.models import CompiledGraph, Segment, compile_graph
+from morello.models.checking import tolerance_of
+from morello.models.reporting import ProgramReport, note_of, report_later
+from morello.options import GraphOptions
+from morello.torch.laying import Laid, Permuted, Within, laid
+from morello.torch.threads import most_threads, torch_threads
+from morello.torch.tracing import casts_later
 from morello.torch.values import computing
 
 _uncast = torch._C._DisableAutocast
@@ -34,10 +39,16 @@ class TorchProgram:
     Raises `GraphError` if the order of the steps is not that of what changes the inputs.
     """
 
+    imported: ImportedAten
+    """The program that it was made of."""
+    tolerance: float
+    """The largest error of the first results that is no mistake; 0 without floats."""
+
     def __init__(
         self, imported: ImportedAten, results: Sequence[Laid], compiled: CompiledGraph
     ) -> None:
-        self._imported, self._compiled = imported, compiled
+        self.imported, self.tolerance = imported, tolerance_of(compiled.graph)
+        self._compiled = compiled
         self._numbers: dict[Node, int] = {}
         self._constants: dict[int, torch.Tensor] = {}
         self._stored = {node for segment in compiled.segments for node in segment.outputs}
@@ -77,8 +88,8 @@ class TorchProgram:
 
     def report_later(self) -> Callable[[], ProgramReport]:
         """A function that makes the report of this program, and holds no reference to it."""
-        inputs = tuple(str(node.type) for node in self._imported.graph.inputs)
-        left = self._imported.left
+        inputs = tuple(str(node.type) for node in self.imported.graph.inputs)
+        left = self.imported.left
         return report_later(self._compiled, inputs, lambda operator: left[operator.name])
 
     def _result(
@@ -94,7 +105,7 @@ class TorchProgram:
         dense = isinstance(laid, Permuted) or (lies is not None and lies.in_rows)
         number = self._numbers[output]
         base = output if output in self._stored else shown(output)
-        known = isinstance(base.operator, Constant) and base not in self._imported.tensors
+        known = isinstance(base.operator, Constant) and base not in self.imported.tensors
         key = base.operator.key if isinstance(base.operator, Foreign) else None
         if isinstance(key, TorchChain) and key.changed is not None:
             memory[base] = memory_of(key.changed)
@@ -123,7 +134,7 @@ class TorchProgram:
         if node in self._numbers:
             return self._numbers[node]
         if isinstance(node.operator, Constant):
-            tensor = self._imported.tensors.get(node)
+            tensor = self.imported.tensors.get(node)
             number = self._number(node)
             self._constants[number] = tensor_of(node.operator.array) if tensor is None else tensor
             return number
@@ -177,6 +188,24 @@ class TorchProgram:
             segment.run([tensor.data_ptr() for tensor in tensors], threads)
 
         return step
+
+
+def program_of(
+    trace: fx.GraphModule, constants: Mapping[str, torch.Tensor], options: GraphOptions
+) -> TorchProgram:
+    """A traced program, compiled; some placeholders, by their names, are constants.
+
+    Raises `GraphError` for what torch is to run, and `MorelloError` for wrong options.
+    """
+    aten = imported(trace, constants)
+    if aten.left and casts_later(trace):
+        raise GraphError(f"torch.autocast casts for {', '.join(aten.left)}")
+    graph, results = laid(aten)
+    asked: GraphOptions = {"threads": most_threads(), **options}
+    compiled = compile_graph(graph, TORCH, **asked)
+    if note := note_of(compiled):
+        raise GraphError(note)
+    return TorchProgram(aten, results, compiled)
 
 
 def _always(value: Any) -> Callable[[Values], Any]:

@@ -12,11 +12,12 @@ from torch import fx
 from torch._decomp import decomposition_table
 from torch._dynamo.convert_frame import compile_lock
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 
+from morello.base.errors import GraphError, MorelloError
 from morello.torch.inlining import Inlining
 from morello.torch.picking import Picking
 
@@ -112,7 +113,24 @@ def traced(
     that are free, whose values are not known. Composed operations, such as attention, stay whole:
     what is traced is before torch's dispatcher takes them apart; after it if the graph uses
     torch.func, or casts by torch.autocast. Nothing is computed: the tensors have no elements.
+    Raises `GraphError` if it cannot be traced.
     """
+    try:
+        return _traced(module, arguments, free)
+    except MorelloError:
+        raise
+    except DataDependentOutputException as error:
+        raise GraphError(
+            "a size in it is the number of a tensor",
+            "torch.onnx.export(..., dynamo=False) makes constants of those of buffers",
+        ) from error
+    except Exception as error:  # whatever the operations of the graph raise
+        raise GraphError(f"it cannot be traced: {error}") from error
+
+
+def _traced(
+    module: fx.GraphModule, arguments: Sequence[Any], free: Collection[int]
+) -> fx.GraphModule:
     nodes = module.graph.nodes if isinstance(module, fx.GraphModule) else ()
     items = any(node.target == "item" for node in nodes)
     symbols = ShapeEnv(allow_dynamic_output_shape_ops=False) if free or items else None
