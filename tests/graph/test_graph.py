@@ -123,6 +123,9 @@ def test_an_invalid_graph_is_refused() -> None:
         lowered([total])
     with pytest.raises(SpecError, match="of a number computes nothing"):
         lowered([apply(Broadcast((2, 3)), apply(Constant(np.array(1, F32))))])
+    one = apply(Constant(np.ones(1, F32)))
+    with pytest.raises(SpecError, match="no norms of single numbers"):
+        lowered([apply(LayerNorm(1e-5), given(4, 1), one, one)])
 
 
 @pytest.mark.parametrize("shape", [(), (1, 1), (3,), (4, 1, 5)])

@@ -169,7 +169,7 @@ class LayerNorm(Operator):
         return result * gamma + beta
 
     def value(self, *inputs: Value) -> Value:
-        x, gamma, beta = _widened(inputs)
+        x, gamma, beta = _of_a_norm(inputs)
         bare, _ = squeezed(x)
         return _at(x, language.layer_norm(bare, gamma, beta, epsilon=self.epsilon))
 
@@ -191,7 +191,7 @@ class RmsNorm(Operator):
         return result
 
     def value(self, *inputs: Value) -> Value:
-        x, gamma = _widened(inputs)
+        x, gamma = _of_a_norm(inputs)
         bare, _ = squeezed(x)
         return _at(x, language.rms_norm(bare, gamma, epsilon=self.epsilon))
 
@@ -262,6 +262,13 @@ def squeezed(x: Value) -> tuple[Value, dict[int, int]]:
     """A value without its dimensions of size 1 that no tensor has, and where the others went."""
     kept = [d for d in range(x.rank) if x.axes[d] != NEW_AXIS]
     return Value(x.tensor, tuple(x.axes[d] for d in kept)), {d: n for n, d in enumerate(kept)}
+
+
+def _of_a_norm(inputs: Sequence[Value]) -> list[Value]:
+    """The `_widened` inputs of a norm; raises `SpecError` if it is of single numbers."""
+    if inputs[0].shape[-1] == 1:
+        raise SpecError("the language has no norms of single numbers", "write what it is of them")
+    return _widened(inputs)
 
 
 def _widened(inputs: Sequence[Value]) -> list[Value]:
