@@ -86,10 +86,10 @@ def trials_folder() -> Path:
 def all_trials(folder: Path, target: Target, compiler: Compiler) -> list[Timed]:
     """Programs of all Specs with trials of this machine, target and compiler, `FITTED` of each."""
     programs: list[Timed] = []
+    here = about_here(None, target, compiler)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with suppress(MorelloError):
             measured = read(path)
-            here = about_here(None, target, compiler)
             if here.items() <= measured.about.items():
                 every = max(1, len(measured.schedules) // FITTED)
                 programs += _some(measured, target, slice(None, None, every))

@@ -38,9 +38,8 @@ def global_pool(call: OnnxCall) -> Node:
     axes = tuple(range(2, call[0].type.rank))
     if 0 in call[0].shape:
         raise LeftError("it has no elements")
-    return op(
-        Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, keepdims=True), call[0]
-    )
+    kind = "max" if call.type == "GlobalMaxPool" else "mean"
+    return op(Reduce(kind, axes, keepdims=True), call[0])
 
 
 @translates("AveragePool", "MaxPool")

@@ -78,9 +78,8 @@ def log_sum_exp(call: OnnxCall) -> Node:
     least = lowest(x.dtype)
     highest = function("minimum", op(Reduce("max", axes, keepdims=True), x), number(-least, x))
     highest = function("maximum", highest, number(least, x))
-    total = op(
-        Reduce("sum", axes, keepdims=True), function("exp", function("subtract", x, highest))
-    )
+    powers = function("exp", function("subtract", x, highest))
+    total = op(Reduce("sum", axes, keepdims=True), powers)
     result = function("add", function("log", total), highest)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in axes)
     return result if _keeps(call) else reshaped(result, kept)
@@ -240,9 +239,8 @@ def mean_variance_normalization(call: OnnxCall) -> Node:
     if 0 in x.shape or not axes:
         raise LeftError(f"it is of {x.type} along {axes}")
     centred = function("subtract", x, op(Reduce("mean", axes, keepdims=True), x))
-    deviation = function(
-        "sqrt", op(Reduce("mean", axes, keepdims=True), function("square", centred))
-    )
+    variance = op(Reduce("mean", axes, keepdims=True), function("square", centred))
+    deviation = function("sqrt", variance)
     return function("divide", centred, function("add", deviation, number(1e-9, x)))
 
 
