@@ -51,6 +51,8 @@ NOT_JOINED = (
     "sum(f32[3,5,7], axis=[0,1])",
     "max(f32[3,5,7], axis=[0,2])",
     "sum(sum(bf16[3,5,7]))",
+    "sum(sum(conv(f32[1,6,4,5], f32[6,3,1,1], groups=2), axis=3), axis=2)",
+    "sum(sum(conv(f32[1,6,4,5], f32[6,3,1,1], groups=2), axis=1), axis=1)",
     "transpose(f32[5,7])",
     "conv(f32[2,6,7,5], f32[9,6,1,1])",
     "conv(f32[1,6,7,5], f32[9,6,1,1], stride=2)",

@@ -147,7 +147,12 @@ def reduced_at_once(base: Operation, groups: Sequence[Sequence[str]]) -> Operati
 
 
 def _continues(inner: Component, outer: Component) -> bool:
-    """Whether a reduction of sums or extrema leaves what no other rounding would have left."""
+    """Whether a reduction of sums or extrema leaves what no other rounding would have left.
+
+    The channels of a convolution in groups are two dimensions, which no reduction has as one.
+    """
+    if not all(along.plain for each in (inner, outer) for along in each.axes.values()):
+        return False
     primitive, following = inner.operation.primitive, outer.operation.primitive
     if primitive is None or following is None or primitive.merge is None:
         return False
