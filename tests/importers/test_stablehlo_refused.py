@@ -20,9 +20,9 @@ REFUSED = {
         r"tensor<\?xf32> has no fixed shape",
     ),
     "a type": (
-        b"func.func @main(%x: tensor<4xf8E5M2>) -> tensor<4xf8E5M2>"
-        b" { return %x : tensor<4xf8E5M2> }",
-        "no graph holds tensor<4xf8E5M2>",
+        b"func.func @main(%x: tensor<4xui4>) -> tensor<4xui4>"
+        b" { return %x : tensor<4xui4> }",
+        "no graph holds tensor<4xui4>",
     ),
     "a token": (
         b"func.func @main(%x: !stablehlo.token) -> !stablehlo.token"

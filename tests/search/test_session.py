@@ -233,10 +233,10 @@ def test_a_plain_program_is_there_after_a_tenth_of_the_time(
     began = []
 
     class Counted(Parts):
-        def plain(self, watch: Watch) -> Incumbent:
+        def plain(self, watch: Watch, share: float = 0.0) -> Incumbent:
             if not self.found:
                 began.append(now)
-            return super().plain(watch)
+            return super().plain(watch, share)
 
     goal = parse("softmax(f32[7,11] @ f32[11,13])")
     search(goal, AVX2)

@@ -82,7 +82,7 @@ def test_without_time_a_program_has_the_first_layout(
     target = find_target("avx2")
     first, *others = with_layouts(parse("f32[16,24] @ f32[24,48]"), target)
     session = Session(first, target, others=others)
-    session._bound(UNTIMED.start())
+    session._space.bound_within(UNTIMED.start())
 
     def used_up(graph: GrowingGraph) -> None:
         raise BudgetError("no time is left")

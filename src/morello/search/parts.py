@@ -49,8 +49,8 @@ COARSEST, COARSE = 16, 4
 WHOLE = 0.5
 """The share of the time for the whole, of few sizes, if there is time for pieces as well."""
 
-FEW = 0.3
-"""The share of the time for pieces of few sizes, before all sizes."""
+FEW, PIECES = 0.3, 0.8
+"""The shares of the time for pieces of few sizes, and of what is left for those of all sizes."""
 
 SLOWER = 4
 """How many times as long as of the fewest sizes a search of all sizes takes, at least."""
@@ -140,8 +140,8 @@ class Parts:
         self.soon(watch.part(WHOLE))
         pieces = [spec for spec in self.pieces if spec != self.spec]
         slow = SLOWER * (clock() - began) > watch.left
-        self._improve(pieces, COARSE if slow else None, watch.part(WHOLE))
-        enough = watch.gap > 0 and len(pieces) > 2
+        self._improve(pieces, COARSE if slow else None, watch.part(PIECES))
+        enough = watch.gap > 0
         more = watch.within(MORE * (clock() - began)) if enough else watch.part(WHOLE)
         for pair in sorted(dict.fromkeys(self._pairs(self.spec)), key=effort):
             if effort(pair) <= A_SECOND * more.left:

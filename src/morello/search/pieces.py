@@ -19,7 +19,7 @@ from morello.space.tiling import is_long
 MOST_SUMS = 3
 """The most sums and softmaxes of a piece: a layer norm and a softmax have so many."""
 
-MOST_CUTS = 4
+MOST_CUTS = 3
 """The most cuts of a piece with a product: its bound takes far longer than where there is none."""
 
 KIND, OPERAND = 4000, 1.5
@@ -40,25 +40,29 @@ def boundaries(operation: Operation) -> tuple[int, ...]:
 
     A piece has one sum of products and what maps its factors and its result, or else a few sums. At
     each boundary, nothing else that was computed before is needed. If there is no such tensor
-    between pieces, as in a sum of two products, it is one that a piece computes.
+    between pieces, as in a sum of two products, it is one that a large piece computes.
     """
     first = inputs_of(operation)
-    found, piece = list[int](), list[int]()
+    ends, piece = list[int](), list[int]()
     for block in _blocks(operation):
-        if piece and not _is_piece(operation, [*piece, *block]):
-            found.append(first + piece[-1])
+        joins = _is_piece(operation, [*piece, *block])
+        joins |= _only_maps(operation, block) and not _is_piece(operation, piece)
+        if piece and not joins:
+            ends.append(first + piece[-1])
             piece = []
         piece += block
-    if found or not piece or _is_piece(operation, piece):
-        return tuple(found)
-    return (_last_of_piece(operation),)
+    if ends or not piece or _is_piece(operation, piece):
+        return tuple(ends)
+    return (_largest_piece(operation),)
 
 
 def _blocks(operation: Operation) -> Iterator[list[int]]:
-    """The components between tensors at which nothing else is needed."""
+    """The components between tensors at which nothing else is needed, nor what sums have read."""
     first, block, needed_by = inputs_of(operation), list[int](), 0
     last_use = {t: n for n, user in enumerate(operation.components) for t in user.inputs}
-    for number in range(len(operation.components)):
+    for number, component in enumerate(operation.components):
+        if _sums(component):
+            needed_by = max(needed_by, *(last_use[t] for t in component.inputs))
         block.append(number)
         if needed_by <= number:
             yield block
@@ -78,6 +82,11 @@ def _is_piece(operation: Operation, numbers: Sequence[int]) -> bool:
     return products == 1 and sums == 0 and len(cuts) <= MOST_CUTS
 
 
+def _only_maps(operation: Operation, numbers: Sequence[int]) -> bool:
+    components = [operation.components[number] for number in numbers]
+    return not any(each.operation.is_product or _sums(each) for each in components)
+
+
 def _sums(component: Component) -> bool:
     """Whether a component is a sum or the like, or a softmax, but no sum of products."""
     operation = component.operation
@@ -85,15 +94,11 @@ def _sums(component: Component) -> bool:
     return not operation.is_product and (bool(operation.reduced) or normalizes)
 
 
-def _last_of_piece(operation: Operation) -> int:
-    """A tensor that a piece computes, and no larger one."""
-    first = inputs_of(operation)
-    pieces = [t for t in intermediates(operation) if _is_piece(operation, _needed(operation, t))]
-    return next(
-        t
-        for t in pieces
-        if not any(t in operation.components[larger - first].inputs for larger in pieces)
-    )
+def _largest_piece(operation: Operation) -> int:
+    """The tensor that is computed by the most components of those that a piece computes."""
+    needed = {t: _needed(operation, t) for t in intermediates(operation)}
+    pieces = [t for t, numbers in needed.items() if _is_piece(operation, numbers)]
+    return max(pieces, key=lambda t: len(needed[t]))
 
 
 def _needed(operation: Operation, tensor: int) -> list[int]:
@@ -128,12 +133,12 @@ def _kinds(
     operation: Operation, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Operation, tuple[int, ...]]]:
     """All that cutting a composition leaves, over and over, with their sizes."""
-    found, todo = set[tuple[Operation, tuple[int, ...]]](), [(operation, sizes)]
+    known, todo = set[tuple[Operation, tuple[int, ...]]](), [(operation, sizes)]
     while todo:
         kind = todo.pop()
-        if kind in found:
+        if kind in known:
             continue
-        found.add(kind)
+        known.add(kind)
         yield kind
         operation, sizes = kind
         named = dict(zip(operation.dims, sizes, strict=True))
