@@ -240,6 +240,7 @@ class Parts:
             if incumbent.undecided:
                 space = pruned.of_spec(spec).space
                 incumbent = narrow(space, bound, incumbent.lower, watch)
+                self._searched.append(incumbent)
             self._keep(spec, incumbent)
         self._searched.append(incumbents[0])
 
