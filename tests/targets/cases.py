@@ -54,12 +54,12 @@ from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
 from morello.targets.helpers import depthwise
 from morello.targets.helpers.columns import COLUMNS, MOST_COLUMNS, rows_at_once
-from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import WEIGHTS
+from morello.targets.helpers.row_sums import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.byte_rows import MOST_BYTE_ROWS
 from morello.targets.kernels.depthwise import PIXELS
-from morello.targets.kernels.products import MOST_ROWS
+from morello.targets.kernels.row_sums import MOST_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
 ROWS = 400
@@ -438,7 +438,9 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         return {}
     few = kernel.name.startswith("block_sums")
     named = [
-        w for w in (BLOCK_READINGS if few else ROW_READINGS) if f"_sums{w.name}_" in kernel.name
+        way
+        for way in (BLOCK_READINGS if few else ROW_READINGS)
+        if f"_sums{way.name}_" in kernel.name.replace("_pairs", "_sums")
     ]
     rows = max(named, key=lambda way: len(way.name)).rows
     return {"k": range(rows, rows + 1)} | ({"m": range(2, MOST_ROWS + 1)} if few else {})

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS, RowReading
+from morello.targets.helpers.row_sums import BLOCK_READINGS, ROW_READINGS, RowReading
 
 READINGS = [reading for reading in (*ROW_READINGS, *BLOCK_READINGS) if reading.fetched]
 

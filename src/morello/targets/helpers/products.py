@@ -1,4 +1,4 @@
-"""Products of registers, inner products of two runs in memory, and sums of scaled rows.
+"""Products of registers, and inner products of two runs in memory.
 
 A packed element is a group of neighbours along the reduction dimension. Sums of integers wrap,
 and so are exact modulo the range of their type.
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.byte_rows import byte_row_helpers
+from morello.targets.helpers.row_sums import HINTS, row_helpers
 from morello.targets.helpers.tiles import tile_helpers
 from morello.targets.helpers.vectors import (
     conversion_helpers,
@@ -28,12 +29,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
         result |= _inner_product(isa, product)
     for fetched in ("L1", "L2"):
         result |= _odd_even_product(isa, fetched)
-    for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
-        for reading in ROW_READINGS:
-            result |= _row_sums(isa, scalars, rows, reading)
-    for rows in ("f32", "bf16"):
-        for reading in BLOCK_READINGS:
-            result |= _block_sums(isa, rows, reading)
+    result |= row_helpers(isa, features)
     result |= tile_helpers(features)
     if "avx512_vnni" in features:
         result |= byte_row_helpers(isa)
@@ -203,60 +199,6 @@ static inline void unbias_i32x16(const void *groups, long b_k, long b_n, long pa
 # distance, or where runs are in a cache.
 _AHEAD_BYTES = 4096
 
-_HINTS = {"L1": "", "L2": ", 0, 2"}
-"""The further arguments of a prefetch into each cache."""
-
-
-@dataclass(frozen=True)
-class RowReading:
-    """How row and block sums read rows: `rows` at once, prefetched or not.
-
-    `fetched` is the cache that they are prefetched into, "L1" or "L2"; `ahead` the prefetch
-    distance in bytes.
-    """
-
-    rows: int
-    fetched: str = ""
-    ahead: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its part of the names of kernels and their helpers."""
-        return {"": "", "L1": "_ahead", "L2": "_l2"}[self.fetched]
-
-    def registers(self, rows: str, width: int) -> int:
-        """The accumulators, of `width` elements, that a row is added to before the next row."""
-        return LINE_BYTES // (width * size(rows)) if self.fetched == "L2" else 16 // size(rows)
-
-    def start(self, rows: str) -> list[str]:
-        """C for the prefetch distance: beyond the end of the rows, it leads to rows that follow."""
-        if not self.fetched:
-            return []
-        ahead, block = self.ahead // size(rows), f"{self.rows} * step"
-        return [
-            f"const long whole = {ahead} / n * {block}, rest = {ahead} % n;",
-            f"const long ahead = whole + rest + (i + rest < n ? 0 : {block} - n);",
-        ]
-
-    def fetch(self, rows: str, offset: int = 0) -> list[str]:
-        """C that prefetches `ahead` after a register of a row, if the register begins a line."""
-        if not self.fetched or offset * size(rows) % LINE_BYTES:
-            return []
-        place = f"row + ahead + {offset}" if offset else "row + ahead"
-        return [f"__builtin_prefetch({place}{_HINTS[self.fetched]});"]
-
-
-ROW_READINGS = (RowReading(8), RowReading(4, "L1", 1536), RowReading(8, "L2", 4096))
-"""The ways to read rows that are added to one; the best depends on a core's instruction window.
-
-With prefetches into L1, a Zen 5 reads rows that are converted at 84 % of the speed of a plain
-sum, a Zen 4 at 56 %. With prefetches into L2, a line of each row at a time, a Zen 4 reads rows of
-f32 from memory at 1.27 times the speed without, and from a cache at 0.8 times; rows of bf16 from
-memory at 0.98 times if no other core reads, and at up to 1.2 times if others do.
-"""
-BLOCK_READINGS = (RowReading(8, "L1", 1536), RowReading(8, "L2", 1536))
-"""The ways to read rows that are added to several others (block sums)."""
-
 
 @dataclass(frozen=True)
 class _InnerProduct:
@@ -417,89 +359,13 @@ def _prefetch(elements: int, bytes_: int, cache: str) -> list[str]:
     """C that prefetches so many elements of b, `_AHEAD_BYTES` after b[i]."""
     start = _AHEAD_BYTES // bytes_
     places = range(start, start + elements, LINE_BYTES // bytes_)
-    return [f"__builtin_prefetch(b + i + {place}{_HINTS[cache]});" for place in places]
+    return [f"__builtin_prefetch(b + i + {place}{HINTS[cache]});" for place in places]
 
 
 def _head(name: str, a: str, b: str, result: str) -> str:
     return (
         f"static inline {scalar(result)} {name}(const {scalar(a)} *a, const {scalar(b)} *b, long n)"
     )
-
-
-def _row_sums(isa: str, scalars: str, rows: str, reading: RowReading) -> dict[str, str]:
-    """Rows of b, times a scalar each, are added to the row c. b is streamed, c is near."""
-    count, w = reading.rows, full_width(isa, "f32")
-    registers = reading.registers(rows, w)
-    kind, name = f"f32x{w}", f"sum_rows{reading.name}_{scalars}_{rows}"
-    load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
-    helpers = vector_helpers(isa, "f32", w)
-    for dtype in {scalars, rows} - {"f32"}:
-        helpers |= conversion_helpers(isa, dtype, "f32", w)
-
-    def number(text: str, dtype: str) -> str:
-        return text if dtype == "f32" else f"cast_f32_{dtype}({text})"
-
-    factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
-    products = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
-    steps = reading.start(rows)
-    first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
-    for j in range(count):
-        steps.append(f"row = b + {j} * step + i;")
-        for u in range(registers):  # prefetches between products: fewer are outstanding at once
-            steps += reading.fetch(rows, u * w)
-            steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
-    last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
-    body = "\n    ".join([*first, *steps, *last])
-    # of i < n, gcc warns as if i overflowed, where no elements are left
-    helpers[name] = f"""\
-static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, long step,
-    float *c, long n) {{
-  const float {factors};
-  const {scalar(rows)} *row;
-  {kind} {", ".join(f"s{u}" for u in range(registers))};
-  long i = 0;
-  for (; i + {registers * w} <= n; i += {registers * w}) {{
-    {body}
-  }}
-  for (; n - i > 0; ++i) c[i] += {products};
-}}"""
-    return helpers
-
-
-def _block_sums(isa: str, rows: str, reading: RowReading) -> dict[str, str]:
-    """Rows of b, which are streamed, are added to m rows of c, times a scalar for each of these.
-
-    Column i of a row of c lies i * `c_next` elements after its start, if a register begins there.
-    """
-    w = full_width(isa, "f32")
-    kind, name = f"f32x{w}", f"sum_block{reading.name}_f32_{rows}"
-    load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
-    helpers = vector_helpers(isa, "f32", w)
-    if rows != "f32":
-        helpers |= conversion_helpers(isa, rows, "f32", w)
-    loads = []
-    for j in range(reading.rows):
-        loads += [f"row = b + {j} * step + i;", *reading.fetch(rows)]
-        loads.append(f"const {kind} b{j} = {load}(row);")
-    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, reading.rows, 2)) for i in (0, 1))
-    body = "\n    ".join([*reading.start(rows), *loads])
-    helpers[name] = f"""\
-static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
-    float *c, long c_step, long c_next, long m, long n) {{
-  const {scalar(rows)} *row;
-  for (long i = 0; i < n; i += {w}) {{
-    {body}
-    const float *x = a;
-    float *to = c + i * c_next;
-    for (long r = 0; r < m; ++r) {{
-      __asm__("" : "+r"(x), "+r"(to));  // no index register, which would split each multiply-add
-      store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
-      x += a_step;
-      to += c_step;
-    }}
-  }}
-}}"""
-    return helpers
 
 
 def _totals(isa: str) -> dict[str, str]:

@@ -27,8 +27,8 @@ from morello.ir.dtype import (
 from morello.ir.primitives.convolutions import SHARING
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.columns import rows_at_once
-from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.quantized import FETCHED
+from morello.targets.helpers.row_sums import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
 from morello.targets.kernels.byte_rows import byte_rows
@@ -38,7 +38,6 @@ from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
     MULTIPLY_ADD,
-    block_sums,
     conv_by_two,
     depthwise,
     depthwise_by_two,
@@ -46,7 +45,6 @@ from morello.targets.kernels.products import (
     inner_product,
     multiply_add,
     packed_multiply_add,
-    row_sums,
     shared_groups,
     unbias,
 )
@@ -62,6 +60,7 @@ from morello.targets.kernels.reductions import (
     runs,
 )
 from morello.targets.kernels.rounded import rounded
+from morello.targets.kernels.row_sums import block_sums, row_sums
 from morello.targets.kernels.scans import scans
 from morello.targets.kernels.scattering import scatters
 from morello.targets.kernels.shuffles import (
@@ -158,6 +157,14 @@ def standard_kernels(
             kernels += [
                 block_sums(dtypes, width, reading, rates.broadcast) for reading in BLOCK_READINGS
             ]
+    if "bf16_products" in features:
+        kernels += [
+            row_sums(
+                (BF16, BF16, F32), width, ROW_READINGS[0], rates.l2_bytes,
+                scalar_is_a=first, pairs=rates.bf16_product,
+            )
+            for first in (True, False)
+        ]  # fmt: skip
     if masks:
         kernels += row_folds(width)
     if "byte_products" in features:

@@ -15,7 +15,6 @@ from morello.ir.placements import Bools
 from morello.ir.primitives.convolutions import channels_of
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.helpers.columns import BUFFER_BYTES, COLUMNS, MOST_COLUMNS
-from morello.targets.helpers.products import RowReading
 from morello.targets.kernels.conditions import (
     every_second,
     flat,
@@ -23,7 +22,6 @@ from morello.targets.kernels.conditions import (
     rows_without_gaps,
     unit_sizes,
 )
-from morello.targets.kernels.crossing import crossed, crossing, rows_collide, rows_cross_lines
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -46,22 +44,8 @@ DOT_START = 3.0
 DOT_ACROSS = 0.3
 """Cycles more of each line, as half of all arrays begin inside of lines."""
 
-MOST_ROWS = 64
-"""The most rows of c in a block sum: with more, packing b into panels soon pays off."""
-SAME_SET = 5.0
-"""Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
-UPDATE_ACROSS = 5.0
-"""Extra cycles to load a register of c in two cache lines from beyond the nearest, and store it."""
-UNKNOWN_ACROSS = 0.5
-"""The share of registers of c in rows that are in two lines, at least: not all arrays begin with
-lines, and a Spec does not say it.
-"""
 PANELS = (1, 2, 3, 4)
 """The widths of panels, in registers, in which columns of groups of bytes are summed."""
-SHORT_ROW = 0.5
-"""Cycles of a line of b in rows shorter than the prefetch distance, with prefetches into L2: these
-end with a panel.
-"""
 FAR_STORE = 3.0
 """Cycles of a register that is stored beyond the caches of a core."""
 COLUMN, TRANSPOSED, TOTAL, SINGLE_ROW, STREAMED_ROW, AHEAD = 0.55, 0.5, 3.5, 3.0, 1.3, 0.25
@@ -402,127 +386,6 @@ def inner_product(
         registers=6,
         odd_even=step if odd_even else 0,
         group=group,
-    )
-
-
-_ROW_SUMS: dict[str, Group] = {"": "row_sums", "L1": "row_sums_ahead", "L2": "row_sums_l2"}
-_BLOCK_SUMS: dict[str, Group] = {"L1": "block_sums_ahead", "L2": "block_sums_l2"}
-"""Groups, by where rows are prefetched to."""
-
-_STREAMED = {"": 0.896, "L1": 1.152, "L2": 1.088}
-"""Cycles to stream a line of rows from an L2 of one line a cycle, by where it is prefetched to.
-
-Below 1 where part of the line is still in the nearest cache.
-"""
-
-_PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 0.8, "L2": 1.12}}
-"""Cycles to compute with a register, by whether rows are converted and where prefetched to."""
-
-
-ACROSS = 0.75
-"""Cycles more for a register of rows that begin inside of lines, most of whose registers cross."""
-
-
-def row_sums(
-    dtypes: tuple[DType, DType, DType],
-    width: int,
-    reading: RowReading,
-    l2_bytes: float,
-    *,
-    scalar_is_a: bool,
-) -> LeafKernel:
-    """A few scalars times rows streamed from beyond the nearest cache, added to a row of c there.
-
-    Scalars of a multiply rows of b, along n; scalars of b multiply columns of a, along m. The
-    bottleneck is the vector units, or the cache, which delivers `l2_bytes` a cycle.
-    """
-    along, vector = ("n", 1) if scalar_is_a else ("m", 0)
-    scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
-    count, name = reading.rows, "row_sums" if scalar_is_a else "column_sums"
-    x, y = ("a", "b") if scalar_is_a else ("b", "a")
-    operands = f"&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}}"
-    streamed = rows.bytes * _STREAMED[reading.fetched] / l2_bytes
-    converted = rows is not result
-    computed = _PER_REGISTER[converted][reading.fetched] / width
-    each = count * max(streamed, computed) + 0.06
-
-    def applies(s: Batch) -> Iterable[Condition]:
-        yield from unit_sizes(s, but=("k", along))
-        yield Condition(s.size("k") == count, f"k must be {count}")
-        yield flat(s, 1 - vector)
-        yield rows_without_gaps(s, vector, along)
-        yield flat(s, 2)
-
-    def cost(s: Batch) -> Column:
-        n, whole = s.size(along), width * reading.registers(rows.name, width)
-        across = count / width * ACROSS * rows_cross_lines(s, vector, along)
-        cycles: Column = 14.0 + (each + across) * n + 0.5 * count * (n % whole)
-        return cycles
-
-    return LeafKernel(
-        f"{name}{reading.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
-        "MatmulAccum",
-        dtypes,
-        (None, None, None),
-        f"sum_rows{reading.name}_{scalars}_{rows}({operands});",
-        sum_of_products(result),
-        applies,
-        cost,
-        registers=14,
-        streams=(vector, 2),
-        # machines have factors for streams of prefetched rows, and conversions are no faster
-        group="row_sums" if converted and reading.fetched == "L1" else _ROW_SUMS[reading.fetched],
-    )
-
-
-def block_sums(
-    dtypes: tuple[DType, DType, DType], width: int, reading: RowReading, broadcast: float
-) -> LeafKernel:
-    """A few rows of a times rows of b that are streamed, added to rows of c.
-
-    c is in the cache beyond the nearest, in rows or panels. Each broadcast of an element of a
-    serves only one register, so nothing hides its `broadcast` cycles, and loads are the
-    bottleneck: one for each multiply-add, one of c, and one of each row of b.
-    """
-    scalars, rows, result = dtypes
-    into_l2 = reading.fetched == "L2"
-    slower, short_row = (0.3, SHORT_ROW) if into_l2 else (0.0, 0.0)
-
-    def applies(s: Batch) -> Iterable[Condition]:
-        yield from unit_sizes(s, but=("m", "k", "n"))
-        yield Condition(s.size("k") == reading.rows, f"k must be {reading.rows}")
-        few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
-        yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
-        yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
-        yield rows_without_gaps(s, 0, "k")
-        yield rows_without_gaps(s, 1, "n")
-        yield rows_without_gaps(s, 2, "n", panel=width)
-
-    def cost(s: Batch) -> Column:
-        products = (reading.rows + 1) * BOUND_LOAD + reading.rows * broadcast
-        in_rows = s.placements.in_rows_across(s.codes[2], 0)
-        across = UPDATE_ACROSS * np.maximum(crossed(s, 2, width), UNKNOWN_ACROSS * in_rows)
-        row = products + SAME_SET * rows_collide(s, 2, "n") + across
-        short = s.size("n") * rows.bytes < reading.ahead
-        rows_of_b = reading.rows * (BOUND_LOAD + short_row * short + crossing(s, 1, width))
-        each = slower + s.size("m") * row + rows_of_b
-        cycles: Column = 4.0 + s.size("n") / width * each
-        return cycles
-
-    places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
-    return LeafKernel(
-        f"block_sums{reading.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
-        "MatmulAccum",
-        dtypes,
-        (None, None, None),
-        f"sum_block{reading.name}_{scalars}_{rows}({places});",
-        sum_of_products(result),
-        applies,
-        cost,
-        registers=14,
-        panel=(width, MOST_ROWS),
-        streams=(1, 2),
-        group=_BLOCK_SUMS[reading.fetched],
     )
 
 
