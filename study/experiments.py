@@ -52,7 +52,8 @@ BEST = Recipe()
 SHORT = replace(BEST, steps=600)
 """A quarter of its steps: for comparisons of what is changed in it."""
 
-CODE = [Path(__file__).parent / f"{name}.py" for name in ("limits", "losses", "networks", "trees")]
+NAMES = "experiments", "groups", "limits", "losses", "networks", "trees"
+CODE = [Path(__file__).parent / f"{name}.py" for name in NAMES]
 """The code of the study on which its models depend."""
 
 Make = Callable[[], Estimator]

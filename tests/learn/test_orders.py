@@ -20,7 +20,7 @@ from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe
 from morello.learn.tune import batch_sizes
 from morello.measure.correlation import kendall_tau
-from study import choices, distances, folds, orders
+from study import choices, distances, folds, orders, shares
 from study import held_out as held_out_specs
 from study.choices import Proposed
 from study.distances import pairs_by_distance
@@ -155,3 +155,17 @@ def test_pairs_by_distance_add_up_to_tau() -> None:
     assert parts[:2].sum() == 0.0 < parts[2]  # nearer ones are noise
     exact = pairs_by_distance(np.log(seconds), seconds, 0.02)
     np.testing.assert_array_equal(*exact)
+
+
+def test_programs_are_divided_among_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "MODELS", 4)
+    slow = shares.Kernel(1.0, 2.0, 1.0, np.array([1.0, 0.5, 0.5]))
+    sure = shares.Kernel(4.0, 2.0, 0.1, np.array([1.0, 1.0, 1.0]))
+    by_cost, by_gain = (shares.SHARES[name] for name in ("cost", "time and doubt"))
+    calls = np.ones(2)
+    for share, part in ((by_cost, 0.0), (by_gain, 0.25)):
+        weights = np.array([share(slow), share(sure)])
+        assert shares.gained([slow, sure], calls, weights, 1) == pytest.approx(part)
+    assert shares.gained([slow, sure], calls, calls, 9) == pytest.approx(0.25)  # all of them
+    first, *_ = shares.table("made up", [slow, sure])
+    assert first.startswith("| made up, 2 Specs | 3 | ")

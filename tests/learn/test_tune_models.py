@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from morello.api import implement
 from morello.base.errors import SearchError
 from morello.cli.parser import main
 from morello.importers.text import graph_of
+from morello.learn.intervals import Intervals
+from morello.learn.predictors import learned
 from morello.memo import Table
 from morello.models import compile_graph
 from morello.models.tuning import LEAST_S, first_share, kernels_to_tune
@@ -19,14 +23,23 @@ from morello.models.tuning import LEAST_S, first_share, kernels_to_tune
 PROGRAM = "relu(f32[32,64] @ f32[64,64]) @ f32[64,64] + f32[64]"
 
 
-def test_time_is_divided_by_cost() -> None:
+def test_time_is_divided_by_expected_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compile_graph(graph_of(PROGRAM), threads=1, gap=1.0, fuse_seconds=0)
     kernels = kernels_to_tune(compiled)
     assert sum(kernel.calls for kernel in kernels) == sum(
         len(segment.kernels) for segment in compiled.segments
     )
-    costs = [kernel.cost for kernel in kernels]
-    assert len(costs) > 1 and costs == sorted(costs, reverse=True)
+    gains = [kernel.gain for kernel in kernels]
+    assert len(gains) > 1 and gains == sorted(gains, reverse=True) and gains[-1] > 0
+    one = kernels[0]
+    assert replace(one, seconds=2 * one.seconds).gain == pytest.approx(2 * one.gain)
+    pools = replace(one, impl=implement("max_pool(f32[1,4,16,16], window=2)")[0])
+    assert pools.gain > 1.5 * one.gain  # predictions are less sure of them than of products
+    model = learned(one.impl.target)
+    assert model is not None
+    model.errors = Intervals()  # those of a model that was not evaluated
+    monkeypatch.setattr("morello.models.tuning.learned", lambda _: model)
+    assert pools.gain == one.gain == pytest.approx(one.seconds)
     shares = [first_share([5, 3, 2], 1e4), first_share([3, 2], 5e3), first_share([2], 2e3)]
     assert shares == pytest.approx([5e3, 3e3, 2e3])
     assert first_share([3, 2], 6e3) == pytest.approx(3.6e3)  # what others left is divided, too

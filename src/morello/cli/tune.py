@@ -142,14 +142,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Task:
     """An expression or a Spec to tune for.
 
-    A kernel of a model has calls and the cost of all, as `goal` what was asked for, if its weights
-    are prepacked, and the `target` with the costs by which it was chosen.
+    A kernel of a model has calls and what tuning is expected to gain (see `models.tuning`), as
+    `goal` what was asked for, if its weights are prepacked, and the `target` with the costs by
+    which it was chosen.
     """
 
     what: str | Spec
     goal: Spec | None = None
     calls: int = 1
-    cost: float = 0.0
+    gain: float = 0.0
     target: Target | None = None
 
     @property
@@ -174,7 +175,7 @@ def run(arguments: argparse.Namespace) -> None:
         left = arguments.seconds
         for number, task in enumerate(tasks):
             try:
-                seconds = _share(tasks, number, left) if task.cost else arguments.seconds
+                seconds = _share(tasks, number, left) if task.gain else arguments.seconds
                 if seconds is None:
                     break
                 began = monotonic()
@@ -193,13 +194,13 @@ def run(arguments: argparse.Namespace) -> None:
                 )
             if interrupted:
                 break
-    _tell(outcomes, arguments, together=any(task.cost for task in tasks))
+    _tell(outcomes, arguments, together=any(task.gain for task in tasks))
     if interrupted:
         raise KeyboardInterrupt
 
 
 def _tasks(arguments: argparse.Namespace, table: ProgramTable | None) -> list[_Task]:
-    """Each Spec of a family, or the kernels of a model, those first that take most of its time."""
+    """Each Spec of a family, or the kernels of a model, those of most expected gain first."""
     shapes = shapes_of(arguments)
     if arguments.expression.endswith(MODELS):
         _check_options(arguments)
@@ -229,7 +230,7 @@ def _kernels(
     arguments: argparse.Namespace,
     table: ProgramTable | None,
 ) -> list[_Task]:
-    """The kernels of a graph, those first that take most of its time."""
+    """The kernels of a graph, those of most expected gain first."""
     from morello.models import compile_graph
     from morello.models.tuning import kernels_to_tune
 
@@ -246,7 +247,7 @@ def _kernels(
             kernel.impl.spec,
             kernel.goal if kernel.prepacked else None,
             kernel.calls,
-            kernel.cost,
+            kernel.gain,
             kernel.impl.target,
         )
         for kernel in kernels
@@ -259,7 +260,7 @@ def _share(tasks: Sequence[_Task], number: int, left: float) -> float | None:
 
     if number and left < LEAST_S:
         return None
-    return first_share([task.cost for task in tasks[number:]], left)
+    return first_share([task.gain for task in tasks[number:]], left)
 
 
 def _tuned(

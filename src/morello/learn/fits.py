@@ -22,7 +22,8 @@ from morello.learn.training import NetworkEstimator, Recipe, model_of
 from morello.native.cache import default_cache
 
 FOLDER = Path(__file__).parent
-CODE = [FOLDER / f"{name}.py" for name in ("batches", "evaluate", "model", "network", "training")]
+NAMES = "affine", "batches", "evaluate", "groups", "model", "network", "training"
+CODE = [FOLDER / f"{name}.py" for name in NAMES]
 """The code on which all that is trained depends."""
 
 

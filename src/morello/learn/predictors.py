@@ -181,7 +181,8 @@ def in_order(seconds: Floats, costs: Floats) -> list[int]:
     """The numbers of programs by the product of time and cost; the cheapest counts as `SURER`."""
     products = seconds * costs
     products[costs.argmin()] *= SURER
-    return np.argsort(products, kind="stable").tolist()
+    order: list[int] = np.argsort(products, kind="stable").tolist()
+    return order
 
 
 def refusal(goal: Spec, target: Target) -> MorelloError | None:
