@@ -45,6 +45,15 @@ def test_numbers_of_items_are_inputs(dtype: Any) -> None:
     assert not any(graph.by_torch for graph in graphs)
 
 
+def test_methods_of_a_number_are_computed() -> None:
+    """Only `item` gives a number as it is."""
+
+    def program(x: Any, s: Any) -> Any:
+        return x * s.abs()
+
+    compared(program, [(X, torch.tensor(-2.0, dtype=torch.float64))])
+
+
 def test_numbers_are_operands() -> None:
     """All elementwise operations that take a number take it as torch rounds it."""
 
