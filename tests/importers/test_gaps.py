@@ -12,6 +12,7 @@ from tests.models.test_compiled_graphs import constant, given
 from morello.graph.graph import Graph, Node
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Conv
+from morello.importers import gaps
 from morello.importers.gaps import transposed_convolution
 
 
@@ -36,7 +37,11 @@ def scattered(image: np.ndarray, weight: np.ndarray, stride: int) -> np.ndarray:
     return result
 
 
-def test_random_ones() -> None:
+@pytest.mark.parametrize("copy", [0, gaps.COPY_PRODUCTS])
+def test_random_ones(copy: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with phases apart where copies cost nothing."""
+    monkeypatch.setattr(gaps, "COPY_PRODUCTS", copy)
+    monkeypatch.setattr(gaps, "FILTERS_TOGETHER", 16 if copy else 1)
     cut = 0
     for seed in range(60):
         random, generator = Random(seed), np.random.default_rng(seed)
@@ -74,6 +79,34 @@ def test_a_phase_has_few_taps(taps: int, stride: int, padding: int, kept: int, p
     (conv,) = [node for node in graph.nodes if isinstance(node.operator, Conv)]
     assert conv.inputs[1].shape[2:] == (kept, kept)
     assert prod(conv.shape[2:]) == pixels**2
+
+
+@pytest.mark.parametrize(
+    ("taps", "stride", "before", "after"),
+    [(4, 2, 1, 1), (3, 2, 1, 0), (6, 3, 2, 1), (8, 4, 2, 2)],
+)
+def test_phases_of_many_filters_take_no_product_in_vain(
+    taps: int, stride: int, before: int, after: int
+) -> None:
+    image = given(1, 16, 8, 8)
+    weight = constant(np.random.default_rng(0), 16, 64, taps, taps)
+    graph = transposed(image, weight, stride, before, after)
+    convs = [node for node in graph.nodes if isinstance(node.operator, Conv)]
+    assert len(convs) == stride**2
+    products = sum(node.type.size * prod(node.inputs[1].shape[1:]) for node in convs)
+    assert products == 8 * 8 * 16 * 64 * taps**2
+
+
+@pytest.mark.parametrize(
+    ("filters", "taps", "stride", "after"),
+    [(16, 4, 2, 1), (64, 2, 2, 1), (64, 8, 8, 0), (64, 5, 2, 1), (64, 6, 2, 2)],
+)
+def test_phases_stay_together(filters: int, taps: int, stride: int, after: int) -> None:
+    """If copies would take longer, nothing is wasted, phases are many or have 3x3 taps."""
+    weight = constant(np.random.default_rng(0), 16, filters, taps, taps)
+    graph = transposed(given(1, 16, 32, 32), weight, stride, (taps - 1) // 2, after)
+    convs = [node for node in graph.nodes if isinstance(node.operator, Conv)]
+    assert len(convs) == 1
 
 
 def test_the_filters_of_a_phase_are_beside_each_other() -> None:

@@ -2,7 +2,8 @@
 
 Most products would be with those zeros. Outputs that are a stride apart read the same elements of
 the image, with other taps, so each of their phases is a convolution of the image as it is. All are
-made as one, with the filters of a phase beside each other; the phases are then put in their places.
+made as one, with the filters of a phase beside each other, unless that wastes products; the phases
+are then put in their places.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from math import prod
 
 from morello.base.errors import GraphError
@@ -17,6 +19,7 @@ from morello.graph.graph import Node, apply
 from morello.graph.operators import Concat, Conv, Pad, Slice
 from morello.graph.patterns.matching import constant, reshaped, sliced, transposed
 from morello.importers.taking import backwards
+from morello.ir.primitives.winograd import TAPS
 
 MOST_PHASES = 1 << 12
 """The widest gaps, as there is a filter for each place between two elements."""
@@ -47,6 +50,19 @@ def transposed_convolution(image: Node, weight: Node, conv: Conv) -> Node:
     return convolution_with_gaps(image, kernel, conv.strides, dense)
 
 
+COPY_PRODUCTS = 16
+"""How many products of an element take about as long as to copy it.
+
+Each phase that has a kernel of its own may need a copy of the image, with its own padding.
+"""
+
+FILTERS_TOGETHER = 16
+"""How many filters a vector multiplies at once, so that products of fewer take as long."""
+
+MOST_KERNELS = 16
+"""The most phases of which each has a kernel."""
+
+
 def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv: Conv) -> Node:
     """A convolution, of strides of 1, of images whose elements are `gaps` apart, between zeros.
 
@@ -64,6 +80,8 @@ def convolution_with_gaps(image: Node, filters: Node, gaps: Sequence[int], conv:
     axes = [*map(_Axis, sizes, gaps, taps, conv.before, conv.after)]
     if min(min(axis.after_phase, axis.outputs - 1) for axis in axes) < 0:
         raise GraphError("a transposed convolution that cuts off more than its taps.")
+    if conv.groups == 1 and _better_apart(axes, count):
+        return _in_place(_phases_apart(image, filters, axes), axes, 1)
     ones = (1,) * len(axes)
     before = tuple(axis.before_phase for axis in axes)
     phases = Conv(ones, before, tuple(axis.after_phase for axis in axes), ones, conv.groups)
@@ -156,8 +174,58 @@ class _Axis:
         """The padding of the image after its last element, for all phases."""
         return self.phase_outputs + self.phase_taps - 1 - self.size - self.before_phase
 
+    def first_tap(self, phase: int) -> int:
+        """The first tap of a phase, which has every gap-th of those after it."""
+        return (self.before - phase) % self.gap
+
+    def padding(self, phase: int) -> tuple[int, int]:
+        """The padding of the image before and after it that the outputs of a phase read."""
+        first = self.first_tap(phase)
+        before = (self.before - phase - first) // self.gap
+        taps = self._per_phase(self.taps - first)
+        return before, self.outputs // self.gap + taps - 1 - self.size - before
+
     def _per_phase(self, count: int) -> int:
         return -(-count // self.gap)
+
+
+def _better_apart(axes: Sequence[_Axis], filters: int) -> bool:
+    """Whether all phases together waste more products than a kernel for each costs copies.
+
+    Together, they have taps of zeros where some have fewer, and outputs to cut off where padding
+    differs. Those of 3x3 taps stay together: Winograd's algorithm, which takes fewer products, has
+    no smaller filters.
+    """
+    phases = prod(axis.gap for axis in axes)
+    if not 1 < phases <= MOST_KERNELS:
+        return False
+    if len(axes) > 1 and all(axis.phase_taps == TAPS for axis in axes):
+        return False
+    if not all(axis.outputs % axis.gap == 0 and axis.taps >= axis.gap for axis in axes):
+        return False
+    if min(n for axis in axes for phase in range(axis.gap) for n in axis.padding(phase)) < 0:
+        return False
+    together = prod(axis.phase_outputs * axis.phase_taps for axis in axes)
+    apart = prod(axis.outputs // axis.gap * axis.taps for axis in axes)
+    wasted = together * _whole_vectors(phases * filters) - apart * _whole_vectors(filters)
+    return wasted >= COPY_PRODUCTS * phases * prod(axis.size for axis in axes)
+
+
+def _whole_vectors(filters: int) -> int:
+    return -(-filters // FILTERS_TOGETHER) * FILTERS_TOGETHER
+
+
+def _phases_apart(image: Node, filters: Node, axes: Sequence[_Axis]) -> Node:
+    """The outputs of each phase, by a convolution of its own, one after the other as channels."""
+    ones, steps = (1,) * len(axes), (1, 1, *(axis.gap for axis in axes))
+    results = []
+    for phase in product(*(range(axis.gap) for axis in axes)):
+        firsts = [axis.first_tap(n) for axis, n in zip(axes, phase, strict=True)]
+        taps = apply(Slice((0, 0, *firsts), filters.shape, steps), filters)
+        pads = [axis.padding(n) for axis, n in zip(axes, phase, strict=True)]
+        before, after = zip(*pads, strict=True)
+        results.append(apply(Conv(ones, before, after, ones, 1), image, taps))
+    return apply(Concat(1), *results)
 
 
 def _filters_of_phases(filters: Node, axes: Sequence[_Axis], groups: int) -> Node:
