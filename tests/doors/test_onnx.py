@@ -419,6 +419,22 @@ def test_rows_are_combined_from_version_18_on(kind: str) -> None:
         agrees(Scatter(kind), inputs, 13)
 
 
+@pytest.mark.parametrize("operator", [*map(Scatter, ("last", "max", "sum")), SegmentSum(3)])
+def test_rows_of_numbers_outside_are_left_out(operator: Operator) -> None:
+    """ONNX Runtime alone takes -1 for the last row, and ends with an error for others."""
+    numbers = np.array([2, -1, 3, -4, 7, 0, -(2**31)], np.int32)
+    table, ids, rows = given(3, 4), given(7, dtype=numbers.dtype), given(7, 4)
+    inputs = (rows, ids) if isinstance(operator, SegmentSum) else (table, ids, rows)
+    model, node = written(operator, *inputs, version=18)
+    generator = np.random.default_rng(0)
+    arrays = [numbers if i is ids else generator.random(i.shape, F32) for i in inputs]
+    session = runtime.InferenceSession(model.SerializeToString())
+    names = [each.name for each in session.get_inputs()]
+    (result,) = session.run(None, dict(zip(names, arrays, strict=True)))
+    (expected,) = evaluate(Graph(inputs, (node,)), arrays)
+    np.testing.assert_allclose(result, expected)
+
+
 def test_segments_are_summed_from_version_16_on() -> None:
     inputs = given(5, 4), given(5, dtype=np.dtype(np.int32))
     agrees(SegmentSum(3), inputs, 16)

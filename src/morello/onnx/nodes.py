@@ -225,20 +225,34 @@ class NodeWriter:
         if self.version < since:
             raise GraphError(f"{operator} needs version {since} of ONNX's operators.")
         x, numbers, rows = inputs
-        wide = self.add("Cast", numbers, to=TensorProto.INT64)
-        places = self._shaped(wide, (*node.inputs[1].shape, 1))
-        how = {"reduction": reduction} if reduction else {}
-        return self.add("ScatterND", x, places, rows, **how)
+        beyond = self.constant(np.zeros((1, node.shape[1]), node.dtype))
+        longer = self.add("Concat", x, beyond, axis=0)
+        return self._combined(longer, numbers, rows, node, reduction)
 
     @_write.register
     def _segment_sum(self, operator: SegmentSum, node: Node, *inputs: str) -> str:
-        zeros = self.constant(np.zeros(node.shape, node.dtype))
         if self.version < 16:
             raise GraphError(f"{operator} needs version 16 of ONNX's operators.")
         rows, numbers = inputs
+        longer = self.constant(np.zeros((operator.count + 1, node.shape[1]), node.dtype))
+        return self._combined(longer, numbers, rows, node, "add")
+
+    def _combined(self, longer: str, numbers: str, rows: str, node: Node, reduction: str) -> str:
+        """Rows combined with a table of one row more than the result has.
+
+        To it goes what has no place in the result. In ONNX, numbers below 0 count from the last
+        row, and others outside are errors.
+        """
+        count = node.shape[0]
         wide = self.add("Cast", numbers, to=TensorProto.INT64)
-        places = self._shaped(wide, (*node.inputs[1].shape, 1))
-        return self.add("ScatterND", zeros, places, rows, reduction="add")
+        first, end = (self.constant(np.array(n)) for n in (0, count))
+        inside = self.add("Not", self.add("Less", wide, first))
+        inside = self.add("And", inside, self.add("Less", wide, end))
+        places = self._shaped(self.add("Where", inside, wide, end), (-1, 1))
+        how = {"reduction": reduction} if reduction else {}
+        combined = self.add("ScatterND", longer, places, rows, **how)
+        bounds = (self._integers(n) for n in (0, count, 0))
+        return self.add("Slice", combined, *bounds)
 
     @_write.register
     def _dot(self, operator: Dot, node: Node, *inputs: str) -> str:
