@@ -210,5 +210,7 @@ def test_a_branch_may_give_sequences() -> None:
         }""",
         13,
     )
-    (rest,) = import_model(model).rest
+    program = import_model(model)
+    (rest,) = program.rest
     assert (rest.op_type, [*rest.output]) == ("SequenceConstruct", ["y"])
+    assert dict(program.left).keys() == {"SequenceConstruct"}

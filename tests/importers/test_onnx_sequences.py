@@ -108,6 +108,7 @@ def test_what_reads_a_sequence_and_is_left_has_it_from_onnx_runtime() -> None:
     program = import_model(model)
     assert [node.op_type for node in program.rest] == ["SequenceConstruct", "SequenceAt"]
     assert program.outputs == ("z",)
+    assert [name for name, _ in program.left] == ["SequenceConstruct", "SequenceAt"]
 
 
 def test_a_sequence_may_be_a_result() -> None:
@@ -116,6 +117,9 @@ def test_a_sequence_may_be_a_result() -> None:
     )
     assert [node.op_type for node in program.rest] == ["SequenceConstruct"]
     assert program.carried == ("r",)
+    assert program.left == (
+        ("SequenceConstruct", "ONNX Runtime needs the sequence that it makes"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,9 @@ from morello.importers.onnx.sequences import SEQUENCES, Held, SequenceCall
 MOST_INLINED = 20_000
 """The most nodes of branches and of unrolled loops that become part of a model."""
 
+UNKNOWN = "what it reads has a shape that is only known when it runs"
+"""Why nodes are of the rest that read what others of it make."""
+
 _MALFORMED = (
     AttributeError, LookupError, MemoryError, OverflowError, TypeError, ValueError,
     ZeroDivisionError,
@@ -213,8 +216,7 @@ class _Importing:
                 self._take(proto, branch)
                 return
             if any(self.values[each] is None for each in read):
-                what = "what it reads has a shape that is only known when it runs"
-                self._leave(proto, name, what)
+                self._leave(proto, name, UNKNOWN)
                 return
             results = self._translated(proto)
         except LeftError as error:
@@ -265,6 +267,7 @@ class _Importing:
             for each in maker.input:
                 self._make(each)
             self.rest.append(maker)
+            self.left.append((node_name(maker), "ONNX Runtime needs the sequence that it makes"))
 
     def _leave(self, proto: NodeProto, name: str, reason: str) -> None:
         for each in (*proto.input, *captured(inner_graphs([proto]))):
@@ -323,6 +326,7 @@ class _Importing:
                 same = helper.make_node("Identity", [result], [name])
                 if self.values[name] is None and not self._is_of_sequences(same):
                     self.rest.append(same)
+                    self.left.append((node_name(same), UNKNOWN))
 
     def _expanded(self, proto: NodeProto) -> list[Node | None] | None:
         """The results of a node by the operators that define its own, if all of them are computed.
