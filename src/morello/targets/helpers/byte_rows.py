@@ -9,43 +9,47 @@ BLOCK = 64
 """The columns whose sums are in registers at once."""
 
 _ROWS = """\
-// Sums of k rows, a step apart: groups of four are made of four rows in registers, where lane l of
-// register r has those of columns 16 l + 4 r to 16 l + 4 r + 3
-static inline void $name(const uint8_t *a, const int8_t *b, long step, int32_t *c, long k, long n) {
-  for (long j = 0; j < n; j += 64) {
-    const int count = n - j < 64 ? n - j : 64;
-    u32x16 s[4] = {{0}}, t[4]$excess;
-    for (long i = 0; i < k; i += 4) {
-      u8x64 rows[4] = {{0}};
-      uint32_t group = 0;
-      for (int r = 0; r < 4 && i + r < k; ++r) {
-        rows[r] = load_part_u8x64((const uint8_t *)b + (i + r) * step + j, count);
-        group |= (uint32_t)a[i + r] << 8 * r;
-      }
-      const u16x32 x[] = {(u16x32)zip_low_u8x64(rows[0], rows[1]),
-                          (u16x32)zip_high_u8x64(rows[0], rows[1])};
-      const u16x32 y[] = {(u16x32)zip_low_u8x64(rows[2], rows[3]),
-                          (u16x32)zip_high_u8x64(rows[2], rows[3])};
-      for (int r = 0; r < 4; ++r) {
-        const i8x4x16 groups = (i8x4x16)(r % 2 ? zip_high_u16x32(x[r / 2], y[r / 2])
-                                               : zip_low_u16x32(x[r / 2], y[r / 2]));
-        $sum
-      }
+// Sums of k rows, a step apart, of up to 64 columns: groups of four are made of four rows in
+// registers, where lane l of register r has those of columns 16 l + 4 r to 16 l + 4 r + 3
+static inline __attribute__((always_inline)) void $name_block(
+    const uint8_t *a, const int8_t *b, long step, int32_t *c, long k, int count) {
+  u32x16 s[4] = {{0}}, t[4]$excess;
+  for (long i = 0; i < k; i += 4) {
+    u8x64 rows[4] = {{0}};
+    uint32_t group = 0;
+    for (int r = 0; r < 4 && i + r < k; ++r) {
+      rows[r] = load_part_u8x64((const uint8_t *)b + (i + r) * step, count);
+      group |= (uint32_t)a[i + r] << 8 * r;
     }
-$less    for (int r = 0; r < 2; ++r) {
-      t[r] = even_lanes_u32x16(s[2 * r], s[2 * r + 1]);
-      t[r + 2] = odd_lanes_u32x16(s[2 * r], s[2 * r + 1]);
-    }
-    for (int r = 0; r < 2; ++r) {
-      s[r] = even_lanes_u32x16(t[2 * r], t[2 * r + 1]);
-      s[r + 2] = odd_lanes_u32x16(t[2 * r], t[2 * r + 1]);
-    }
-    for (int r = 0; 16 * r < count; ++r) {
-      const int left = count - 16 * r < 16 ? count - 16 * r : 16;
-      int32_t *to = c + j + 16 * r;
-      store_part_i32x16(to, (i32x16)((u32x16)load_part_i32x16(to, left) + s[r]), left);
+    const u16x32 x[] = {(u16x32)zip_low_u8x64(rows[0], rows[1]),
+                        (u16x32)zip_high_u8x64(rows[0], rows[1])};
+    const u16x32 y[] = {(u16x32)zip_low_u8x64(rows[2], rows[3]),
+                        (u16x32)zip_high_u8x64(rows[2], rows[3])};
+    for (int r = 0; r < 4; ++r) {
+      const i8x4x16 groups = (i8x4x16)(r % 2 ? zip_high_u16x32(x[r / 2], y[r / 2])
+                                             : zip_low_u16x32(x[r / 2], y[r / 2]));
+      $sum
     }
   }
+$less  for (int r = 0; r < 2; ++r) {
+    t[r] = even_lanes_u32x16(s[2 * r], s[2 * r + 1]);
+    t[r + 2] = odd_lanes_u32x16(s[2 * r], s[2 * r + 1]);
+  }
+  for (int r = 0; r < 2; ++r) {
+    s[r] = even_lanes_u32x16(t[2 * r], t[2 * r + 1]);
+    s[r + 2] = odd_lanes_u32x16(t[2 * r], t[2 * r + 1]);
+  }
+  for (int r = 0; 16 * r < count; ++r) {
+    const int left = count - 16 * r < 16 ? count - 16 * r : 16;
+    int32_t *to = c + 16 * r;
+    store_part_i32x16(to, (i32x16)((u32x16)load_part_i32x16(to, left) + s[r]), left);
+  }
+}
+
+static inline void $name(const uint8_t *a, const int8_t *b, long step, int32_t *c, long k, long n) {
+  long j = 0;
+  for (; j + 64 <= n; j += 64) $name_block(a, b + j, step, c + j, k, 64); // without masks
+  if (j < n) $name_block(a, b + j, step, c + j, k, n - j);
 }"""
 
 _UNSIGNED = {
@@ -57,9 +61,8 @@ _SIGNED = {  # 128 is added to each factor, and what that adds is subtracted aga
     "$excess": ", excess[4] = {{0}}",
     "$sum": """\
 s[r] = (u32x16)dpbusd_i32x16((i32x16)s[r], splat_u8x4x16(group ^ 0x80808080), groups);
-        excess[r] =
-            (u32x16)dpbusd_i32x16((i32x16)excess[r], splat_u8x4x16(0x80808080), groups);""",
-    "$less": "    for (int r = 0; r < 4; ++r) s[r] -= excess[r];\n",
+      excess[r] = (u32x16)dpbusd_i32x16((i32x16)excess[r], splat_u8x4x16(0x80808080), groups);""",
+    "$less": "  for (int r = 0; r < 4; ++r) s[r] -= excess[r];\n",
 }
 
 
