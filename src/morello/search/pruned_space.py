@@ -8,7 +8,7 @@ from contextlib import suppress
 from morello.ir.kept import NONE, Kept
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
-from morello.search.budget import BudgetError, Progress, Watch
+from morello.search.budget import BOUND, BudgetError, Progress, Watch
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
@@ -52,15 +52,17 @@ class PrunedSpace:
         return self._bound or self._computed(progress, neighbours=self._kept)
 
     def bound_within(self, watch: Watch) -> RelaxedBound | None:
-        """The lower bound, or None if there is none in time.
+        """The lower bound, or None if there is none in its share of the time.
 
-        If one that keeps neighbours takes too long, it is one that does not.
+        If one that keeps neighbours takes too long, it is one that does not, in a share of the time
+        that is left.
         """
+        kept = self._kept != NONE
         with suppress(BudgetError, MemoryError):
-            return self.bound(watch.part(NEAR) if self._kept != NONE else watch)
-        if self._kept != NONE:
+            return self.bound(watch.part(NEAR * BOUND if kept else BOUND))
+        if kept:
             with suppress(BudgetError, MemoryError):
-                return self._computed(watch, neighbours=NONE)
+                return self._computed(watch.part(BOUND), neighbours=NONE)
         return None
 
     @property

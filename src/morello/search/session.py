@@ -257,7 +257,7 @@ class Session:
         soon = watch.within(max(SOON * watch.left, SOON_S))
         watched = watch.after(soon, lambda: parts.plain(watch))
         tell(phase="bound")
-        bound = self._bound(parts, watched.part(BOUND))
+        bound = self._bound(parts, watched)
         tell(phase="search")
         if bound is None:
             incumbent = parts.best(watch)
@@ -319,7 +319,7 @@ class Session:
 
     def _bound(self, parts: Parts, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
-        if watch.timed and parts.apart(watch.left):
+        if watch.timed and parts.apart(BOUND * watch.left):
             return None
         return self._space.bound_within(watch)
 

@@ -10,7 +10,7 @@ from morello import engine
 from morello.base.memory import return_freed, uncollected
 from morello.base.status import tell
 from morello.search.best_first import BestFirst
-from morello.search.budget import BOUND, Budget, Progress
+from morello.search.budget import Budget, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.incumbent import tell_best
 from morello.search.parts import Parts
@@ -54,7 +54,7 @@ def search_together(
     space, watch = PrunedSpace(goals, target), whole.start(progress)
     with watch:
         tell(phase="bound")
-        bound = space.bound_within(watch.part(BOUND))
+        bound = space.bound_within(watch)
         if bound is None:
             return [None] * len(goals)
         tell(phase="search")
