@@ -301,6 +301,13 @@ CHAINS = (
 )
 
 
+SUMS = (
+    "y = floor(transpose(f32[256,248]) / f32[248,256]) + min(transpose(f32[1,256]), axis=1); "
+    "z = y - sum(y, axis=1, keepdims=True); exp(z - max(z, axis=1, keepdims=True))"
+)
+"""Sums with many maps between: the estimate for all is five times that for two pieces."""
+
+
 @pytest.mark.parametrize(
     ("expression", "seconds"),
     [
@@ -308,6 +315,7 @@ CHAINS = (
         (CHAINS[0], 1.0),
         (NORM, 10.0),
         (LONGER, inf),
+        (SUMS, inf),
         (CHAINS[1], inf),
     ],
 )
@@ -325,6 +333,7 @@ def test_compositions_whose_bounds_take_long_are_searched_in_pieces(
     [
         "layer_norm(f32[8,64], f32[64], f32[64])",
         "layer_norm(f32[12,26] + f32[12,26] + f32[12,26], f32[26], f32[26])",
+        "layer_norm(rms_norm(f32[77,64], f32[64]), f32[64], f32[64])",
         "f32[512,512] @ f32[512,512]",
         "relu(exp(f32[512,300]) @ f32[300,512])",
     ],

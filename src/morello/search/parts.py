@@ -35,7 +35,7 @@ from morello.targets.target import Target
 
 DEARER, DEARER_PAIR = 3.0, 8.0
 """How many times the effort for its pieces that for a composition may be, if it is searched as a
-whole; and for two pieces, which are a pair."""
+whole; and for two pieces of products, which are a pair."""
 
 A_SECOND, LATE = 400_000, 1.5
 """The effort that takes about a second; and how many times the seconds left the effort may be."""
@@ -155,7 +155,8 @@ class Parts:
         pieces = self.pieces
         if pieces == [self.spec]:
             return False
-        most = (DEARER_PAIR if len(pieces) == 2 else DEARER) * sum(map(effort, pieces))
+        pair = len(pieces) == 2 and self.spec.operation.sums_products
+        most = (DEARER_PAIR if pair else DEARER) * sum(map(effort, pieces))
         if is_long(self.spec.operation):  # which lacks some of the programs of its pieces
             most = 0.0
         most = min(max(most, A_SECOND), LATE * seconds * A_SECOND)

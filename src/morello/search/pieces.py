@@ -19,8 +19,8 @@ from morello.space.tiling import is_long
 MOST_SUMS = 3
 """The most sums and softmaxes of a piece: a layer norm and a softmax have so many."""
 
-MOST_CUTS = 3
-"""The most cuts of a piece with a product: its bound takes far longer than where there is none."""
+MOST_CUTS, MOST_CUTS_OF_SUMS = 3, 5
+"""The most cuts of a piece with a product, whose bound takes far longer, and of one without."""
 
 KIND, OPERAND = 4000, 1.5
 """As how many relaxed Specs a kind of them counts, however few it has; and how many times as many
@@ -75,11 +75,11 @@ def _is_piece(operation: Operation, numbers: Sequence[int]) -> bool:
     components = [operation.components[number] for number in numbers]
     products = sum(component.operation.is_product for component in components)
     sums = sum(map(_sums, components))
-    if products == 0:
-        return sums <= MOST_SUMS
     inside = {inputs_of(operation) + number for number in numbers[:-1]}
-    cuts = inside.intersection(cut_points(operation))
-    return products == 1 and sums == 0 and len(cuts) <= MOST_CUTS
+    cuts = len(inside.intersection(cut_points(operation)))
+    if products == 0:
+        return sums <= MOST_SUMS and cuts <= MOST_CUTS_OF_SUMS
+    return products == 1 and sums == 0 and cuts <= MOST_CUTS
 
 
 def _only_maps(operation: Operation, numbers: Sequence[int]) -> bool:
