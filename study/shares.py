@@ -1,4 +1,4 @@
-"""What tuning a model gains by how its programs are divided among kernels, replayed on corpora.
+"""Ways to divide a model's programs among its kernels, and their gains, replayed on corpora.
 
     python -m study.shares CORPUS... [--programs N]
 

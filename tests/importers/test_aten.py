@@ -283,7 +283,7 @@ def test_decimals_are_left_to_torch() -> None:
 
 
 def test_floats_of_8_bits_are_left_to_torch() -> None:
-    """What is computed before and after has kernels: no cast to 8 bits and back is left out."""
+    """Before and after, there are kernels; no cast to 8 bits and back is left out."""
     result = imported(lambda x: (x * 2).to(torch.float8_e4m3fn).float().exp(), random(4, 8))
     assert result.left == {"to": "no kernel computes floats of 8 bits."}
     names = [getattr(node.operator, "name", "") for node in result.graph.nodes]

@@ -1,4 +1,4 @@
-"""What was trained before, kept in Morello's cache, so that training that ended early goes on.
+"""Networks and predictions, kept in Morello's cache: training that ended early goes on there.
 
 A network is trained again if the features or the code that it depends on have changed.
 """

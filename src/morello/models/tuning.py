@@ -34,7 +34,7 @@ class TunedKernel:
 
     @property
     def gain(self) -> float:
-        """What tuning is expected to gain, but for a factor that is the same for all kernels."""
+        """The gain that is expected of tuning, up to a factor that is the same for all kernels."""
         return self.seconds * _doubt(self.impl)
 
 
