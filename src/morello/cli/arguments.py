@@ -207,8 +207,9 @@ def add_winograd(parser: argparse.ArgumentParser) -> None:
     """The tiles of convolutions in fewer multiplications."""
     parser.add_argument(
         "--winograd", type=int, default=2, metavar="ROWS",
-        help="do convolutions by 3x3 filters in fewer multiplications where that is expected to be "
-        "faster, by tiles of 2 rows (2); 4 saves more, with a larger error, and 0 does none",
+        help="do convolutions by 3x3 filters, and of signals, in fewer multiplications where that "
+        "is expected to be faster, by tiles of 2 rows (2); 4 saves more, with a larger error, and "
+        "0 does none",
     )  # fmt: skip
 
 

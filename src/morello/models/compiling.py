@@ -23,6 +23,7 @@ from morello.graph.patterns.in_bytes import in_bytes
 from morello.graph.patterns.padding import stored_in_padding
 from morello.graph.patterns.rounding import without_bytes
 from morello.graph.patterns.winograd import in_fewer_multiplications
+from morello.graph.patterns.winograd_signals import signals_in_fewer_multiplications
 from morello.graph.patterns.winograd_volumes import volumes_in_fewer_multiplications
 from morello.graph.rewriting import rewritten, simplified
 from morello.ir.primitives.winograd import TRANSFORMS
@@ -153,9 +154,10 @@ def compile_graph(
 
     Other groups than those of the rule are tried for as many seconds as `fuse_seconds` say; by
     default for 10, if enough of the time of the kernels is expected to be saved (see `regrouping`).
-    Convolutions by 3x3 filters are done by tiles of at most so many rows as `winograd` says, 2 by
-    default, where fewer multiplications are expected to save time; with 0, none are. Tiles of 4
-    save more, and have a larger error. Apart from that, this is `compile_partition`.
+    Convolutions by 3x3 filters, and of signals, are done by tiles of at most so many rows as
+    `winograd` says, 2 by default, where fewer multiplications are expected to save time; with 0,
+    none are. Tiles of 4 save more, and have a larger error. Apart from that, this is
+    `compile_partition`.
     """
     began = perf_counter()
     asked: GraphOptions = {"fuse_seconds": None, **options}
@@ -184,7 +186,8 @@ def _simplified(graph: Graph, options: GraphOptions) -> Graph:
     tiled = volumes_in_fewer_multiplications(simplified(narrow), tile, machine)
     expanded = rewritten(tiled, EXPANSIONS)
     grouped = in_fuller_groups(expanded, machine)
-    return stored_in_padding(in_fewer_multiplications(grouped, tile, machine))
+    images = in_fewer_multiplications(grouped, tile, machine)
+    return stored_in_padding(signals_in_fewer_multiplications(images, tile, machine))
 
 
 def compile_partition(

@@ -13,7 +13,7 @@ from math import ceil, prod
 from morello.graph.graph import Node
 from morello.graph.patterns.layers import VOLUME
 from morello.ir.dtype import F32
-from morello.ir.primitives.winograd import TAPS, points
+from morello.ir.primitives.winograd import TAPS, Transforms, points
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.costs import factor_of
 from morello.targets.kernels.products import MULTIPLY_ADD
@@ -112,6 +112,31 @@ def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
         _products(machine, count * tiles * weights, count * tiles * filters)
         + moved
         + _transforms(node, machine, tile, tiles)
+    )
+
+
+def signal_cycles(node: Node, machine: Target, turns: Transforms | None = None) -> float:
+    """About how many cycles a convolution of signals takes by tiles, or with None by itself.
+
+    By tiles, windows, their points, products and tiles are written and read.
+    """
+    batch, filters, length = node.shape
+    _, channels, taps = node.inputs[1].shape
+    weights, far = channels * filters, machine.levels[0]
+    if turns is None:
+        results = batch * length
+        return (
+            _products(machine, results * taps * weights, results * filters)
+            + far.per_line * taps * weights / _PER_LINE
+        )
+    count, tile = len(turns.input), len(turns.out)
+    window, tiles = tile + taps - 1, batch * ceil(length / tile)
+    moved = tiles * ((window + count) * channels + (count + tile) * filters)
+    return (
+        _products(machine, count * tiles * weights, count * tiles * filters)
+        + _products(machine, window * count * tiles * channels, count * tiles * channels)
+        + _products(machine, count * tile * tiles * filters, tile * tiles * filters)
+        + (far.per_line * count * weights + 2 * _touched(far) * moved) / _PER_LINE
     )
 
 

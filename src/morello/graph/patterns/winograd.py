@@ -91,19 +91,23 @@ def best_tiling(node: Node, sizes: tuple[int, ...], machine: Target) -> Tiling |
 
     None if it is cheaper by itself, or cannot be done so.
     """
-    conv, (x, filters) = node.operator, node.inputs
-    assert isinstance(conv, Conv)
-    simple = {*conv.strides, *conv.dilations, conv.groups} == {1}
-    if not simple or filters.shape[-_SPATIAL:] != (TAPS, TAPS) or node.dtype != np.float32:
-        return None
-    if not isinstance(filters.operator, Constant) or {x.dtype, filters.dtype} != {node.dtype}:
-        return None
-    if any(count % _LEAST_CHANNELS for count in filters.shape[:2]) or not node.type.size:
+    if not is_simple(node) or node.inputs[1].shape[-_SPATIAL:] != (TAPS, TAPS):
         return None
     known = [each for size in sizes for each in tilings(node, size, machine)]
     tiling = min(known, key=lambda each: cycles(node, machine, each))
     saves = cycles(node, machine, tiling) <= MOST_COST * cycles(node, machine)
     return tiling if saves else None
+
+
+def is_simple(node: Node) -> bool:
+    """Whether a convolution has constant filters, all neighbours, and whole registers of f32."""
+    conv, (x, filters) = node.operator, node.inputs
+    assert isinstance(conv, Conv)
+    if {*conv.strides, *conv.dilations, conv.groups} != {1} or node.dtype != np.float32:
+        return False
+    if not isinstance(filters.operator, Constant) or {x.dtype, filters.dtype} != {node.dtype}:
+        return False
+    return not any(count % _LEAST_CHANNELS for count in filters.shape[:2]) and node.type.size > 0
 
 
 def map_before_crop(node: Node) -> Node | None:

@@ -13,6 +13,7 @@ The numbers that points are turned by grow with m, and so does the error: see `d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +26,7 @@ from morello.ir.semantics import unfolded
 from morello.ir.text import Result, Text, call, oriented
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from morello.ir.dtype import DType
 
@@ -42,6 +43,45 @@ class Transforms(NamedTuple):
     input: Array
     filters: Array
     out: Array
+
+
+_PLACES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2))
+"""The numbers at which polynomials are evaluated, beside infinity."""
+
+
+def toom_cook(tile: int, taps: int) -> Transforms:
+    """The matrices along one dimension, for tiles of so many results of filters of so many taps.
+
+    A filter, and what is multiplied by it, are polynomials. Their values are multiplied at places
+    and at infinity, where a value is the last coefficient; the matrices are exact.
+    """
+    places = [Fraction(place) for place in _PLACES[: tile + taps - 2]]
+    count = len(places) + 1
+    others = [[q for q in places if q != p] for p in places]
+    scales = [
+        prod((p - q for q in rest), start=Fraction(1))
+        for p, rest in zip(places, others, strict=True)
+    ]
+    last = [[Fraction(n == size - 1) for n in range(size)] for size in (taps, tile)]
+    filters = [[p**n / scale for n in range(taps)] for p, scale in zip(places, scales, strict=True)]
+    return Transforms(
+        _floats(_monic(roots, count) for roots in (*others, places)),
+        _floats([*filters, last[0]]),
+        _floats([*([p**n for n in range(tile)] for p in places), last[1]]).T,
+    )
+
+
+def _monic(roots: Sequence[Fraction], count: int) -> list[Fraction]:
+    """The first coefficients of the polynomial with these roots, that of the constant first."""
+    found = [Fraction(1)]
+    for root in roots:
+        terms = zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)
+        found = [before - root * same for before, same in terms]
+    return [*found, *[Fraction(0)] * (count - len(found))]
+
+
+def _floats(rows: Iterable[Sequence[Fraction]]) -> Array:
+    return np.array([[float(each) for each in row] for row in rows])
 
 
 TRANSFORMS: Mapping[int, Transforms] = {
