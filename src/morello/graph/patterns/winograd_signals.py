@@ -19,7 +19,7 @@ from math import ceil
 import numpy as np
 
 from morello.graph.graph import Array, Graph, Node, apply
-from morello.graph.operators import Constant, Conv, Dot, Pad
+from morello.graph.operators import Constant, Conv, Dot, Pad, Transpose
 from morello.graph.patterns.expansion import padded
 from morello.graph.patterns.matching import constant, joined, reshaped, sliced, transposed
 from morello.graph.patterns.tiling import signal_cycles
@@ -106,10 +106,15 @@ def _product(matrix: Array, x: Node) -> Node:
 
 
 def _windows(x: Node, before: int, size: int, tile: int, tiles: int) -> Node:
-    """The windows [q, b, y, c] of signals [b, c, n] with zeros before and after these."""
+    """The windows [q, b, y, c] of signals [b, c, n] with zeros before and after these.
+
+    Signals whose channels lie apart have a zero more: so they are transposed by one copy, and not
+    by that of each piece of all windows.
+    """
     batch, channels, length = x.shape
     blocks = tiles - 1 + ceil(size / tile)
-    after = max(tile * blocks - before - length, 0)
+    apart = not isinstance(x.operator, Transpose)
+    after = max(tile * blocks - before - length, int(apart))
     wide = transposed(x, (0, 2, 1))
     if before or after:
         pad = Pad((0, before, 0), (0, after, 0))
