@@ -73,11 +73,11 @@ def toom_cook(tile: int, taps: int) -> Transforms:
 
 def _monic(roots: Sequence[Fraction], count: int) -> list[Fraction]:
     """The first coefficients of the polynomial with these roots, that of the constant first."""
-    found = [Fraction(1)]
+    coefficients = [Fraction(1)]
     for root in roots:
-        terms = zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)
-        found = [before - root * same for before, same in terms]
-    return [*found, *[Fraction(0)] * (count - len(found))]
+        terms = zip([Fraction(0), *coefficients], [*coefficients, Fraction(0)], strict=True)
+        coefficients = [before - root * same for before, same in terms]
+    return [*coefficients, *[Fraction(0)] * (count - len(coefficients))]
 
 
 def _floats(rows: Iterable[Sequence[Fraction]]) -> Array:
@@ -90,24 +90,9 @@ TRANSFORMS: Mapping[int, Transforms] = {
         np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]) / 2,
         np.array([[1, 1, 1, 0], [0, 1, -1, -1]]),
     ),
-    4: Transforms(
-        np.array(
-            [
-                [4, 0, -5, 0, 1, 0],
-                [0, -4, -4, 1, 1, 0],
-                [0, 4, -4, -1, 1, 0],
-                [0, -2, -1, 2, 1, 0],
-                [0, 2, -1, -2, 1, 0],
-                [0, 4, 0, -5, 0, 1],
-            ]
-        ),
-        np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]) / 24,
-        np.array(
-            [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]]
-        ),
-    ),
+    4: toom_cook(4, TAPS),
 }
-"""The transforms, by the rows and columns m of a tile."""
+"""The transforms, by the rows and columns m of a tile; with 2, some signs are changed."""
 
 
 _AT_ONCE = 4096
