@@ -20,8 +20,7 @@ REFUSED = {
         r"tensor<\?xf32> has no fixed shape",
     ),
     "a type": (
-        b"func.func @main(%x: tensor<4xui4>) -> tensor<4xui4>"
-        b" { return %x : tensor<4xui4> }",
+        b"func.func @main(%x: tensor<4xui4>) -> tensor<4xui4> { return %x : tensor<4xui4> }",
         "no graph holds tensor<4xui4>",
     ),
     "a token": (
