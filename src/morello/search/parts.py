@@ -202,7 +202,7 @@ class Parts:
             yield from self._pieces(hole.spec)
 
     def _pairs(self, spec: Spec) -> Iterator[Spec]:
-        """What pairs of pieces that follow each other are in one."""
+        """Each pair of pieces that follow each other, as one composition."""
         cuts = [cut for cut in self._cuts(spec) if not cut.whole]
         for hole in cuts[0].step.holes if cuts else ():
             yield from self._pairs(hole.spec)
