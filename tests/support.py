@@ -89,6 +89,11 @@ def random_values(shape: Sequence[int], seed: int) -> Floats:
     return (sign * random.uniform(0.5, 1.5, tuple(shape))).astype(np.float32)
 
 
+def normal(*shape: int, seed: int = 0) -> npt.NDArray[np.float32]:
+    """Normally distributed values, others for each shape."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
 def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
     """The target with these capacities of all levels but the farthest."""
     farthest, *nearer = target.levels

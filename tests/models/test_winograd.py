@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import normal
 
 from morello.api import implement
 from morello.errors import SearchError
@@ -39,10 +40,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.dtype(np.float32)
 EPSILON = 2.0**-23
 MACHINE = tuned("avx512", "sapphirerapids")
-
-
-def normal(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
 
 
 def image(*shape: int) -> Node:

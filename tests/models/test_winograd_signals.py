@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import normal
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
@@ -20,10 +21,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.dtype(np.float32)
 EPSILON = 2.0**-23
 MACHINE = tuned("avx512", "zen4")
-
-
-def normal(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
 
 
 def convolved(
