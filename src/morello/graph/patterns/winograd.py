@@ -218,8 +218,7 @@ def _by_tiles(node: Node, tiling: Tiling) -> Node:
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     assert isinstance(filters.operator, Constant)
-    with np.errstate(over="ignore"):
-        weights = apply(Constant(winograd_filters(filters.operator.array, tiling.tile)))
+    weights = apply(Constant(winograd_filters(filters.operator.array, tiling.tile)))
 
     def product(turned: Node) -> Node:
         return apply(Dot(((0, 0),), ((_CHANNELS_LAST, 1),)), turned, weights)

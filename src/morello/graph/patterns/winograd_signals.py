@@ -25,7 +25,7 @@ from morello.graph.patterns.matching import constant, joined, reshaped, sliced, 
 from morello.graph.patterns.tiling import signal_cycles
 from morello.graph.patterns.winograd import MOST_COST, is_simple
 from morello.graph.rewriting import rewritten
-from morello.ir.primitives.winograd import Transforms, toom_cook
+from morello.ir.primitives.winograd import Transforms, filter_points, toom_cook
 from morello.targets.target import Target
 
 _RANK = 3
@@ -88,9 +88,7 @@ def _by_tiles(node: Node, turns: Transforms) -> Node:
     assert isinstance(conv, Conv)
     assert isinstance(filters.operator, Constant)
     (batch, count, length), tile = node.shape, len(turns.out)
-    turned = np.einsum("tq,fcq->tcf", turns.filters, filters.operator.array, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        weights = apply(Constant(turned.astype(x.dtype)))
+    weights = apply(Constant(filter_points(filters.operator.array, turns.filters)))
     tiles = ceil(length / tile)
     windows = _windows(x, conv.before[0], turns.input.shape[1], tile, tiles)
     products = apply(Dot(((0, 0),), ((3, 1),)), _product(turns.input, windows), weights)

@@ -85,8 +85,7 @@ def _filters(array: Array, tile: int) -> list[Node]:
     """The filters [f, c, d] of each point along the layers, of filters [f, c, d, p, q]."""
     count, channels, layers, *taps = array.shape
     flat = array.reshape(count, channels * layers, *taps)
-    with np.errstate(over="ignore"):
-        turned = winograd_filters(flat, tile).reshape(-1, channels, layers, count)
+    turned = winograd_filters(flat, tile).reshape(-1, channels, layers, count)
     return [apply(Constant(np.ascontiguousarray(each.transpose(2, 0, 1)))) for each in turned]
 
 

@@ -133,16 +133,24 @@ def winograd_output(tile: int = 2, channels_last: bool = False) -> Operation:
 
 
 def winograd_filters(filters: Array, tile: int) -> Array:
-    """The points [t,c,f] of filters[f,c,p,q], in their dtype: sums in float64, rounded once."""
+    """The points [t,c,f] of filters[f,c,p,q] for tiles of so many rows and columns."""
     turn = TRANSFORMS[tile].filters
-    both, (count, channels) = np.kron(turn, turn), filters.shape[:2]
-    flat = filters.reshape(count, channels, TAPS**2)
-    turned = np.empty((points(tile), channels, count), filters.dtype)
+    return filter_points(filters.reshape(*filters.shape[:2], TAPS**2), np.kron(turn, turn))
+
+
+def filter_points(filters: Array, turn: Array) -> Array:
+    """The points [t,c,f] of filters[f,c,q] by a matrix [t,q], in the dtype of the filters.
+
+    Sums are in float64, and are rounded once. Those beyond the dtype's range are infinite.
+    """
+    count, channels, taps = filters.shape
+    turned = np.empty((len(turn), channels, count), filters.dtype)
     step = max(1, _AT_ONCE // count)
     for low in range(0, channels, step):
-        some = flat[:, low : low + step].transpose(2, 1, 0).astype(np.float64, order="C")
-        sums = both @ some.reshape(TAPS**2, -1)
-        turned[:, low : low + step] = sums.reshape(points(tile), -1, count)
+        some = filters[:, low : low + step].transpose(2, 1, 0).astype(np.float64, order="C")
+        sums = turn @ some.reshape(taps, -1)
+        with np.errstate(over="ignore"):
+            turned[:, low : low + step] = sums.reshape(len(turn), -1, count)
     return turned
 
 
