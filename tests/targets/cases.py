@@ -60,6 +60,7 @@ from morello.targets.helpers.tiles import SIDE
 from morello.targets.kernels.byte_rows import MOST_BYTE_ROWS
 from morello.targets.kernels.depthwise import PIXELS
 from morello.targets.kernels.row_sums import MOST_ROWS
+from morello.targets.kernels.windows import ROWS as WINDOW_ROWS
 from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
 ROWS = 400
@@ -106,6 +107,9 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         primitive = PRIMITIVES[name.removesuffix("Accum")]
         two = (Windows(3, dilation=2), Windows(2))
         return [pool(primitive, windows, False, True) for windows in ((Windows(),), two)]
+    if name in ("SumPool", "MaxPool"):
+        windows = Windows(int(kernel.name.split("_")[2]))
+        return [pool(PRIMITIVES[name], (windows,) * rank) for rank in (1, 2)]
     if kernel.name.startswith(FILTERS):
         return [move(4)]
     if name == "Move":
@@ -142,9 +146,9 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [scan(PRIMITIVES[name], rank, dim) for rank, dim in scans]
     if name == "DivideVecScalar":
         return [divide_vec_scalar(rank, scan) for rank, scan in scans]
-    if name in ("SumAccum", "SumSquaresAccum", "MaxAccum", "MinAccum"):
-        primitive = PRIMITIVES[name.removesuffix("Accum")]
-        return [reduce(primitive, rank, scan, accumulates=True) for rank, scan in scans]
+    if name.removesuffix("Accum") in ("Sum", "SumSquares", "Max", "Min"):
+        primitive, accumulates = PRIMITIVES[name.removesuffix("Accum")], name.endswith("Accum")
+        return [reduce(primitive, rank, scan, accumulates) for rank, scan in scans]
     if name == "SumSquaredDeviationsAccum":
         return [squared_deviations(rank, scan, accumulates=True) for rank, scan in scans]
     if name.startswith("Softmax"):
@@ -408,6 +412,14 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
     if kernel.operation == "DepthwiseConv":
         sizes = {"y": range(1, depthwise.ROWS + 1), "x": range(4, 60)}
         return dict.fromkeys("bgc", range(1, 2)) | dict.fromkeys("pq", range(1, PIXELS + 1)) | sizes
+    if "_windows_" in kernel.name:
+        count = int(kernel.name.split("_")[2])
+        sizes = {
+            "x": range(4, 60),
+            "p": range(1, WINDOW_ROWS + 1),
+            "q": range(count, count + 1),
+        }
+        return dict.fromkeys("bcy", range(1, 2)) | sizes
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         several = {"f": range(1, MOST_REGISTERS + 1)} if kernel.operation == "ConvAccum" else {}
@@ -489,6 +501,8 @@ def _random_batch(
         fewest = 1 if is_ragged(operation) else lanes
         sizes[-1] = random.integers(fewest, lanes + 1, ROWS, np.int32)
     for dim, wanted in _wanted(kernel).items():
+        if dim not in operation.dims:
+            continue
         drawn = wanted.start + wanted.step * random.integers(0, len(wanted), ROWS)
         sizes[operation.dims.index(dim)] = drawn.astype(np.int32)
     if operation.name == "QuantizedMatmul":

@@ -44,7 +44,7 @@ MARGIN = 64
 """Bytes before and after each operand that nothing may write."""
 
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3e38, -3e38, 89.0, -104.0, 0.5])
-SUMS = "Cumsum", "SumAccum"
+SUMS = "Cumsum", "Sum", "SumAccum", "SumPool"
 
 VANISHING = ("Gelu", "GeluTanh", "Silu")
 """Functions that are 0 times infinity at -infinity, where the code gives their limit, 0."""
@@ -302,7 +302,7 @@ def usual_dims(kernel: LeafKernel, operation: Operation) -> list[tuple[str, ...]
         return [o.dims for o in make(tile_of(operation), channels_last=True).operands]
     if operation.name in ("Argmax", "Argmin", "Cumsum", "Softmax"):  # what is scanned is first
         return [tuple(sorted(dims, key=lambda d: d not in operation.untiled)) for dims in operands]
-    if "_of_rows_" in kernel.name:  # what is reduced is last
+    if "_of_" in kernel.name and "_rows_" in kernel.name:  # what is reduced is last
         return [tuple(sorted(dims, key=lambda d: d in operation.reduced)) for dims in operands]
     if operation.function is not None or operation.name in ("Move", "DivideVecScalar"):
         return [operands[-1]] * len(operands)

@@ -15,6 +15,7 @@ def kernel_lines(call: Call, called: Mapping[str, str]) -> list[str]:
     kernel, spec, operation = call.kernel, call.spec, call.spec.operation
     names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
     names["length"], names["elements"] = max(spec.sizes), math.prod(spec.sizes)
+    names["reduced"] = math.prod(names[dim] for dim in operation.reduced)
     names["scanned"] = next((names[dim] for dim in operation.untiled), 1)
     if operation.function is not None and operation.function.constant is not None:
         names["constant"] = _literal(operation.function.constant, spec.dtypes[-1])

@@ -105,8 +105,9 @@ def stays(kind: Kind, index: int, target: Target) -> bool:
 
 def _converted_in_cache(operation: Operation, dtype: DType) -> bool:
     """Whether operands are copied only to be converted, to what kernels take from the cache."""
-    own = operation.is_product or operation.windows or operation.components  # other copies
-    return narrow(dtype) and not own
+    pools = operation.primitive is not None and operation.primitive.pools
+    own = operation.is_product or operation.components or (operation.windows and not pools)
+    return narrow(dtype) and not own  # these have other copies
 
 
 def packed_inputs(dtypes: tuple[DType, ...], target: Target) -> bool:

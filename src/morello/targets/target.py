@@ -86,10 +86,11 @@ class LeafKernel:
     """A line of C, repeated for each register of the operands that have several.
 
     In it, `{name}` is that register, or the first element of an operand in memory; `{n}` and the
-    other dimensions are sizes, `{length}` is the largest of them, `{elements}` their product, and
-    `{scanned}` the size of the dimension that is kept whole; `{name_n}` is the stride of an operand
-    along a dimension, 0 if it has none, `{name_panel}` the width of its panels; `{constant}` is
-    that of the operation's function. Helpers of the target are called by their names.
+    other dimensions are sizes, `{length}` is the largest of them, `{elements}` their product,
+    `{reduced}` that of the dimensions that are reduced, and `{scanned}` the size of the dimension
+    that is kept whole; `{name_n}` is the stride of an operand along a dimension, 0 if it has none,
+    `{name_panel}` the width of its panels; `{constant}` is that of the operation's function.
+    Helpers of the target are called by their names.
     """
     semantics: Semantics
     """The same on NumPy arrays: a function from the operands that are read to the output, or to a

@@ -31,6 +31,7 @@ from morello.targets.helpers.vectors import (
     size,
     vector_helpers,
 )
+from morello.targets.helpers.windows import widths_down_from, window_helpers
 from morello.targets.helpers.winograd import winograd_helpers
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -66,6 +67,8 @@ def helpers_for(
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
+    for width in widths_down_from(vector_bytes[0] // 4):
+        helpers |= window_helpers(isa, width)
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa, features)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
     if "avx512_bf16" in features:

@@ -31,6 +31,7 @@ from morello.targets.helpers.quantized import FETCHED
 from morello.targets.helpers.row_sums import BLOCK_READINGS, ROW_READINGS
 from morello.targets.helpers.shuffles import REPETITIONS
 from morello.targets.helpers.tiles import BF16_TILES, BYTE_TILES
+from morello.targets.helpers.windows import widths_down_from
 from morello.targets.kernels.byte_rows import byte_rows
 from morello.targets.kernels.depthwise import depthwise_rows_by_two
 from morello.targets.kernels.gathering import take_elements, take_row
@@ -73,6 +74,7 @@ from morello.targets.kernels.shuffles import (
     transpose_filters,
 )
 from morello.targets.kernels.tiles import tile_sums
+from morello.targets.kernels.windows import short_rows, windows_side_by_side
 from morello.targets.kernels.winograd import winograd_steps
 from morello.targets.target import Group, LeafKernel
 
@@ -189,6 +191,8 @@ def standard_kernels(
     for source in (BF16, F16):
         kernels += converted_runs(source, width, features)
     kernels.append(depthwise_rows_by_two(width))
+    for fewer in widths_down_from(width):
+        kernels += [*windows_side_by_side(fewer), *short_rows(fewer)]
     kernels += scans(width, masks)
     kernels += scatters()
     kernels += winograd_steps(width)
