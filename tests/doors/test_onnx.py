@@ -44,6 +44,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import COMPARISONS, NUMPY
+from morello.graph.partition import GraphPartition
 from morello.ir.functions import BITWISE, ONLY_INTEGERS
 from morello.measure.bounds import Peak
 
@@ -207,6 +208,31 @@ def test_what_is_left_reads_what_is_simplified(tmp_path: Path) -> None:
     conversion = converted(model, tmp_path)
     assert conversion.left["Pow"] == conversion.left["If"] == conversion.left["Compress"] == 1
     assert "Transpose" not in conversion.left
+
+
+def test_what_an_old_version_has_no_operators_for_is_left_as_the_model_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a large table of which few elements are written: the places alone have a kernel."""
+    model = parsed(
+        """agraph (float[4, 6] x, int64[2, 6] at, float[2, 6] new) => (float[4, 6] y) {
+            a = Softmax <axis = 1> (x)
+            b = Scatter <axis = 0> (a, at, new)
+            y = Softmax <axis = 1> (b)
+        }""",
+        version=10,
+    )
+
+    def without_scatters(partition: GraphPartition, *_: Any) -> GraphPartition:
+        left = {g.output for g in partition.groups if isinstance(g.output.operator, Scatter)}
+        groups = tuple(group for group in partition.groups if group.output not in left)
+        return GraphPartition(partition.graph, groups, partition.light | left)
+
+    monkeypatch.setattr("morello.models.compiling.without_light", without_scatters)
+    conversion = converted(model, tmp_path, fuse_seconds=0)
+    assert len(conversion.compiled.segments) == 2
+    assert conversion.left == {"Scatter": 1}
+    assert conversion.reasons == (("Scatter", "kernels compute only a part of it"),)
 
 
 def test_what_is_left_may_be_an_output(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from morello.importers.onnx.program import OnnxNode, node_name
 from morello.models import CompiledGraph, compile_graph
 from morello.models.reporting import ProgramReport, program_report
 from morello.onnx.library import build_library, custom_op
-from morello.onnx.rewriting import DOMAIN, LARGE, Contents, rewritten
+from morello.onnx.nodes import UnwrittenError
+from morello.onnx.rewriting import DOMAIN, LARGE, Contents, computed_with, rewritten
 from morello.options import GraphOptions
 
 MOST_INSIDE = 2**26
@@ -73,11 +74,21 @@ def convert(
         {"the output": path, "its library": library, "its constants": data},
         {"the model": Path(model)},
     )
-    program = import_model(read_model(model), shapes)
     asked: GraphOptions = {"threads": 1, **options}
-    compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
-    ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
-    faster, contents = rewritten(program, compiled, ops)
+    leaving: set[str] = set()
+    while True:
+        program = import_model(read_model(model), shapes, leaving=leaving)
+        compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
+        ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
+        try:
+            faster, contents = rewritten(program, compiled, ops)
+            break
+        except UnwrittenError as error:
+            # as of a Scatter in an old version, of which kernels compute the places alone
+            more = computed_with(program, error.node) - leaving
+            if not more:
+                raise
+            leaving |= more
     if ops:
         write_bytes(library, build_library([*ops.values()]).read_bytes())
     outside = _write(faster, contents, path, data)

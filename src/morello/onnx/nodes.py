@@ -59,6 +59,14 @@ _OF_BITS = {
 """The functions of integers' bits that are one operator since version 18."""
 
 
+class UnwrittenError(GraphError):
+    """A `node` of a graph for which this version of ONNX has no operators."""
+
+    def __init__(self, what: str, node: Node) -> None:
+        super().__init__(what)
+        self.node = node
+
+
 class NodeWriter:
     """Nodes and constants of a model, of a version of ONNX's operators."""
 
@@ -70,8 +78,22 @@ class NodeWriter:
         self._names = names
 
     def write(self, node: Node, inputs: Sequence[str]) -> str:
-        """Add the nodes that compute one from values of these names; the name of the result."""
-        return self._write(node.operator, node, *inputs)
+        """Add the nodes that compute one from values of these names; the name of the result.
+
+        Raises `UnwrittenError` if there are none.
+        """
+        try:
+            return self._write(node.operator, node, *inputs)
+        except GraphError as error:
+            raise UnwrittenError(error.what, node) from None
+
+    def writes(self, node: Node) -> bool:
+        """Whether ONNX has operators for a node."""
+        try:
+            self.write(node, [""] * len(node.inputs))
+        except UnwrittenError:
+            return False
+        return True
 
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output, whose name is returned."""

@@ -34,7 +34,8 @@ def rewritten(
     """The model of a program whose segments are custom operators, and the contents of constants.
 
     Those of `LARGE` bytes or more are by name, and not in the model, if NumPy has their dtype. What
-    nothing reads any longer is left out: also weights that only kernels use.
+    nothing reads any longer is left out: also weights that only kernels use. Raises
+    `UnwrittenError` for a node without a kernel that ONNX has no operators for.
     """
     writing = _Rewriting(program, compiled, ops)
     for step in compiled.steps:
@@ -280,6 +281,27 @@ def _fixed(info: ValueInfoProto, known: Mapping[str, Node]) -> ValueInfoProto:
         return info
     code = info.type.tensor_type.elem_type or helper.np_dtype_to_tensor_dtype(node.dtype)
     return helper.make_tensor_value_info(info.name, code, node.shape, info.doc_string)
+
+
+def computed_with(program: OnnxProgram, unwritten: Node) -> set[str]:
+    """The names of values whose nodes of the model are read as nodes of this kind, among others,
+    for which ONNX has no operators.
+    """
+    writer = NodeWriter(_version(program.model), lambda: "")
+    named = {*program.values.values()}
+    composed = set()
+    for name, value in program.values.items():
+        inside, todo = {value}, [value]
+        while todo:
+            new = {*todo.pop().inputs} - named - inside
+            inside |= new
+            todo += new
+        if any(
+            type(node.operator) is type(unwritten.operator) and not writer.writes(node)
+            for node in inside
+        ):
+            composed.add(name)
+    return composed
 
 
 def _version(model: ModelProto) -> int:

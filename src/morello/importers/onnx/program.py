@@ -6,7 +6,7 @@ that is only known when the model runs is no part of the graph: these nodes are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -111,17 +111,18 @@ def import_model(
     model: ModelProto,
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, Array] | None = None,
+    leaving: Collection[str] = (),
 ) -> OnnxProgram:
     """The graph of a valid model, in which inputs with free dimensions have the given shapes.
 
     Initializers are constants, also those that a caller could replace; so are `constants`, which
-    the model need not have. Raises `GraphError` for a free dimension without a size, and for a node
-    that does not fit its inputs.
+    the model need not have. Nodes with an output of a name in `leaving` are left. Raises
+    `GraphError` for a free dimension without a size, and for a node that does not fit its inputs.
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     try:
-        importing = _Importing(model, dict(shapes or {}), dict(constants or {}))
+        importing = _Importing(model, dict(shapes or {}), dict(constants or {}), {*leaving})
         for proto in model.graph.node:
             importing.add(proto)
         return importing.finish()
@@ -144,6 +145,7 @@ class _Importing:
     model: ModelProto
     shapes: dict[str, Sequence[int]]
     constants: dict[str, Array]
+    leaving: set[str]
     values: dict[str, Node | None] = field(default_factory=dict)
     inputs: dict[str, Node | None] = field(default_factory=dict)
     rest: list[NodeProto] = field(default_factory=list)
@@ -277,6 +279,8 @@ class _Importing:
         self.values.update(dict.fromkeys(filter(None, proto.output)))
 
     def _translated(self, proto: NodeProto) -> Sequence[Node | None]:
+        if not self.leaving.isdisjoint(proto.output):
+            raise LeftError("kernels compute only a part of it")
         domain = domain_of(proto)
         translation = TRANSLATIONS.get((domain, proto.op_type))
         if proto.op_type == "Constant" and not domain:
@@ -334,7 +338,8 @@ class _Importing:
         ONNX defines some operators so, as losses.
         """
         named = {each: self.values[each] for each in proto.input if each}
-        graph = None if domain_of(proto) else expansion(proto, named, self.model)
+        leaving = not self.leaving.isdisjoint(proto.output)
+        graph = None if leaving or domain_of(proto) else expansion(proto, named, self.model)
         if graph is None:
             return None
         try:
