@@ -94,7 +94,6 @@ def test_tiles_compute_the_convolution(
         {"taps": 1},
         {"taps": 21},
         {"filters": 8},
-        {"filters": 264},
         {"channels": 16, "filters": 16, "length": 16000},
         {"channels": 32, "filters": 32, "length": 4000},
     ],

@@ -152,9 +152,10 @@ def _products(machine: Target, multiplied: int, sums: int) -> float:
 
 def _transforms(node: Node, machine: Target, tile: int, tiles: int) -> float:
     """The cycles of the transforms of so many tiles whose operands are near."""
-    each = factor_of(machine, "arithmetic") / machine.widths(F32)[0]
-    filters, channels = node.inputs[1].shape[:2]
-    return each * tiles * (CYCLES[tile, 1] * channels + CYCLES[tile, 0] * filters)
+    width = machine.widths(F32)[0]
+    filters, channels = (ceil(count / width) for count in node.inputs[1].shape[:2])
+    each = factor_of(machine, "arithmetic") * tiles
+    return each * (CYCLES[tile, 1] * channels + CYCLES[tile, 0] * filters)
 
 
 def _touched(level: Level) -> float:

@@ -45,7 +45,7 @@ MOST_COST = 0.8
 """The most of a convolution's cost that may be left, as a fraction: estimates err."""
 
 _LEAST_CHANNELS = 16
-"""The channels and filters of which registers are full."""
+"""The fewest channels and filters: of fewer, most of a register would be empty."""
 
 _CHANNELS_LAST = 4
 """The position of the channels of points."""
@@ -100,14 +100,14 @@ def best_tiling(node: Node, sizes: tuple[int, ...], machine: Target) -> Tiling |
 
 
 def is_simple(node: Node) -> bool:
-    """Whether a convolution has constant filters, all neighbours, and whole registers of f32."""
+    """Whether a convolution has constant filters, all neighbours, and enough channels of f32."""
     conv, (x, filters) = node.operator, node.inputs
     assert isinstance(conv, Conv)
     if {*conv.strides, *conv.dilations, conv.groups} != {1} or node.dtype != np.float32:
         return False
     if not isinstance(filters.operator, Constant) or {x.dtype, filters.dtype} != {node.dtype}:
         return False
-    return not any(count % _LEAST_CHANNELS for count in filters.shape[:2]) and node.type.size > 0
+    return min(filters.shape[:2]) >= _LEAST_CHANNELS and node.type.size > 0
 
 
 def map_before_crop(node: Node) -> Node | None:
