@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -17,8 +18,11 @@ from tests.waiting import PATIENCE_S, comes_true
 
 from fuzz.launch import Command, command_line, marked
 from morello.base.errors import MorelloError, TableError
+from morello.cli import process
 from morello.cli.parser import main
+from morello.cli.program import budget_of
 from morello.memo import Table
+from morello.search.budget import LEAST_S, WAITING
 
 SMALL = "f32[8,8] @ f32[8,8]"
 FILLED = "fill_zero(f32[4])"
@@ -28,6 +32,15 @@ FILLED = "fill_zero(f32[4])"
 def chained(error: Exception, cause: BaseException | None, context: BaseException) -> Exception:
     error.__cause__, error.__context__ = cause, context
     return error
+
+
+def test_a_budget_counts_from_the_start_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert process.seconds_used() == 0  # of no command
+    monkeypatch.setattr(process, "_began", [time.monotonic() - 8.0])
+    assert process.seconds_used() >= 8 * WAITING
+    arguments = argparse.Namespace(budget=1.0, gap=0.1)
+    budget = budget_of(arguments)
+    assert (budget.seconds, budget.gap, budget.left) == (1.0, 0.1, LEAST_S)
 
 
 @pytest.mark.parametrize(

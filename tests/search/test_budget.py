@@ -304,6 +304,16 @@ def test_searches_one_after_the_other_share_a_budget(monkeypatch: pytest.MonkeyP
     assert seconds == [3.0, 10 / 3, 3.0, module.LEAST_S]
 
 
+@pytest.mark.parametrize(("used", "left"), [(0.0, 12.0), (5.0, 7.0), (12.5, module.LEAST_S)])
+def test_what_was_used_up_before_is_not_searched_for(
+    used: float, left: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("morello.search.budget.clock", lambda: 100.0)
+    budget = Budget(12.0, used=used)
+    assert budget.left == pytest.approx(budget.start().left) == pytest.approx(left)
+    assert next(budget.shares(1)).left == pytest.approx(left)
+
+
 def test_a_container_may_have_less_memory_than_the_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

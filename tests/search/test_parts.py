@@ -199,6 +199,16 @@ def test_soon_there_is_a_program_of_few_sizes_of_the_whole(expression: str) -> N
     assert search(goal, AVX2).cost <= soon.cost * (1 + 1e-9) <= plain * (1 + 1e-8)
 
 
+def test_a_late_bound_is_not_begun_again() -> None:
+    """The whole is searched with few sizes then, and its pieces with all."""
+    parts = Parts((parse(SMALL[2]),), AVX2)
+    parts.late = True
+    best = parts.best(UNTIMED.start())
+    agreed(best, parts.spec)
+    assert best.lower == 0
+    assert best.cost <= parts.soon(UNTIMED.start()).cost * (1 + 1e-9)
+
+
 def test_a_plain_program_is_searched_once() -> None:
     goal = parse(SMALL[2])
     parts = Parts((goal,), AVX2)

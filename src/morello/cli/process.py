@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -25,6 +26,9 @@ COLLECTED_AFTER = 300_000
 _received: list[int] = []
 """Signals that asked this process to end."""
 
+_began: list[float] = []
+"""When this process was prepared."""
+
 
 def prepare() -> None:
     """Install the signal handlers and streams of a command's process.
@@ -35,6 +39,7 @@ def prepare() -> None:
     output then fails. Python looks for cycles of references less often: imports make none, and it
     would visit all that they leave.
     """
+    _began.append(time.monotonic())
     gc.set_threshold(COLLECTED_AFTER)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored, as under `nohup`
@@ -47,6 +52,13 @@ def prepare() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def seconds_used() -> float:
+    """The seconds that this process has used of a budget so far; none if no command was run."""
+    from morello.search.budget import seconds_since
+
+    return seconds_since(_began[0]) if _began else 0.0
 
 
 @contextmanager
@@ -67,8 +79,10 @@ def finish() -> None:
     """Ignore interrupts while the interpreter shuts down, and forget those that were caught.
 
     Of an interrupt inside `exec` of a string, as in the import of a dataclass, Python keeps a
-    mark, caught or not, and ends a module's process by a signal; the next `exec` clears it.
+    mark, caught or not, and ends a module's process by a signal; the next `exec` clears it. Python
+    does not look for cycles once more: what they hold is the system's in any case.
     """
+    gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     exec("")
     for number in (signal.SIGTERM, signal.SIGHUP):

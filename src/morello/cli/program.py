@@ -15,6 +15,7 @@ from morello import options, tables
 from morello.base.errors import FileError, RewriteError, SearchError
 from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress
+from morello.cli.process import seconds_used
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
@@ -36,13 +37,16 @@ if TYPE_CHECKING:
 
 
 def answered(
-    arguments: argparse.Namespace, report: SearchProgress, searches: list[Session] | None = None
+    arguments: argparse.Namespace,
+    report: SearchProgress,
+    searches: list[Session] | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Impl, SearchStatistics | None]:
     """The program that a command's arguments ask for, and the statistics of the search for it.
 
-    For `searches`, see `requested`.
+    For `searches` and the `budget`, see `requested`.
     """
-    with requested(arguments, report, searches) as request:
+    with requested(arguments, report, searches, budget) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
         return impl, statistics
@@ -50,11 +54,15 @@ def answered(
 
 @contextmanager
 def requested(
-    arguments: argparse.Namespace, report: SearchProgress, searches: list[Session] | None = None
+    arguments: argparse.Namespace,
+    report: SearchProgress,
+    searches: list[Session] | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[Request]:
     """The request of a command's arguments. In the body, its table is open.
 
-    If a certificate is wanted, what it searches is added to the `searches`.
+    If a certificate is wanted, what it searches is added to the `searches`. The budget is that of
+    the command, unless it is given.
     """
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     with (
@@ -63,7 +71,7 @@ def requested(
     ):
         if searches is not None and arguments.certificate is not None:
             request = replace(request, searched=searches.append)
-        yield request
+        yield replace(request, budget=budget or budget_of(arguments))
 
 
 def compiled_program(
@@ -95,6 +103,11 @@ def _options(
         "choice": arguments.choice, "budget": arguments.budget, "gap": arguments.gap,
         "compiler": arguments.compiler, "progress": report,
     }  # fmt: skip
+
+
+def budget_of(arguments: argparse.Namespace) -> Budget:
+    """The budget of a command's search, of which the start of the command has used up some."""
+    return Budget(arguments.budget, gap=arguments.gap, used=seconds_used())
 
 
 def write_certificate(

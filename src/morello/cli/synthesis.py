@@ -16,6 +16,7 @@ from morello.cli.hints import hint
 from morello.cli.output import progress
 from morello.cli.program import (
     answered,
+    budget_of,
     compiled_program,
     requested,
     warn,
@@ -35,7 +36,6 @@ from morello.native.toolchain import arch_flags, find_compiler
 from morello.questions import keep
 from morello.request import answer
 from morello.runtime.threads import thread_count
-from morello.search.budget import Budget
 from morello.search.result import SearchStatistics
 from morello.targets import find_target
 from morello.targets.x86 import BASELINE
@@ -158,12 +158,10 @@ def _answers(
     arguments: argparse.Namespace, wanted: Sequence[dict[str, Any]]
 ) -> list[tuple[Impl, SearchStatistics | None]]:
     """The answers to a command with other arguments, each of which has a share of the budget."""
-    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(wanted))
+    shares = budget_of(arguments).shares(len(wanted))
     with progress() as report:
         return [
-            answered(
-                argparse.Namespace(**vars(arguments) | words | {"budget": share.seconds}), report
-            )
+            answered(argparse.Namespace(**vars(arguments) | words), report, budget=share)
             for words, share in zip(wanted, shares, strict=True)
         ]
 

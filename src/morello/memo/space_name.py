@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, astuple
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from morello.space.tiling import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
@@ -50,7 +50,14 @@ def _costs(target: Target) -> str:
 def _kernel_text(kernel: LeafKernel) -> str:
     """All of a kernel that the search depends on, but its conditions and its formula of cost."""
     parts = (
-        kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
-        kernel.odd_even, kernel.panel, kernel.streams, kernel.anywhere, kernel.factor,
+        kernel.name, kernel.operation, _text(kernel.dtypes), _text(kernel.held),
+        str(kernel.registers), str(kernel.odd_even), _text(kernel.panel), _text(kernel.streams),
+        _text(kernel.anywhere), str(kernel.factor),
     )  # fmt: skip
-    return " ".join(map(str, parts))
+    return " ".join(parts)
+
+
+@cache
+def _text(part: tuple[object, ...]) -> str:
+    """What many kernels have in common, as text, which is slow to make for each."""
+    return str(part)

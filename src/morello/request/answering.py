@@ -75,7 +75,7 @@ def _in_turn(
     interrupt ends before they have a program.
     """
     answers: list[Answer] = []
-    little = max(LEAST_S, LITTLE * request.budget.seconds / len(tasks))
+    little = max(LEAST_S, LITTLE * request.budget.left / len(tasks))
     for task, share in zip(tasks, request.budget.shares(len(tasks)), strict=True):
         if answers and share.seconds <= little:
             break
@@ -105,7 +105,7 @@ def _for_one_machine(goal: Spec, request: Request) -> Answer:
     statistics = solution.statistics
     if request.ranking is not None:
         statistics = replace(statistics, ranked=request.ranking.name)
-    left = replace(budget, seconds=max(LEAST_S, budget.seconds - statistics.seconds))
+    left = replace(budget, used=budget.used + statistics.seconds)
     if request.measure > 1:
         impl, measured = _fastest(impl, session, replace(request, budget=left))
         statistics = replace(statistics, measured=measured)

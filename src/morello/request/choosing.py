@@ -87,12 +87,12 @@ def _in_order(sessions: Sequence[Session], request: Request) -> tuple[list[Impl]
     then there is at least the cheapest program that was found.
     """
     budget = request.budget
-    ends = budgets.clock() + budget.seconds
+    ends = budgets.clock() + budget.left
     for session, share in zip(sessions, budget.shares(len(sessions)), strict=True):
         enough = replace(share, seconds=max(share.seconds, LEAST_SHARE_S))
         session.solve(enough, request.progress)
     left = max(ends - budgets.clock(), LEAST_SHARE_S)
-    watch = replace(budget, seconds=left).start(request.progress)
+    watch = replace(budget, seconds=left, used=0.0).start(request.progress)
     programs: list[Impl] = []
     with suppress(BudgetError, MemoryError):
         ordered = merge(*(_programs(s, s.alternatives(watch)) for s in sessions), key=_cost)

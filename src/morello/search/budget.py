@@ -44,7 +44,12 @@ def clock() -> float:
     So a search finds no worse program because the machine is busy, or this process may only use a
     part of it, unless it has to wait for very long.
     """
-    return (1 - WAITING) * time.thread_time() + WAITING * time.monotonic()
+    return seconds_since(0.0)
+
+
+def seconds_since(start: float) -> float:
+    """The seconds by `clock` since this thread started, which was at that `time.monotonic`."""
+    return (1 - WAITING) * time.thread_time() + WAITING * (time.monotonic() - start)
 
 
 class BudgetError(SearchError):
@@ -56,12 +61,14 @@ class Budget:
     """The limits of one search: seconds, and a share of the memory that is free at its start.
 
     The search may also end once its program is proven to cost at most `gap`, a fraction, more than
-    the cheapest. With a gap of 0 it has to prove that no program is cheaper.
+    the cheapest. With a gap of 0 it has to prove that no program is cheaper. Of the seconds, some
+    may be `used` up before it starts.
     """
 
     seconds: float = SECONDS
     memory: float = 0.5
     gap: float = 0.0
+    used: float = 0.0
 
     def __post_init__(self) -> None:
         if not _is_number(self.seconds) or self.seconds <= 0:
@@ -75,13 +82,19 @@ class Budget:
                 f"not {quoted(self.gap)}."
             )
 
+    @property
+    def left(self) -> float:
+        """The seconds for the search; `LEAST_S` if they are used up."""
+        return self.seconds if not self.used else max(LEAST_S, self.seconds - self.used)
+
     def start(self, report: Progress | None = None) -> Watch:
         """Start the clock; progress is passed on to `report`."""
         free = int(self.memory * free_memory())
         now = clock()
         most = _in_use(_this_process()) + free
-        tell(cost=inf, gap=inf, ends=now + self.seconds, now=now, note="")
-        return Watch(now, now + self.seconds, most, free, report, self.gap)
+        ends = now + self.left
+        tell(cost=inf, gap=inf, ends=ends, now=now, note="")
+        return Watch(now, ends, most, free, report, self.gap)
 
     def shares(self, count: int) -> Iterator[Budget]:
         """The budgets of `count` searches, one after the other, that share this one's time.
@@ -89,10 +102,10 @@ class Budget:
         Each has an equal share of the time that is left when it is asked for, and `LEAST_S` once
         there is none.
         """
-        ends = clock() + self.seconds
+        ends = clock() + self.left
         for number in range(count):
             left = (ends - clock()) / (count - number)
-            yield replace(self, seconds=max(left, LEAST_S))
+            yield replace(self, seconds=max(left, LEAST_S), used=0.0)
 
 
 def _is_number(value: object) -> bool:

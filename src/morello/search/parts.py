@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from operator import itemgetter
 
 from morello.base.errors import RewriteError
 from morello.ir.compose import batches_of, batches_of_some, inputs_of, tensor_dims
@@ -58,9 +59,10 @@ SLOWER = 4
 MOST_TOGETHER = 8
 """The most pieces that are searched together: the memory grows with them."""
 
-FIRST_S = 0.2
-"""The least seconds for the first program of a piece without products: it mostly has one that is
-proven by then, while narrowed spaces take longer and have worse ones. Of products, it is not so."""
+FIRST_S = 0.5
+"""The least seconds for the first programs of pieces: they mostly have some that are proven by
+then, while narrowed spaces take longer, one after another, and have worse ones. For a single
+product, it is not so."""
 
 Program = tuple[float, tuple[Rewrite, ...]]
 """A program as its cost and its decisions in pre-order."""
@@ -85,7 +87,7 @@ class Parts:
 
     Of Specs that differ in the layouts of weights, it is one that kernels read as it is. `cuts` has
     the ways to cut Specs, of those that were asked for, the one into pieces first; what cannot be
-    cut has none.
+    cut has none. The bound of the whole is `late` if it was not done in time.
     """
 
     def __init__(self, goal: Goal, target: Target) -> None:
@@ -94,6 +96,7 @@ class Parts:
         self.cuts: dict[Spec, list[_Cut]] = {}
         self.found: dict[Spec, Program] = {}
         self._lower = 0.0
+        self.late = False
         self._searched: list[Incumbent] = []
         self._ended: set[tuple[Spec, int | None]] = set()
 
@@ -130,23 +133,28 @@ class Parts:
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
-        """The program of `soon`, or a better one of pieces, then of pairs, then of the whole.
+        """The program of `plain`, or a better one of pieces, then of pairs, then of the whole.
 
         Where a small gap is enough, the pairs take no longer than `MORE` of what the pieces took:
-        there is no bound of the whole that tells how near the program is.
+        there is no bound of the whole that tells how near the program is. If that was begun and is
+        `late`, the whole is searched with few sizes; if not, where no small gap is enough.
         """
         began = clock()
+        if self.late:
+            self._ended.add((self.spec, None))  # it would be late again
         self.plain(watch, FEW)
-        self.soon(watch.part(WHOLE))
         pieces = [spec for spec in self.pieces if spec != self.spec]
         slow = SLOWER * (clock() - began) > watch.left
         self._improve(pieces, COARSE if slow else None, watch.part(PIECES))
         enough = watch.gap > 0
         more = watch.within(MORE * (clock() - began)) if enough else watch.part(WHOLE)
-        for pair in sorted(dict.fromkeys(self._pairs(self.spec)), key=effort):
-            if effort(pair) <= A_SECOND * more.left:
+        for work, pair in self._pairs_by_effort(watch):
+            if work <= A_SECOND * more.left:
                 self._improve([pair], None, more)
-        if not enough:
+        if self.late:
+            self._improve([self.spec], COARSEST, watch.part(WHOLE))
+            self._improve([self.spec], COARSE, watch)
+        elif not enough:
             self._improve([self.spec], None, watch)
         return self._best()
 
@@ -210,6 +218,16 @@ class Parts:
             if len([*self._pieces(pair)]) == 2:
                 yield pair
 
+    def _pairs_by_effort(self, watch: Watch) -> list[tuple[float, Spec]]:
+        """The efforts of distinct pairs, and the pairs, the least first; those found in time."""
+        efforts: dict[Spec, float] = {}
+        if not watch.over:
+            for pair in self._pairs(self.spec):
+                if watch.over:
+                    break
+                efforts[pair] = efforts.get(pair) or effort(pair)
+        return sorted(((work, pair) for pair, work in efforts.items()), key=itemgetter(0))
+
     def _rests(self, spec: Spec) -> Iterator[Spec]:
         """Copies of operands whose neighbours lie along a batch, and what they leave in one piece.
 
@@ -234,8 +252,8 @@ class Parts:
         """
         pruned = self._space(specs, COARSEST)
         bound = pruned.bound(watch.untimed())
-        products = all(spec.operation.sums_products for spec in specs)
-        first = watch if products else watch.at_least(FIRST_S)
+        product = len(specs) == 1 and specs[0].operation.sums_products
+        first = watch if product else watch.at_least(FIRST_S)
         incumbents = BestFirst(pruned.space, bound, better, first).run()
         for spec, incumbent in zip(specs, incumbents, strict=True):
             if incumbent.undecided:

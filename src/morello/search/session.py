@@ -321,7 +321,9 @@ class Session:
         """The lower bound; None if it is not found in time, or not worth the time."""
         if watch.timed and parts.apart(BOUND * watch.left):
             return None
-        return self._space.bound_within(watch)
+        bound = self._space.bound_within(watch)
+        parts.late = bound is None
+        return bound
 
     def _memoized(self, began: float) -> SearchResult | None:
         """The result, if the memo has all answers that it needs."""
