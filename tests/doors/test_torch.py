@@ -167,14 +167,6 @@ def test_a_graph_that_changes_a_tensor_is_in_no_parts(monkeypatch: pytest.Monkey
     assert last().parts == ()
 
 
-def test_gradients_are_left_to_torch() -> None:
-    model, x = perceptron().train(), torch.randn(8, 32)
-    with torch.enable_grad():
-        compiled(model)(x).square().mean().backward()
-    assert float(model.both[0][0].weight.grad.abs().max()) > 0
-    assert "needs gradients" in last().by_torch
-
-
 def test_what_kernels_cannot_do_is_left_to_torch() -> None:
     """The report has the reason, and the results are those of torch."""
 

@@ -13,13 +13,14 @@ import torch
 import torch._dynamo.config
 from torch import fx
 
-from morello.base.errors import FallbackWarning, MorelloError, SearchError
+from morello.base.errors import FallbackWarning, GraphError, MorelloError, SearchError
 from morello.importers.aten import changed_inputs
 from morello.importers.aten_calls import type_of
 from morello.importers.aten_trace import changed_by
 from morello.models.reporting import ProgramReport
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
 from morello.torch.checking import Expected
+from morello.torch.gradients import needs_gradients
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -129,9 +130,8 @@ def backend(
     check_known(options or {}, GraphOptions.__annotations__)
     if mode is not None:
         raise SearchError(f"there is no mode {mode}", "leave it out; there are options")
-    graph = _Graph(module, cast(GraphOptions, dict(options or {})))
-    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+    graph = _Graph(module, cast(GraphOptions, dict(options or {})), torch.is_grad_enabled())
+    if needs_gradients(module, inputs):
         graph.report.by_torch = "it needs gradients; call it under torch.no_grad()"
     _reports.append(graph.report)
     return graph
@@ -168,9 +168,10 @@ class _Compiled:
 class _Graph:
     """A graph, called as torch calls it, with its programs by the sizes that change."""
 
-    def __init__(self, module: fx.GraphModule, options: GraphOptions) -> None:
+    def __init__(self, module: fx.GraphModule, options: GraphOptions, tracked: bool) -> None:
+        """Where it is called, operations are `tracked` for gradients, though no result has one."""
         self.report = GraphReport()
-        self._module, self._options = module, options
+        self._module, self._options, self._tracked = module, options, tracked
         self._plain, self._numbers = plain_numbers(module)
         self._plain, self._counted = number_results(self._plain)
         self._free: frozenset[int] = frozenset()
@@ -199,7 +200,11 @@ class _Graph:
         return self._results(compiled, arguments)
 
     def _results(self, compiled: _Compiled, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        results = compiled(arguments)
+        if self._tracked:
+            with torch.no_grad():
+                results = compiled(arguments)
+        else:
+            results = compiled(arguments)
         return self._counted.among(results, arguments) if self._counted else results
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch is untyped here
@@ -302,8 +307,9 @@ class _Graph:
             parts = cut(self._module, weights, enough)
             if parts is None or any(map(changed_by, self._trace(arguments).graph.nodes)):
                 return False
-            graphs = [_Graph(part, self._options) for part in parts.compiled]
-            self._rest = parts.with_runs(graphs)
+            graphs = [_Graph(part, self._options, tracked=False) for part in parts.compiled]
+            run = parts.with_runs(graphs)
+            self._rest = torch.no_grad()(run) if self._tracked else run
         except Exception:  # a mistake of this package is no reason for a model to fail
             return False
         self.report.parts = tuple(graph.report for graph in graphs)
@@ -331,6 +337,8 @@ class _Graph:
         names = dict(zip((*tensors, *sorted(self._free)), places, strict=True))
         changed = changed_inputs(trace)
         written = [arguments[n] for n in tensors if names[n] in changed]
+        if self._tracked and any(each.requires_grad for each in written):
+            raise GraphError("it changes a tensor that needs a gradient")
         fixed = {
             n
             for n in tensors
