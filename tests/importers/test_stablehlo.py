@@ -513,3 +513,19 @@ def test_damaged_artifacts_crash_only_what_reads_them() -> None:
 def test_wide_numbers_are_kept() -> None:
     with jax.enable_x64(True):
         agrees(lambda x: jnp.exp(x) @ x.T, np.asarray(X, np.float64), tolerance=1e-12)
+
+
+def test_what_is_left_says_why() -> None:
+    def function(a: Any, b: Any) -> Any:
+        solved = jax.scipy.linalg.solve_triangular(a, b)
+        return solved, jnp.fft.fft(b), lax.reduce_precision(b, 5, 9)
+
+    graph = imported(function, np.eye(3, dtype=np.float32), np.ones((3, 2), np.float32))
+    reasons = {}
+    for node in graph.nodes:
+        if isinstance(node.operator, Foreign):
+            assert isinstance(node.operator.key, StableOperation)
+            reasons[node.operator.name] = node.operator.key.reason
+    assert reasons["custom_call"].startswith("it calls lapack")
+    assert reasons["fft"] == "it has complex numbers"
+    assert reasons["reduce_precision"] == "no operator computes it"

@@ -75,8 +75,9 @@ class JaxModel:
         """The report of the graph, and those of loops and branches."""
 
         def why(operator: Foreign) -> str:
+            assert isinstance(operator.key, StableOperation)
             inside = operator.key in self.control
-            return "kernels compute what it contains" if inside else "no operator computes it"
+            return "kernels compute what it contains" if inside else operator.key.reason
 
         report = program_report(self.compiled, arguments, why)
         reports = [replace(report, name=name, note="" if self.control else report.note)]

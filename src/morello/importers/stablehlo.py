@@ -80,6 +80,17 @@ class StableOperation:
         """The name of the operation, without that of its dialect."""
         return str(self.operation.name.rpartition(".")[2])
 
+    @property
+    def reason(self) -> str:
+        """Why it is no operator of a graph."""
+        attributes = self.operation.attributes
+        if "call_target_name" in attributes:  # as of what JAX takes from LAPACK
+            return f"it calls {attributes['call_target_name'].value}"
+        every = [*self.operation.operands, *self.operation.results]
+        if any("complex<" in str(value.type) for value in every):
+            return "it has complex numbers"
+        return "no operator computes it"
+
 
 def read(path: Path) -> Graph:
     """The graph of a file of StableHLO: text, or a portable artifact."""
