@@ -20,6 +20,7 @@ from tests.waiting import PATIENCE_S
 
 import morello
 from morello.cli.parser import main
+from morello.cli.program import WRITING_S
 from morello.memo.program_table import RememberedPrograms
 from morello.memo.programs import load_program
 from morello.request import Request, answer
@@ -220,7 +221,7 @@ def test_what_there_is_no_time_for_is_left_out(
 
 
 def test_levels_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal parts of what is left: no time passes here."""
+    """Equal parts of what is left, but the time for writing: none passes here."""
     budgets: list[float] = []
 
     def recording(request: Request) -> Any:
@@ -229,7 +230,7 @@ def test_levels_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("morello.search.budget.clock", lambda: 100.0)
     monkeypatch.setattr("morello.cli.program.answer", recording)
-    levels = ["--target", "x86-64-v3,x86-64-v4", "--budget", "90"]
+    levels = ["--target", "x86-64-v3,x86-64-v4", "--budget", str(90 + WRITING_S)]
     assert main(["synth", SMALL, *levels]) == 0
     assert budgets == pytest.approx([30, 45, 90])
 

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from morello.search.session import Session
 
 
+WRITING, WRITING_S = 0.1, 0.2
+"""The share of a budget that is kept for what follows the search, and the most seconds: to write
+large programs takes as long."""
+
+
 def answered(
     arguments: argparse.Namespace,
     report: SearchProgress,
@@ -106,8 +111,9 @@ def _options(
 
 
 def budget_of(arguments: argparse.Namespace) -> Budget:
-    """The budget of a command's search, of which the start of the command has used up some."""
-    return Budget(arguments.budget, gap=arguments.gap, used=seconds_used())
+    """The budget of a command's search, less what the rest of the command takes of it."""
+    writing = min(WRITING_S, WRITING * arguments.budget)
+    return Budget(arguments.budget, gap=arguments.gap, used=seconds_used() + writing)
 
 
 def write_certificate(

@@ -86,11 +86,10 @@ class _Relaxation:
             began, before = time.perf_counter(), self.edge_count
             specs = self._expand()
             waves += 1
-            if self.progress is not None:
-                self.progress(len(self.nodes), self.edge_count)
-                if debug.shows("search"):
-                    edges, seconds = self.edge_count - before, time.perf_counter() - began
-                    show_wave(self.space, "relaxed", waves, specs, edges, seconds)
+            self._check()
+            if self.progress is not None and debug.shows("search"):
+                edges, seconds = self.edge_count - before, time.perf_counter() - began
+                show_wave(self.space, "relaxed", waves, specs, edges, seconds)
         return self._solved(np.concatenate(roots))
 
     def _expand(self) -> int:
@@ -141,14 +140,22 @@ class _Relaxation:
         space, packing = self.space, self.space.limits.packing
         start, members = engine.by_group(self.nodes["kind"], len(space.encodings))
         of_kind = {kind: members[start[kind] : start[kind + 1]] for kind in self.kinds}
-        graph, order = self._graph(), self._order(of_kind)
+        order = self._order(of_kind)
+        self._check()  # each of these steps may take a tenth of a second
+        graph = self._graph()
+        self._check()
         limit = engine.memory_left(graph, order, roots, self.full, packing)
+        self._check()
         low, bound = engine.least_costs(graph, order, limit, packing)
         specs = {}
         for kind, nodes in of_kind.items():
             fit = nodes[limit[nodes] >= 0]
             specs[kind] = self.nodes["key"][fit], fit
         return RelaxedSpace(space, specs, graph, limit, low, bound)
+
+    def _check(self) -> None:
+        if self.progress is not None:
+            self.progress(len(self.nodes), self.edge_count)
 
     def _graph(self) -> engine.Expanded:
         """The edges of all steps; each column's parts are let go before the next is made."""
