@@ -77,6 +77,7 @@ def convolutions(graph: Graph) -> int:
     [
         ((1, 64, 28, 28), 64, 1, {2: 7, 4: 1}),
         ((2, 128, 13, 15), 128, 1, {2: 7, 4: 7}),
+        ((3, 64, 12, 60), 64, 1, {2: 9, 4: 9}),
         ((1, 64, 45, 60), 64, 0, {2: 11, 4: 11}),
         ((1, 33, 28, 28), 72, 1, {2: 3, 4: 1}),
     ],
@@ -84,7 +85,9 @@ def convolutions(graph: Graph) -> int:
 def test_tiles_compute_the_convolution(
     shape: tuple[int, ...], filters: int, padding: int, stripes: dict[int, int], most: int
 ) -> None:
-    """Sizes are those that tiles divide or reach over; stripes and epilogues agree in float64."""
+    """Sizes are those that tiles divide or reach over; stripes of all images, or of one, and
+    epilogues agree in float64.
+    """
     x = image(*shape)
     y = conv(x, filters, padding)
     residual = image(*y.shape)

@@ -47,37 +47,42 @@ _PER_LINE = LINE_BYTES // F32.bytes
 
 @dataclass(frozen=True)
 class Tiling:
-    """Tiles of `tile` rows and columns, in stripes of so many rows of tiles."""
+    """Tiles of `tile` rows and columns, in stripes of so many rows of tiles.
+
+    A stripe is of so many `images`, which divide all.
+    """
 
     tile: int
     rows: int
+    images: int
 
 
 def tilings(node: Node, tile: int, machine: Target) -> Iterable[Tiling]:
     """The ways to do a convolution by tiles of this size: at once, or in stripes for a cache."""
-    near = RESIDENT * _cached(machine)
+    near, images = RESIDENT * _cached(machine), _images(node)[0]
     if node.type.rank < VOLUME:
-        yield Tiling(tile, ceil(node.shape[-2] / tile))
-        yield _in_stripes(node, tile, near)
+        yield Tiling(tile, ceil(node.shape[-2] / tile), images)
+        fits = _lines(node, Tiling(tile, 1, images)) <= near
+        yield _in_stripes(node, tile, images if fits else 1, near)
         return
-    whole = _in_stripes(node, tile, max(near, RESIDENT_LAST * machine.last_cache))
-    smaller = _in_stripes(node, tile, near)
+    whole = _in_stripes(node, tile, images, max(near, RESIDENT_LAST * machine.last_cache))
+    smaller = _in_stripes(node, tile, images, near)
     yield whole
     if cycles(node, machine, smaller) < FEWER_STRIPES * cycles(node, machine, whole):
         yield smaller
 
 
-def _in_stripes(node: Node, tile: int, room: float) -> Tiling:
-    """Stripes whose points have so many lines at most, or of one row of tiles.
+def _in_stripes(node: Node, tile: int, images: int, room: float) -> Tiling:
+    """Stripes of so many images whose points have so many lines at most, or of one row of tiles.
 
     They are as even as can be, as different ones need different kernels.
     """
     rows = ceil(node.shape[-2] / tile)
-    most = max(int(room // _lines(node, tile, 1)), 1)
+    most = max(int(room // _lines(node, Tiling(tile, 1, images))), 1)
     stripes = least = ceil(rows / most)
     if least > 1:
         stripes = next((n for n in range(least, 2 * least) if rows % n == 0), least)
-    return Tiling(tile, ceil(rows / stripes))
+    return Tiling(tile, ceil(rows / stripes), images)
 
 
 def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
@@ -98,14 +103,16 @@ def cycles(node: Node, machine: Target, tiling: Tiling | None = None) -> float:
         )
     tile = tiling.tile
     count, tiles = points(tile), batch * ceil(rows / tile) * ceil(columns / tile)
-    stripes = ceil(ceil(rows / tile) / tiling.rows)
-    stripe, lines = _lines(node, tile, tiling.rows), count * weights / _PER_LINE
+    stripes = batch // tiling.images * ceil(ceil(rows / tile) / tiling.rows)
+    stripe, lines = _lines(node, tiling), count * weights / _PER_LINE
     near = machine.levels[machine.nearest - 1]
     again = near if lines + stripe <= HELD * _cached(machine) else far
     moved = far.per_line * lines + again.per_line * (stripes - 1) * lines
-    level = near if stripe <= _cached(machine) else far
+    touched = _touched(near if stripe <= _cached(machine) else far)
+    if stripe > RESIDENT_LAST * machine.last_cache > 0:
+        touched += machine.refetch
     # written and read, before the products and after them
-    moved += 2 * _touched(level) * count * tiles * (channels + filters) / _PER_LINE
+    moved += 2 * touched * count * tiles * (channels + filters) / _PER_LINE
     if rows % tile or columns % tile:  # what reaches over the image is left out by a copy
         moved += 2 * _touched(far) * prod(node.shape) / _PER_LINE
     return (
@@ -163,11 +170,11 @@ def _touched(level: Level) -> float:
     return level.per_line + level.per_write / 2
 
 
-def _lines(node: Node, tile: int, rows: int) -> float:
-    """The lines of the points of so many rows of tiles, and of their products."""
-    batch, filters, _, columns = _images(node)
-    tiles = batch * rows * ceil(columns / tile)
-    return points(tile) * tiles * (node.inputs[1].shape[1] + filters) / _PER_LINE
+def _lines(node: Node, tiling: Tiling) -> float:
+    """The lines of the points of a stripe, and of their products."""
+    _, filters, _, columns = _images(node)
+    tiles = tiling.images * tiling.rows * ceil(columns / tiling.tile)
+    return points(tiling.tile) * tiles * (node.inputs[1].shape[1] + filters) / _PER_LINE
 
 
 def _images(node: Node) -> tuple[int, int, int, int]:

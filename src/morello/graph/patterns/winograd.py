@@ -59,6 +59,9 @@ _IMAGE = 2 + _SPATIAL
 _ROWS = 2
 """The dimension of the rows of images."""
 
+_JOINED = (Concat(0), Concat(_ROWS))
+"""The operators that join stripes: of several images, and of one."""
+
 
 def in_fewer_multiplications(graph: Graph, most: int, machine: Target) -> Graph:
     """The graph with convolutions by tiles of at most `most` rows, where that is cheaper.
@@ -158,7 +161,8 @@ def map_of_stripes(node: Node) -> Node | None:
     joined = next(last, None)
     if joined is None:
         return None
-    sizes = [stripe.shape[_ROWS] for stripe in joined.inputs]
+    assert isinstance(joined.operator, Concat)
+    sizes = [stripe.shape[joined.operator.axis] for stripe in joined.inputs]
     firsts = accumulate(sizes[:-1], initial=0)
     stripes = [
         apply(node.operator, *(_stripe(x, joined, n, first) for x in node.inputs))
@@ -184,30 +188,28 @@ def _depends(x: Node, on: Node) -> bool:
 def _stripe(x: Node, joined: Node, number: int, first: int) -> Node:
     """The rows of an operand that a map reads for one stripe of its result; `first` is the first.
 
-    It is the whole operand if that is broadcast along rows.
+    It is the whole operand if that is broadcast along rows, or images.
     """
     stripes = joined.inputs
     if x.operator == joined.operator and [y.shape for y in x.inputs] == [y.shape for y in stripes]:
         return x.inputs[number]
-    if x.shape[-_SPATIAL:-1] in {(), (1,)}:  # the same for all rows
+    assert isinstance(joined.operator, Concat)
+    axis = joined.operator.axis - joined.type.rank
+    if x.shape[axis : axis + 1 or None] in {(), (1,)}:  # the same for all
         return x
-    return _rows(x, first, stripes[number].shape[_ROWS])
-
-
-def _rows(x: Node, first: int, count: int) -> Node:
-    """`count` rows of an image, from row `first` on."""
-    return sliced(x, -_SPATIAL, first, first + count)
+    return sliced(x, axis, first, first + stripes[number].shape[axis])
 
 
 def _is_of_stripes(node: Node) -> bool:
     """Whether a node joins stripes of tiles, or functions of them."""
     seen: set[Node] = set()
-    todo = [*node.inputs[:1]] if node.operator == Concat(_ROWS) else []
+    todo = [*node.inputs[:1]] if node.operator in _JOINED else []
     while todo:
         each = todo.pop()
         if _makes_tiles(each):
             return True
-        if isinstance(each.operator, Map | Slice | Where) and each not in seen:
+        known = isinstance(each.operator, Map | Slice | Where) or each.operator in _JOINED
+        if known and each not in seen:
             seen.add(each)
             todo += each.inputs
     return False
@@ -250,10 +252,23 @@ def in_stripes(
         wider = padded(apply(pad, x, constant(0.0, x.dtype)))
         assert wider is not None
         x = wider
+    step = tiling.images
+    if x.shape[0] > step:
+        parts = [sliced(x, 0, n, n + step) for n in range(0, x.shape[0], step)]
+        return joined([_in_stripes(each, size, tiling, product) for each in parts], 0)
+    return _in_stripes(x, size, tiling, product)
+
+
+def _in_stripes(
+    x: Node, size: tuple[int, ...], tiling: Tiling, product: Callable[[Node], Node]
+) -> Node:
+    """`in_stripes` of images with all padding, in stripes of all of these."""
+    tile = tiling.tile
+    rows, columns = (-(-n // tile) for n in size)
     stripes = []
     for first in range(0, rows, tiling.rows):
-        count = min(tiling.rows, rows - first)
-        read = x if count == rows else _rows(x, tile * first, tile * count + TAPS - 1)
+        count, start = min(tiling.rows, rows - first), tile * first
+        read = x if count == rows else sliced(x, _ROWS, start, start + tile * count + TAPS - 1)
         tiles = _tiles(read, product, tile, (count, columns))
         stops = (*tiles.shape[:2], min(size[0] - tile * first, tile * count), size[1])
         crop = Slice((0,) * len(stops), stops, (1,) * len(stops))

@@ -8,6 +8,7 @@ all layers that it needs, none of which is copied.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -77,7 +78,9 @@ def _by_tiles(node: Node, x: Node, tiling: Tiling) -> Node:
         points = [_along(selected(sequences, 0, n), w) for n, w in enumerate(weights)]
         return transposed(joined(points, 0), (0, 3, 1, 2, 4))
 
-    images = in_stripes(layers_of(x), conv.before[1:], node.shape[-2:], tiling, product)
+    layers = layers_of(x)
+    whole = replace(tiling, images=layers.shape[0])
+    images = in_stripes(layers, conv.before[1:], node.shape[-2:], whole, product)
     return volume_of(images, 1)
 
 
