@@ -14,6 +14,7 @@ from random import Random
 
 import numpy as np
 
+from morello.base.stamps import imported
 from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
 from morello.learn.dataset import loaded
@@ -52,8 +53,7 @@ BEST = Recipe()
 SHORT = replace(BEST, steps=600)
 """A quarter of its steps: for comparisons of what is changed in it."""
 
-NAMES = "experiments", "groups", "limits", "losses", "networks", "trees"
-CODE = [Path(__file__).parent / f"{name}.py" for name in NAMES]
+CODE = sorted(imported("study", Path(__file__).parent, ["experiments"]))
 """The code of the study on which its models depend."""
 
 Make = Callable[[], Estimator]

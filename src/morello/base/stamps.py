@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +24,17 @@ def stamps_in(folder: Path) -> Iterator[str]:
             yield from stamps([entry.path])
         elif entry.name != "__pycache__":
             yield from stamps_in(Path(entry.path))
+
+
+def imported(package: str, folder: Path, names: Iterable[str]) -> set[Path]:
+    """The files of these modules of a package, and of those of it that they import, and so on."""
+    files, left = set[Path](), {folder / f"{name}.py" for name in names}
+    while left:
+        files |= left
+        text = "\n".join(path.read_text() for path in left)
+        others = re.findall(rf"^ *from {re.escape(package)}\.(\w+) import", text, re.MULTILINE)
+        left = {folder / f"{name}.py" for name in others} - files
+    return files
 
 
 def code_stamps() -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from morello.base.errors import CorpusError
-from morello.base.stamps import stamps
+from morello.base.stamps import imported, stamps
 from morello.learn.archive import read_arrays, write_arrays
 from morello.learn.dataset import loaded
 from morello.learn.evaluate import Predictions, predictions
@@ -21,10 +22,10 @@ from morello.learn.splits import TrainTestSplit
 from morello.learn.training import NetworkEstimator, Recipe, model_of
 from morello.native.cache import default_cache
 
-FOLDER = Path(__file__).parent
-NAMES = "affine", "batches", "evaluate", "groups", "model", "network", "training"
-CODE = [FOLDER / f"{name}.py" for name in NAMES]
-"""The code on which all that is trained depends."""
+_code = partial(imported, "morello.learn", Path(__file__).parent)
+CODE = sorted(_code(["training", "evaluate"]) - _code(["features", "corpus"]))
+"""The code on which all that is trained depends, without that of features: their files have stamps
+of their own."""
 
 
 def network(paths: tuple[Path, ...], recipe: Recipe, seed: int) -> Model:
