@@ -1,6 +1,6 @@
 """How much slower than the fastest of a search's programs the fastest of K measured ones is.
 
-    python -m study.choices CORPUS...
+    python -m study.choices CORPUS... [--programs N]
 
 K are measured in the order of the search, or in the learned one, as `--measure K` does; of one, the
 first in each order is taken unmeasured, as with `--rank`.
@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from morello.frontends.text import parse
 from morello.learn.evaluate import Floats
 from morello.learn.metrics import interval
-from morello.learn.predictors import LEARNED, in_order
+from morello.learn.predictors import LEARNED, SURER, in_order, surer_for
 from morello.learn.programs import ORIGINS
 from study.command import run_on_corpora
 from study.experiments import BEST
@@ -32,21 +33,29 @@ LEAST = 8
 
 @dataclass(frozen=True)
 class Proposed:
-    """Programs proposed for a Spec, in order of search: costs, times, and predicted logarithms."""
+    """Programs proposed for a Spec, in order of search: costs, times, and predicted logarithms.
+
+    The cheapest counts as `surer`.
+    """
 
     costs: Floats
     seconds: Floats
     predicted: Floats
+    surer: float = SURER
 
     @classmethod
     def of(cls, spec: Predicted) -> Proposed:
         best = spec.group.origins == ORIGINS.index("best")
-        return cls(spec.group.cost[best], spec.group.seconds[best], spec.logarithms[best])
+        goal = parse(spec.group.expression)
+        return cls(
+            spec.group.cost[best], spec.group.seconds[best], spec.logarithms[best], surer_for(goal)
+        )
 
     def ranked(self, count: int) -> list[int]:
         """The numbers of `count` programs in the learned order; of several, the cheapest first."""
         near = np.flatnonzero(self.costs <= LEARNED.slack * self.costs[0])[: LEARNED.count]
-        order = near[in_order(np.exp(self.predicted[near]), self.costs[near])].tolist()
+        seconds, costs = np.exp(self.predicted[near]), self.costs[near]
+        order = near[in_order(seconds, costs, self.surer)].tolist()
         first = [0] if count > 1 else []
         return [*dict.fromkeys((*first, *order, *range(len(self.costs))))][:count]
 
@@ -82,8 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_on_corpora("study.choices", "Judge the fastest of K measured.", _judge, argv)
 
 
-def _judge(corpora: Sequence[Path]) -> None:
-    specs = [(spec.corpus, Proposed.of(spec)) for spec in held_out(corpora, BEST)]
+def _judge(corpora: Sequence[Path], most: int | None) -> None:
+    specs = [(spec.corpus, Proposed.of(spec)) for spec in held_out(corpora, BEST, most=most)]
     print("| corpus | measured | by cost | learned | difference |\n|---|---|---|---|---|")
     for corpus in dict.fromkeys(name for name, _ in specs):
         print("\n".join(table(corpus, [each for name, each in specs if name == corpus])))

@@ -218,6 +218,17 @@ def test_programs_that_are_hardly_better_come_after_the_cheapest() -> None:
     assert predictors.in_order(np.array([1.0, 0.93, 0.98]), costs) == [1, 0, 2]
 
 
+def test_of_large_copies_the_cheapest_comes_first() -> None:
+    costs = np.array([1.02, 1.0, 1.01])
+    for text, order in {
+        "transpose(f32[2000,3000])": [1, 0, 2],
+        "transpose(f32[200,300])": [0, 2, 1],
+        "relu(f32[2000,3000])": [0, 2, 1],
+    }.items():
+        surer = predictors.surer_for(parse(text))
+        assert predictors.in_order(np.array([0.1, 1.0, 0.5]), costs, surer) == order
+
+
 def test_measured_costs_change_no_prediction(ships: Path) -> None:
     (impl, *_) = impls()
     target = morello.targets.costs.with_coefficients(impl.target, {"kernels.products": 3.0})

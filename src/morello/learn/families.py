@@ -8,6 +8,8 @@ from morello.ir.dtype import F32
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec, SpecPart
 
+COPIES = "copies"
+
 
 def family_of(spec: Spec) -> str:
     """The family of a Spec, by what it computes.
@@ -23,7 +25,7 @@ def family_of(spec: Spec) -> str:
     if any(part.primitive is not None and part.primitive.pools for part in parts):
         return "pools"
     if all(part.copies for part in parts):
-        return "copies"
+        return COPIES
     operation = spec.operation
     if prod(spec.shape(operation.output)) < max(prod(spec.shape(n)) for n in operation.inputs):
         return "reductions"

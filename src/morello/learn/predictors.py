@@ -18,7 +18,7 @@ from morello.base.errors import CorpusError, MorelloError, SearchError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected, error_of_costs
-from morello.learn.families import family_of
+from morello.learn.families import COPIES, family_of
 from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
@@ -39,6 +39,9 @@ SURER = 0.98
 """Others come before the cheapest if their product of time and cost is less than this part of its:
 smaller differences are mostly mistakes of predictions.
 """
+
+LARGE_COPY = 4 << 20
+"""Of copies of more bytes the cheapest comes first: features hardly tell the others apart."""
 
 NATIVE = "native"
 SHIPPED = Path(__file__).parent / "models" / "x86-64.npz"
@@ -174,13 +177,19 @@ def ranked(impls: Sequence[Impl]) -> list[Impl]:
     model = learned(impls[0].target)
     assert model is not None
     costs = np.array([impl.cost for impl in impls])
-    return [impls[number] for number in in_order(model.seconds(impls), costs)]
+    order = in_order(model.seconds(impls), costs, surer_for(impls[0].spec))
+    return [impls[number] for number in order]
 
 
-def in_order(seconds: Floats, costs: Floats) -> list[int]:
-    """The numbers of programs by the product of time and cost; the cheapest counts as `SURER`."""
+def surer_for(goal: Spec) -> float:
+    """`SURER`, or 0 for a large copy."""
+    return 0.0 if family_of(goal) == COPIES and goal.bytes > LARGE_COPY else SURER
+
+
+def in_order(seconds: Floats, costs: Floats, surer: float = SURER) -> list[int]:
+    """The numbers of programs by the product of time and cost; the cheapest counts as `surer`."""
     products = seconds * costs
-    products[costs.argmin()] *= SURER
+    products[costs.argmin()] *= surer
     order: list[int] = np.argsort(products, kind="stable").tolist()
     return order
 
