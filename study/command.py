@@ -16,14 +16,25 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 def run_on_corpora(
     name: str,
     description: str,
-    run: Callable[[Sequence[Path]], None],
+    run: Callable[[Sequence[Path], int | None], None],
     argv: Sequence[str] | None,
 ) -> int:
-    """Run a command on the corpora that its arguments name; returns its exit code."""
+    """Run a command on corpora, and at most so many programs of each Spec, as its arguments say.
+
+    Returns its exit code.
+    """
+    arguments = corpora_parser(name, description).parse_args(argv)
+    return exit_code(name, lambda: run(arguments.corpora, arguments.programs))
+
+
+def corpora_parser(name: str, description: str) -> argparse.ArgumentParser:
+    """A parser of the arguments of a command on corpora."""
     parser = argparse.ArgumentParser(prog=f"python -m {name}", description=description)
     parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
-    arguments = parser.parse_args(argv)
-    return exit_code(name, lambda: run(arguments.corpora))
+    parser.add_argument(
+        "--programs", type=int, metavar="N", help="at most N of each Spec, 2 or more (all)"
+    )
+    return parser
 
 
 def exit_code(name: str, command: Callable[[], None]) -> int:

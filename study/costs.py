@@ -1,6 +1,6 @@
 """How well the costs of today predict the times of corpora: needs no features and no training.
 
-python -m study.costs CORPUS...
+python -m study.costs CORPUS... [--programs N]
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_on_corpora("study.costs", "Judge today's costs by measured programs.", _judge, argv)
 
 
-def _judge(corpora: Sequence[Path]) -> None:
+def _judge(corpora: Sequence[Path], most: int | None) -> None:
     print(HEADER)
     for corpus in corpora:
-        results = [each for each in map(judged, map(read, files(corpus))) if each is not None]
+        every = map(read, files(corpus))
+        several = every if most is None else (measured.sample(most) for measured in every)
+        results = [each for each in map(judged, several) if each is not None]
         for each in scores(results, corpus.name):
             print(line(each), flush=True)
 

@@ -1,6 +1,6 @@
 """Which pairs of programs are put in the wrong order: by how far apart their times are.
 
-    python -m study.distances CORPUS...
+    python -m study.distances CORPUS... [--programs N]
 
 Kendall's tau counts all pairs alike. Of each distance, the table has the part of the pairs, tau of
 these pairs by cost, by a network that has not seen the Spec, and by measuring again, and how much
@@ -74,8 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_on_corpora("study.distances", "Judge the order of pairs by distance.", _judge, argv)
 
 
-def _judge(corpora: Sequence[Path]) -> None:
-    specs = [*held_out(corpora, BEST)]
+def _judge(corpora: Sequence[Path], most: int | None) -> None:
+    specs = [*held_out(corpora, BEST, most=most)]
     for corpus in dict.fromkeys(spec.corpus for spec in specs):
         print("\n".join(table(corpus, [spec for spec in specs if spec.corpus == corpus])))
 

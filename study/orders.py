@@ -1,6 +1,6 @@
 """How many programs tuning measures until one is nearly the fastest, replayed on corpora.
 
-    python -m study.orders CORPUS...
+    python -m study.orders CORPUS... [--programs N]
 
 Each Spec's programs are predicted by a network that has not seen it, and "measured" by looking up
 their times, in four orders: as the tuner chooses them, as it would if all predictions were exact,
@@ -241,9 +241,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def _replay(corpora: Sequence[Path]) -> None:
+def _replay(corpora: Sequence[Path], most: int | None) -> None:
     several: dict[str, list[Programs]] = {}
-    for spec in held_out(corpora, BEST):
+    for spec in held_out(corpora, BEST, most=most):
         programs = programs_of(spec)
         if to_gain(programs):
             several.setdefault(spec.corpus, []).append(programs)

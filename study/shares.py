@@ -8,7 +8,6 @@ measures its programs in the tuner's order; how many it may is its share of all.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from morello.learn.evaluate import Floats
 from morello.learn.families import family_of
 from morello.learn.metrics import interval
 from morello.learn.predictors import shipped
-from study.command import exit_code
+from study.command import run_on_corpora
 from study.experiments import BEST
 from study.held_out import Predicted, held_out
 from study.orders import programs_of, progress
@@ -108,13 +107,9 @@ def _mean(more: Floats) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m study.shares", description="Divide programs among the kernels of models."
+    return run_on_corpora(
+        "study.shares", "Divide programs among the kernels of models.", _divide, argv
     )
-    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
-    parser.add_argument("--programs", type=int, metavar="N", help="at most N of each Spec (all)")
-    arguments = parser.parse_args(argv)
-    return exit_code("study.shares", lambda: _divide(arguments.corpora, arguments.programs))
 
 
 def _divide(corpora: Sequence[Path], most: int | None) -> None:

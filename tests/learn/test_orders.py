@@ -109,6 +109,18 @@ def test_specs_are_predicted_by_networks_that_have_not_seen_them(
     names = [result.trial.name for result in folds.judged(specs, "random")]
     assert names[0] == f"{corpus.name}, {len(specs)} Specs: affine"
     assert len(names) == 3 * (1 + len({family(spec) for spec in specs}))
+    two = [replace(spec, corpus=f"machine {n % 2}") for n, spec in enumerate(specs)]
+    names = [result.trial.name for result in folds.judged(two, "machine")]
+    assert [name for name in names if name.startswith("machine 1")] == [
+        f"machine 1, {len(two[1::2])} Specs: {model}"
+        for model in (
+            "affine",
+            "network",
+            "network and cost",
+            "network, corrected",
+            "network, corrected and cost",
+        )
+    ]
 
 
 def family(spec: Predicted) -> str:
