@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from morello.space.tiling import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 56
+SPACE_VERSION = 57
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
