@@ -324,3 +324,13 @@ def test_a_report_is_of_what_jit_made() -> None:
 )
 def test_differences_are_described(computed: Any, expected: Any, difference: str) -> None:
     assert differing(computed, expected) == difference
+
+
+def test_few_integers_of_rounded_numbers_may_differ() -> None:
+    """As pixels between two numbers: 0.5 is rounded to 0, and what is a bit more to 1."""
+    pixels = np.random.default_rng(0).integers(0, 256, 1000).astype(np.uint8)
+    other = pixels.copy()
+    other[::20] ^= 1
+    assert differing(other, pixels, exact=False) == ""
+    assert differing(other, pixels) == "other elements of uint8"
+    assert differing(255 - pixels, pixels, exact=False) == "other elements of uint8"

@@ -22,6 +22,7 @@ from morello.importers.numpy_tracing import CONSTANTS, TracedArray, leaves, trac
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
+from morello.models.checking import tolerance_of
 from morello.models.reporting import ProgramReport, note_of, program_report
 from morello.options import OPTION_ERRORS, GraphOptions, check_function, check_known
 
@@ -172,10 +173,12 @@ class Jitted:
             if isinstance(error, OPTION_ERRORS):
                 self._warn(f"is left to NumPy: {error}")
         expected = self._function(*args, **keywords)  # if it raises, there is no variant
-        if variant.program is not None and (difference := differing(computed, expected)):
-            what = f"kernels computed {difference}"
-            self._warn(f"is left to NumPy, as {what}.")
-            variant = Variant(described, None, what)
+        if variant.program is not None:
+            exact = not tolerance_of(variant.program.compiled.graph)
+            if difference := differing(computed, expected, exact=exact):
+                what = f"kernels computed {difference}"
+                self._warn(f"is left to NumPy, as {what}.")
+                variant = Variant(described, None, what)
         self.variants[key] = variant
         return expected
 
