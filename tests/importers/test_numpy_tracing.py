@@ -310,6 +310,7 @@ SPECIAL = np.array([[np.nan, 1, -np.inf, 3, 0, -0.0], [2, np.inf, 5, 5, -1, 2]],
 @pytest.mark.parametrize("function", [
     lambda x: (np.isfinite(x), np.isinf(x), np.isnan(x), np.isfinite(x).all(0), np.isnan(x).any(1)),
     lambda x: (np.nan_to_num(x), np.nan_to_num(x, nan=3, posinf=1, neginf=-1)),
+    lambda x: (np.hypot(x, x[::-1]), np.hypot(x, np.inf)),
     lambda x: (np.sort(x), np.sort(x, 0), np.argsort(x, 1, kind="stable"), np.median(x, 1)),
     lambda x: (np.median(x), np.quantile(x[1], 0.3), np.percentile(x, 50, 0)),
     lambda x: (np.quantile(x, 0, 0), np.quantile(x, 1, 1), np.quantile(x, 0.0, 0)),

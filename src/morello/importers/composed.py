@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Where
-from morello.graph.patterns.matching import number
+from morello.graph.patterns.matching import constant, number
 
 Apply = Callable[..., Node]
 """Makes the node of an operator of elements, for its name and its operands: nodes and numbers."""
@@ -106,12 +106,17 @@ def _other_side(f: Apply, x: Node) -> Node:
 
 
 def _hypot(f: Apply, a: Node, b: Node) -> Node:
-    """m sqrt(1 + (n / m)**2), with the larger side m and the smaller one n."""
+    """m sqrt(1 + (n / m)**2), with the larger side m and the smaller one n.
+
+    It is infinite if a side is, even if the other is no number.
+    """
     sides = f("abs", a), f("abs", b)
     larger, smaller = f("maximum", *sides), f("minimum", *sides)
     some = f("minimum", smaller, _LARGEST)  # of infinities by infinity, which is NaN
     ratio = f("divide", some, f("maximum", larger, _SMALLEST))
-    return f("multiply", larger, f("sqrt", f("add", f("square", ratio), 1)))
+    result = f("multiply", larger, f("sqrt", f("add", f("square", ratio), 1)))
+    infinite = (f("equal", side, math.inf) for side in sides)
+    return apply(Where(), f("logical_or", *infinite), constant(math.inf, result.dtype), result)
 
 
 def _log_of_sum(power: str, unit: float) -> Callable[[Apply, Node, Node], Node]:
