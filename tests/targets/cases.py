@@ -455,7 +455,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         if f"_sums{way.name}_" in kernel.name.replace("_pairs", "_sums")
     ]
     rows = max(named, key=lambda way: len(way.name)).rows
-    return {"k": range(rows, rows + 1)} | ({"m": range(2, MOST_ROWS + 1)} if few else {})
+    block = {"m": range(2, MOST_ROWS + 1), "n": range(16, 70)}
+    return {"k": range(rows, rows + 1)} | (block if few else {})
 
 
 def _codes(

@@ -194,6 +194,7 @@ def _block_sums(isa: str, rows: str, reading: RowReading) -> dict[str, str]:
     """Rows of b, which are streamed, are added to m rows of c, times a scalar for each of these.
 
     Column i of a row of c lies i * `c_next` elements after its start, if a register begins there.
+    The last columns fill no register: they are loaded and stored under masks, or one by one.
     """
     w = full_width(isa, "f32")
     kind, name = f"f32x{w}", f"sum_block{reading.name}_f32_{rows}"
@@ -207,11 +208,27 @@ def _block_sums(isa: str, rows: str, reading: RowReading) -> dict[str, str]:
         loads.append(f"const {kind} b{j} = {load}(row);")
     even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, reading.rows, 2)) for i in (0, 1))
     body = "\n    ".join([*reading.start(rows), *loads])
+    if w * size("f32") == LINE_BYTES:
+        part = load.replace("load_", "load_part_", 1)
+        last = [
+            f"const {kind} b{j} = {part}(b + {j} * step + i, n - i);" for j in range(reading.rows)
+        ]
+        add = f"store_part_{kind}(y, load_part_{kind}(y, n - i) + ({even}) + ({odd}), n - i);"
+    else:
+        each = (
+            "b[{j} * step + i + e]"
+            if rows == "f32"
+            else f"cast_f32_{rows}(b[{{j}} * step + i + e])"
+        )
+        sums = " + ".join(f"x[{j}] * {each.format(j=j)}" for j in range(reading.rows))
+        last, add = [], f"for (long e = 0; e < n - i; ++e) y[e] += {sums};"
+    rest = "\n    ".join(last)
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
     float *c, long c_step, long c_next, long m, long n) {{
   const {scalar(rows)} *row;
-  for (long i = 0; i < n; i += {w}) {{
+  long i = 0;
+  for (; i + {w} <= n; i += {w}) {{
     {body}
     const float *x = a;
     float *to = c + i * c_next;
@@ -220,6 +237,14 @@ static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, 
       store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
       x += a_step;
       to += c_step;
+    }}
+  }}
+  if (i < n) {{
+    {rest}
+    for (long r = 0; r < m; ++r) {{
+      const float *x = a + r * a_step;
+      float *y = c + r * c_step + i * c_next;
+      {add}
     }}
   }}
 }}"""

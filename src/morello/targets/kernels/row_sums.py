@@ -24,6 +24,8 @@ UNKNOWN_ACROSS = 0.5
 """The share of registers of c in rows that are in two lines, at least: not all arrays begin with
 lines, and a Spec does not say it.
 """
+LAST_COLUMNS = 10.0
+"""Cycles of a row of c for the last columns, which fill no register."""
 SHORT_ROW = 0.5
 """Cycles of a line of b in rows shorter than the prefetch distance, with prefetches into L2: these
 end with a panel.
@@ -128,7 +130,7 @@ def block_sums(
         yield Condition(s.size("k") == reading.rows, f"k must be {reading.rows}")
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
-        yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
+        yield Condition(s.size("n") >= width, f"n must be at least {width}")
         yield rows_without_gaps(s, 0, "k")
         yield rows_without_gaps(s, 1, "n")
         yield rows_without_gaps(s, 2, "n", panel=width)
@@ -141,7 +143,8 @@ def block_sums(
         short = s.size("n") * rows.bytes < reading.ahead
         rows_of_b = reading.rows * (BOUND_LOAD + short_row * short + crossing(s, 1, width))
         each = slower + s.size("m") * row + rows_of_b
-        cycles: Column = 4.0 + s.size("n") / width * each
+        last = LAST_COLUMNS * s.size("m") * (s.size("n") % width > 0)
+        cycles: Column = 4.0 + last + s.size("n") / width * each
         return cycles
 
     places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
