@@ -30,6 +30,7 @@ _COMMON = {
     "feature_fraction": 0.4,
     "deterministic": True,
     "force_row_wise": True,
+    "num_threads": 1,  # each fit has a CPU; threads that wait for others on a busy one take minutes
     "verbose": -1,
 }
 _OBJECTIVES: dict[Objective, dict[str, Any]] = {
