@@ -250,6 +250,18 @@ def test_what_is_left_may_be_an_output(tmp_path: Path) -> None:
     assert converted(model, tmp_path).left["Pow"] == 1
 
 
+def test_a_copy_of_a_view_may_be_an_output(tmp_path: Path) -> None:
+    """The node that has the name of the output computes nothing."""
+    model = parsed("""agraph (float[6, 4] x) => (float[2, 2, 6] y, float[6, 6] z) {
+        a = Transpose (x)
+        b = Reshape (a, shape)
+        y = Identity (b)
+        z = MatMul (x, a)
+    }""")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([2, 2, 6]), "shape"))
+    converted(model, tmp_path)
+
+
 def test_inputs_and_constants_may_be_outputs(tmp_path: Path) -> None:
     model = parsed(
         """agraph (float[2, 3] x)

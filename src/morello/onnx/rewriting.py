@@ -156,7 +156,8 @@ class _Rewriting:
         if isinstance(node.operator, Constant):
             return None
         proto = self._origins.get(self._wanted.get(node, ""))
-        if proto is None or any(self._is_far(self._program.values[n]) for n in proto.input if n):
+        read = [] if proto is None else [self._program.values[name] for name in proto.input if name]
+        if node in read or any(map(self._is_far, read)):  # it is its own input in an Identity
             return None
         return proto
 
