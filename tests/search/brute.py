@@ -20,7 +20,7 @@ from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.space import goal_sizes
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 

@@ -36,7 +36,7 @@ from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import LeafKernel, Level, Target
 

@@ -58,7 +58,7 @@ from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.space.space import Space, goal_sizes
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 

@@ -20,7 +20,7 @@ from morello.search.relaxation import relax
 from morello.search.result import SearchResult
 from morello.search.session import search
 from morello.space.space import Space, goal_sizes
-from morello.space.tiling import MOST_PRODUCTS, RuleTraits
+from morello.space.traits import MOST_PRODUCTS, RuleTraits
 from morello.targets import find_target
 from morello.targets.costs import on_cores
 

@@ -7,7 +7,7 @@ import pytest
 from morello.frontends.text import parse
 from morello.rewrites import Move
 from morello.search.session import search
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets import find_target
 
 AVX512 = find_target("avx512")

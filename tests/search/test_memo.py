@@ -42,7 +42,7 @@ from morello.search.result import SearchResult
 from morello.search.rewriting import Pruning
 from morello.search.session import Session, search
 from morello.space.space import Space, goal_sizes
-from morello.space.tiling import TilingTraits
+from morello.space.traits import TilingTraits
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

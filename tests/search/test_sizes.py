@@ -26,7 +26,7 @@ from morello.space.sizes import (
     steps,
     whole_cover,
 )
-from morello.space.tiling import VECTOR
+from morello.space.traits import VECTOR
 
 smooth_sizes = st.builds(lambda a, b: 2**a * 3**b, st.integers(0, 8), st.integers(0, 3))
 sizes = st.integers(1, 5000) | smooth_sizes

@@ -10,7 +10,7 @@ from morello.base.errors import CertificateError
 from morello.impl.fields import Fields
 from morello.ir.spec import Spec
 from morello.memo.space_name import space_name
-from morello.space.tiling import TilingTraits
+from morello.space.traits import TilingTraits
 from morello.targets import find_target, tuned
 from morello.targets.caches import limited
 from morello.targets.costs import coefficients, with_coefficients

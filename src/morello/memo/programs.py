@@ -14,7 +14,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.memo.space_name import space_name
-from morello.space.tiling import TilingTraits
+from morello.space.traits import TilingTraits
 from morello.targets.target import Target
 
 LONGER = 1.1

@@ -11,7 +11,7 @@ from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import in_words
 from morello.space.kind import Kind
 from morello.space.space import Space, goal_sizes
-from morello.space.tiling import TilingTraits
+from morello.space.traits import TilingTraits
 from morello.targets.target import Target
 
 

@@ -30,7 +30,7 @@ from morello.memo.points import (
 )
 from morello.memo.space_name import space_name
 from morello.space.kind import Kind
-from morello.space.tiling import PLAIN_TILING, TilingTraits
+from morello.space.traits import PLAIN_TILING, TilingTraits
 from morello.targets.target import Target
 
 

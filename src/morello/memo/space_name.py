@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, astuple
 from functools import cache, lru_cache
 
-from morello.space.tiling import PLAIN_TILING, TilingTraits
+from morello.space.traits import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
 
 SPACE_VERSION = 57

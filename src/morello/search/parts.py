@@ -31,7 +31,7 @@ from morello.search.pieces import boundaries, effort
 from morello.search.prepacking import weights_of
 from morello.search.pruned_space import PrunedSpace
 from morello.space.space import Goal, coarse_sizes
-from morello.space.tiling import TilingTraits, is_long
+from morello.space.traits import TilingTraits, is_long
 from morello.targets.target import Target
 
 DEARER, DEARER_PAIR = 3.0, 8.0

@@ -14,7 +14,7 @@ from morello.ir.compose import batches_of, inputs_of, intermediates, part
 from morello.ir.operation import Component, Operation
 from morello.ir.spec import Spec
 from morello.space.steps import cut_points
-from morello.space.tiling import is_long
+from morello.space.traits import is_long
 
 MOST_SUMS = 3
 """The most sums and softmaxes of a piece: a layer norm and a softmax have so many."""

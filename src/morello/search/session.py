@@ -39,7 +39,7 @@ from morello.search.sample import Walker, sampling_graph
 from morello.search.saved_traces import TRACE_FILE
 from morello.search.solved_graph import memoized_decisions
 from morello.space.space import Goal
-from morello.space.tiling import TilingTraits
+from morello.space.traits import TilingTraits
 from morello.targets.target import Target
 
 SOON, SOON_S = 0.1, 0.4

@@ -19,7 +19,7 @@ from morello.search.recorded_rules import RecordedRule, recorder_of
 from morello.search.saved_traces import TRACE_FILE, SavedTrace
 from morello.space.family import Family
 from morello.space.kind import Kind
-from morello.space.tiling import PLAIN
+from morello.space.traits import PLAIN
 
 MOST_KINDS = 1024
 """The traces of so many kinds are kept, of a hundred kilobytes each."""

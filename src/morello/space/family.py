@@ -11,7 +11,7 @@ from morello.space.guards import Rules, relaxed
 from morello.space.kind import Kind
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets.target import Target
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes

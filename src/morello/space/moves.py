@@ -30,7 +30,7 @@ from morello.space.kernels import kernels_of, usable_kernels
 from morello.space.kind import Kind
 from morello.space.padding import has_padded_rows
 from morello.space.sizes import FEWEST_ROWS
-from morello.space.tiling import PLAIN, RuleTraits
+from morello.space.traits import PLAIN, RuleTraits
 from morello.targets.target import LeafKernel, Target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from morello.ir.compose import batches_of
 from morello.ir.kept import EVERY, NONE, Kept
 from morello.ir.spec import Spec, SpecPart
-from morello.space.tiling import VECTOR, is_long
+from morello.space.traits import VECTOR, is_long
 
 SHORT = 4 * VECTOR
 """The longest rows that are short if they do not fill their last vector."""

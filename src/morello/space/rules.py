@@ -37,7 +37,7 @@ from morello.space.padding import padding_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
 from morello.space.steps import step_rewrites
-from morello.space.tiling import PLAIN, RuleTraits
+from morello.space.traits import PLAIN, RuleTraits
 from morello.targets.target import Target
 
 LARGE_MATRIX, LARGE_PRODUCT = 128, int(512**1.5)

@@ -16,7 +16,7 @@ import numpy as np
 
 from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
-from morello.space.tiling import VECTOR
+from morello.space.traits import VECTOR
 
 FACTORS = (2, 3)
 MOST_CUTS = 6

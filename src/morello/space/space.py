@@ -23,7 +23,7 @@ from morello.space.family import Family
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.sizes import CoarseSizes, Sizes
-from morello.space.tiling import RuleTraits, TilingTraits, widest_vector
+from morello.space.traits import RuleTraits, TilingTraits, widest_vector
 from morello.targets.target import Target
 
 Goal = tuple[Spec, ...]

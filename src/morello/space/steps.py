@@ -26,7 +26,7 @@ from morello.space.kernels import groups_share
 from morello.space.kind import Kind
 from morello.space.moves import packed_inputs
 from morello.space.padding import has_padded_rows
-from morello.space.tiling import RuleTraits
+from morello.space.traits import RuleTraits
 from morello.targets.target import Target
 
 
