@@ -58,6 +58,23 @@ def test_gradients_within_a_function_without_are_torchs() -> None:
     torch.testing.assert_close(compiled(forces)(x), forces(x))
 
 
+def test_what_is_detached_has_no_gradient_of_what_it_lies_in() -> None:
+    """Neither that of an input, nor one that another result is made to have later."""
+
+    def apart(x: Any) -> Any:
+        y = x.detach().relu()
+        return y.detach(), y, x.detach()
+
+    with torch.enable_grad():
+        for f in (apart, compiled(apart)):
+            x = torch.randn(3, 6, requires_grad=True)
+            place, y, same = f(x)
+            place.requires_grad_()
+            assert not y.requires_grad and not (y + 1).requires_grad and not same.requires_grad
+            assert y.data_ptr() == place.data_ptr() and same.data_ptr() == x.data_ptr()
+    assert len(last().programs) == 1
+
+
 def test_changes_of_a_tensor_that_has_a_gradient_are_torchs() -> None:
     layer = nn.Linear(6, 6)
 

@@ -20,7 +20,7 @@ from morello.importers.aten_trace import changed_by
 from morello.models.reporting import ProgramReport
 from morello.options import OPTION_ERRORS, GraphOptions, check_known
 from morello.torch.checking import Expected
-from morello.torch.gradients import needs_gradients
+from morello.torch.gradients import needs_gradients, results_without
 from morello.torch.numbers import (
     Numbers,
     as_number,
@@ -174,6 +174,7 @@ class _Graph:
         self._module, self._options, self._tracked = module, options, tracked
         self._plain, self._numbers = plain_numbers(module)
         self._plain, self._counted = number_results(self._plain)
+        self._without = results_without(module)
         self._free: frozenset[int] = frozenset()
         """The numbers among the arguments that are inputs of programs."""
         self._keyed: tuple[int, ...] | None = None
@@ -205,7 +206,12 @@ class _Graph:
                 results = compiled(arguments)
         else:
             results = compiled(arguments)
-        return self._counted.among(results, arguments) if self._counted else results
+        if self._counted:
+            results = self._counted.among(results, arguments)
+        inputs = {n for n in self._without if results[n].requires_grad}
+        if inputs:  # of which these are detached
+            results = tuple(r.detach() if n in inputs else r for n, r in enumerate(results))
+        return results
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch is untyped here
     def _first(self, key: Key, compiled: _Compiled, arguments: Sequence[Any]) -> Any:

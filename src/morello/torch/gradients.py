@@ -1,4 +1,4 @@
-"""Whether the results of a graph have gradients, which kernels do not compute."""
+"""Which results of a graph have gradients, which kernels do not compute."""
 
 from __future__ import annotations
 
@@ -29,6 +29,22 @@ def needs_gradients(module: fx.GraphModule, inputs: Sequence[Any]) -> bool:
     places = module.graph.find_nodes(op="placeholder")
     after = [_has_gradient(_values(place)) for place in places]
     return any(now and not before for now, before in zip(after, given, strict=True))
+
+
+def results_without(module: fx.GraphModule) -> frozenset[int]:
+    """The numbers of the tensors among the results of a graph that have no gradient.
+
+    A program may give an input back for one of them that is detached from it.
+    """
+    (output,) = module.graph.find_nodes(op="output")
+    results = output.args[0]
+    return frozenset(
+        n
+        for n, node in enumerate(results if isinstance(results, Sequence) else (results,))
+        if isinstance(node, fx.Node)
+        and isinstance(value := _values(node), torch.Tensor)
+        and not value.requires_grad
+    )
 
 
 def _values(node: fx.Node) -> Any:

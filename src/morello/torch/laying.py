@@ -27,7 +27,10 @@ class Permuted:
 
 @dataclass(frozen=True)
 class Within:
-    """A result that lies in another one, so many elements after its first one."""
+    """A result that lies in another one, so many elements after its first one.
+
+    Neither has a gradient because the other is made to have one.
+    """
 
     number: int
     offset: int
@@ -35,7 +38,7 @@ class Within:
 
     def of(self, whole: torch.Tensor) -> torch.Tensor:
         first = whole.storage_offset() + self.offset
-        return whole.as_strided(self.lies.shape, self.lies.strides, first)
+        return whole.as_strided(self.lies.shape, self.lies.strides, first).detach()
 
 
 Laid = Node | Permuted | Within | bool | int | float | None
