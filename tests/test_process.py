@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.sampling import some
@@ -22,6 +23,7 @@ from morello.cli import process
 from morello.cli.parser import main
 from morello.cli.program import budget_of
 from morello.memo import Table
+from morello.request import Request, answer
 from morello.search.budget import LEAST_S, WAITING
 
 SMALL = "f32[8,8] @ f32[8,8]"
@@ -41,6 +43,25 @@ def test_a_budget_counts_from_the_start_of_a_command(monkeypatch: pytest.MonkeyP
     arguments = argparse.Namespace(budget=1.0, gap=0.1)
     budget = budget_of(arguments)
     assert (budget.seconds, budget.gap, budget.left) == (1.0, 0.1, LEAST_S)
+
+
+def test_calibrating_uses_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(name: str) -> None:
+        assert name == "avx2"
+        monkeypatch.setattr(process, "_began", [time.monotonic() - 4000.0])
+
+    budgets = []
+
+    def answering(request: Request) -> Any:
+        budgets.append(request.budget.left)
+        return answer(request)
+
+    monkeypatch.setattr(process, "_began", [time.monotonic()])
+    monkeypatch.setattr(process, "_spared", [])
+    monkeypatch.setattr("morello.cli.program.measure_once", measure)
+    monkeypatch.setattr("morello.cli.synthesis.answer", answering)
+    assert main(["synth", SMALL, "--target", "avx2", "--budget", "900"]) == 0
+    assert budgets[0] > 100
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ _received: list[int] = []
 _began: list[float] = []
 """When this process was prepared."""
 
+_spared: list[float] = []
+"""Seconds since then that are not part of a budget."""
+
 
 def prepare() -> None:
     """Install the signal handlers and streams of a command's process.
@@ -58,7 +61,17 @@ def seconds_used() -> float:
     """The seconds that this process has used of a budget so far; none if no command was run."""
     from morello.search.budget import seconds_since
 
-    return seconds_since(_began[0]) if _began else 0.0
+    return seconds_since(_began[0]) - sum(_spared) if _began else 0.0
+
+
+@contextmanager
+def spared() -> Iterator[None]:
+    """Time in the body is not used of a budget."""
+    before = seconds_used()
+    try:
+        yield
+    finally:
+        _spared.append(seconds_used() - before)
 
 
 @contextmanager

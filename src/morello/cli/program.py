@@ -15,11 +15,11 @@ from morello import options, tables
 from morello.base.errors import FileError, RewriteError, SearchError
 from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress
-from morello.cli.process import seconds_used
+from morello.cli.process import seconds_used, spared
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.measure.calibrate.first_use import find_calibrated
+from morello.measure.calibrate.first_use import find_calibrated, measure_once
 from morello.memo.program_table import ProgramTable
 from morello.options import Options
 from morello.request import Request, answer
@@ -67,9 +67,12 @@ def requested(
     """The request of a command's arguments. In the body, its table is open.
 
     If a certificate is wanted, what it searches is added to the `searches`. The budget is that of
-    the command, unless it is given.
+    the command, unless it is given; calibrating the machine, once, takes none of it.
     """
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
+    if isinstance(goal, str) and arguments.tune is None:
+        with spared():
+            measure_once(arguments.target)
     with (
         opened(arguments) as table,
         options.requested(goal, **_options(arguments, report, table)) as request,

@@ -31,17 +31,20 @@ def find_calibrated(name: str) -> Target:
 
     Raises `TargetError`.
     """
-    if name == "native":
-        _measure_once(host_cpu())
+    measure_once(name)
     return find_target(name)
 
 
-def _measure_once(cpu: HostCPU) -> None:
+def measure_once(name: str) -> None:
     """Calibrate this machine and save the result, if only published costs are known for it.
 
-    Does nothing if `$MORELLO_CALIBRATION` is set, nothing can be saved, or no compiler works.
+    Does nothing if another is named, `$MORELLO_CALIBRATION` is set, nothing can be saved, or no
+    compiler works.
     """
-    if os.environ.get(VARIABLE) or _is_known(cpu):
+    if name != "native" or os.environ.get(VARIABLE):
+        return
+    cpu = host_cpu()
+    if _is_known(cpu):
         return
     try:
         path = default_path(cpu)
