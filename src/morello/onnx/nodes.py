@@ -62,8 +62,8 @@ _OF_BITS = {
 class UnwrittenError(GraphError):
     """A `node` of a graph for which this version of ONNX has no operators."""
 
-    def __init__(self, what: str, node: Node) -> None:
-        super().__init__(what)
+    def __init__(self, error: GraphError, node: Node) -> None:
+        super().__init__(error.what, error.fix)
         self.node = node
 
 
@@ -85,7 +85,7 @@ class NodeWriter:
         try:
             return self._write(node.operator, node, *inputs)
         except GraphError as error:
-            raise UnwrittenError(error.what, node) from None
+            raise UnwrittenError(error, node) from None
 
     def writes(self, node: Node) -> bool:
         """Whether ONNX has operators for a node."""
