@@ -49,8 +49,8 @@ def search_together(
     engine.LOOPS.load()
     return_freed()  # of other searches
     began = time.perf_counter()
-    seconds = [each.seconds for each in budgets]
-    whole = replace(budgets[0], seconds=sum(seconds))
+    seconds = [each.left for each in budgets]
+    whole = replace(budgets[0], seconds=sum(seconds), used=0.0)
     space, watch = PrunedSpace(goals, target), whole.start(progress)
     with watch:
         tell(phase="bound")
