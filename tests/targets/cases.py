@@ -414,12 +414,8 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         return dict.fromkeys("bgc", range(1, 2)) | dict.fromkeys("pq", range(1, PIXELS + 1)) | sizes
     if "_windows_" in kernel.name:
         count = int(kernel.name.split("_")[2])
-        sizes = {
-            "x": range(4, 60),
-            "p": range(1, WINDOW_ROWS + 1),
-            "q": range(count, count + 1),
-        }
-        return dict.fromkeys("bcy", range(1, 2)) | sizes
+        window = {"p": range(1, WINDOW_ROWS + 1), "q": range(count, count + 1)}
+        return dict.fromkeys("bcy", range(1, 2)) | {"x": range(4, 60)} | window
     if BY_TWO in kernel.name:
         (width,) = (held.width for held in kernel.held if held)
         several = {"f": range(1, MOST_REGISTERS + 1)} if kernel.operation == "ConvAccum" else {}
@@ -455,7 +451,7 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         if f"_sums{way.name}_" in kernel.name.replace("_pairs", "_sums")
     ]
     rows = max(named, key=lambda way: len(way.name)).rows
-    block = {"m": range(2, MOST_ROWS + 1), "n": range(16, 70)}
+    block = {"m": range(2, MOST_ROWS + 1), "n": range(8, 70)}
     return {"k": range(rows, rows + 1)} | (block if few else {})
 
 

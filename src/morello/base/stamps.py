@@ -27,7 +27,10 @@ def stamps_in(folder: Path) -> Iterator[str]:
 
 
 def imported(package: str, folder: Path, names: Iterable[str]) -> set[Path]:
-    """The files of these modules of a package, and of those of it that they import, and so on."""
+    """The files of these modules of a package, and of those of it that they import, and so on.
+
+    Found are imports from a module, as `from package.module import name`, wherever they stand.
+    """
     files, left = set[Path](), {folder / f"{name}.py" for name in names}
     while left:
         files |= left
