@@ -208,20 +208,7 @@ def _block_sums(isa: str, rows: str, reading: RowReading) -> dict[str, str]:
         loads.append(f"const {kind} b{j} = {load}(row);")
     even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, reading.rows, 2)) for i in (0, 1))
     body = "\n    ".join([*reading.start(rows), *loads])
-    if w * size("f32") == LINE_BYTES:
-        part = load.replace("load_", "load_part_", 1)
-        last = [
-            f"const {kind} b{j} = {part}(b + {j} * step + i, n - i);" for j in range(reading.rows)
-        ]
-        add = f"store_part_{kind}(y, load_part_{kind}(y, n - i) + ({even}) + ({odd}), n - i);"
-    else:
-        each = (
-            "b[{j} * step + i + e]"
-            if rows == "f32"
-            else f"cast_f32_{rows}(b[{{j}} * step + i + e])"
-        )
-        sums = " + ".join(f"x[{j}] * {each.format(j=j)}" for j in range(reading.rows))
-        last, add = [], f"for (long e = 0; e < n - i; ++e) y[e] += {sums};"
+    last, add = _last_columns(w, rows, reading, f"({even}) + ({odd})")
     rest = "\n    ".join(last)
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
@@ -249,3 +236,18 @@ static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, 
   }}
 }}"""
     return helpers
+
+
+def _last_columns(w: int, rows: str, reading: RowReading, sums: str) -> tuple[list[str], str]:
+    """C that loads the last columns of b, fewer than `w`, and adds `sums` of them to a row of c.
+
+    These are of b0, b1, ..., under masks; without masks, columns are added one by one.
+    """
+    kind, counted = f"f32x{w}", range(reading.rows)
+    if w * size("f32") == LINE_BYTES:
+        part = f"load_part_{kind}" if rows == "f32" else f"load_part_{kind}_{rows}"
+        loads = [f"const {kind} b{j} = {part}(b + {j} * step + i, n - i);" for j in counted]
+        return loads, f"store_part_{kind}(y, load_part_{kind}(y, n - i) + {sums}, n - i);"
+    column = "b[{} * step + i + e]" if rows == "f32" else f"cast_f32_{rows}(b[{{}} * step + i + e])"
+    products = " + ".join(f"x[{j}] * {column.format(j)}" for j in counted)
+    return [], f"for (long e = 0; e < n - i; ++e) y[e] += {products};"
