@@ -113,11 +113,14 @@ class Campaign:
         return [finding for score in self.scores.values() for finding in score.findings.values()]
 
     def _work(self, slot: int) -> None:
-        spent = {kind.name: 0.0 for kind in self.kinds}
+        """Run kinds in turns. Workers begin with different ones: a short time is for all."""
+        first = slot * len(self.kinds) // len(self._workers)
+        ordered = [*self.kinds[first:], *self.kinds[:first]]
+        spent = {kind.name: 0.0 for kind in ordered}
         worker = self._workers[slot]
         while not self._stopped.is_set():
             left = self._until - time.monotonic()
-            kinds = [k for k in self.kinds if self._next[k.name, slot] < self._last]
+            kinds = [k for k in ordered if self._next[k.name, slot] < self._last]
             if left <= 0 or not kinds:
                 return
             kind = min(kinds, key=lambda k: spent[k.name] / k.share)
