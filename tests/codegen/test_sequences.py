@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.codegen.test_regions import TWO, parallel
 from tests.support import call, compile_c, skip_unless_it_runs
 
+import morello
 from morello.codegen.sequence import ArrayType, ImplCall, generate_sequence
 
 
@@ -30,3 +33,15 @@ def test_kernels_with_parallel_loops_take_the_pool_of_the_call(tmp_path: Path) -
     out = np.empty((4, 4), np.float32)
     call(library.kernel, a, b, out)
     np.testing.assert_allclose(out, a[:4] @ b @ b + a[1:], 1e-5)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_kernels_may_see_the_same_memory_as_other_types(compiler: str) -> None:
+    """The first one copies floats as integers, which compilers may not leave out."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    text = "x = f32[2,1]; maximum(tile(x, counts=[1,2]), f32[2,2]{0,1})"
+    program = morello.compile(text, compiler=compiler, table="off")
+    assert "uint32_t" in program.source.text
+    x, y = np.array([[-1], [-1]], np.float32), np.array([[1, 4], [-2, 4]], np.float32)
+    np.testing.assert_array_equal(program(x, np.asfortranarray(y)), np.maximum(x, y))

@@ -54,6 +54,16 @@ class ConstantArray:
         return f"{first} = {{{', '.join(words)}}};"
 
 
+_APART = """\
+// Kernels know nothing of each other: one may copy as integers what another computes as floats.
+#ifdef __clang__
+#define MORELLO_APART __attribute__((noinline, unused))
+#else
+#define MORELLO_APART __attribute__((noipa, unused))
+#endif""".splitlines()
+"""C that keeps compilers from ordering calls of kernels by the types that these read and write."""
+
+
 def _literal(value: float, dtype: DType) -> str:
     """A number in C; one of bfloat16 by its bits."""
     if not dtype.is_float:
@@ -117,18 +127,17 @@ def generate_sequence(
     )  # fmt: skip
     first = comment(f"{title}, for {target.name}\n{NO_FLAGS}\n\n{_listed(calls)}")
     definitions = [*whole.shared, *whole.helpers.values(), "", *complete(whole, name)]
-    parts = [first, *needs(target), *whole.includes, "", *compiled_for(target, definitions)]
+    parts = [
+        first, *needs(target), *whole.includes, *_APART, "", *compiled_for(target, definitions),
+    ]  # fmt: skip
     types = ", ".join(f"{called[array]}: {kind.about}" for array, kind in arrays.items())
     declared = declarations(f"{title}\n   {types}", name, whole)
     return Source(name, joined(parts), declared, parallel=bool(regions))
 
 
 def _static(emitted: Unit) -> list[str]:
-    """The functions of a kernel, for this file alone.
-
-    They are not inlined: one may copy as integers what another computes as floats.
-    """
-    kept = "static __attribute__((noinline, unused)) void "
+    """The functions of a kernel, for this file alone."""
+    kept = "static MORELLO_APART void "
     return re.sub(r"^void ", kept, "\n".join(emitted.code), flags=re.MULTILINE).splitlines()
 
 
