@@ -120,6 +120,13 @@ def test_parts_without_elements_are_left_out() -> None:
     assert after(apply(Concat(1), nothing, nothing)).type.size == 0
 
 
+def test_images_without_pixels_are_convolved_as_they_are() -> None:
+    """Their elements have no places that could show one several times."""
+    conv = Conv(strides=(1, 1), before=(1, 1), after=(1, 1), dilations=(1, 1))
+    result = after(apply(conv, given(1, 2, 3, 0), given(4, 2, 3, 2)))
+    assert names(result) == ["conv"]
+
+
 def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
     x, b = given(4), given(4, dtype=BF16)
     up = apply(Cast(F32), b)

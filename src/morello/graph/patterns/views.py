@@ -393,7 +393,8 @@ def conv_of_repeated(node: Node) -> Node | None:
 def _without_repeats(node: Node) -> Node:
     """A copy of a view that shows elements several times; the node itself if it is none."""
     view = view_of(node)
-    if all(stride or n == 1 for n, stride in zip(view.shape, view.strides, strict=True)):
+    once = all(stride or n == 1 for n, stride in zip(view.shape, view.strides, strict=True))
+    if once or node.type.size == 0:
         return node
     if isinstance(view.base.operator, Constant) and view.base.type.size == 1:
         return constant(np.full(node.shape, view.base.operator.array.item()), node.dtype)
