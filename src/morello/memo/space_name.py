@@ -58,6 +58,6 @@ def _kernel_text(kernel: LeafKernel) -> str:
 
 
 @cache
-def _text(part: tuple[object, ...]) -> str:
-    """What many kernels have in common, as text, which is slow to make for each."""
-    return str(part)
+def _text(field: tuple[object, ...]) -> str:
+    """The text of one field of a kernel, cached, as many kernels have equal fields."""
+    return str(field)

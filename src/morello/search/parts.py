@@ -225,7 +225,8 @@ class Parts:
             for pair in self._pairs(self.spec):
                 if watch.over:
                     break
-                efforts[pair] = efforts.get(pair) or effort(pair)
+                if pair not in efforts:
+                    efforts[pair] = effort(pair)
         return sorted(((work, pair) for pair, work in efforts.items()), key=itemgetter(0))
 
     def _rests(self, spec: Spec) -> Iterator[Spec]:

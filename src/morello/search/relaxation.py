@@ -154,6 +154,7 @@ class _Relaxation:
         return RelaxedSpace(space, specs, graph, limit, low, bound)
 
     def _check(self) -> None:
+        """Report progress, which raises once the time is up."""
         if self.progress is not None:
             self.progress(len(self.nodes), self.edge_count)
 
