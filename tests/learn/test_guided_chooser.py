@@ -14,7 +14,7 @@ from morello.codegen import generate
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn import choosers, guided_chooser
-from morello.learn.anneal import CHAINS, STEPS, Edges, anneal
+from morello.learn.anneal import CHAINS, STEPS, anneal
 from morello.learn.guided_chooser import EXPLORE, ByPrediction
 from morello.learn.label import Floats
 from morello.learn.predictors import ByCost
@@ -23,7 +23,7 @@ from morello.learn.tune import plan
 from morello.search import budget
 from morello.search.budget import UNTIMED, Watch
 from morello.search.pruned_space import PrunedSpace
-from morello.search.sample import Walker, sampling_graph
+from morello.search.sample import Walk, Walker, sampling_graph
 from morello.search.session import Session
 from morello.search.structure import Structure
 
@@ -171,16 +171,16 @@ class Digits:
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    def mutated(self, program: list[int]) -> tuple[float, list[int]] | None:
+    def mutated(self, program: Walk) -> tuple[float, Walk] | None:
         place = self._random.randrange(len(program))
-        made = [*program[:place], self._random.randrange(10), *program[place + 1 :]]
+        made = (*program[:place], self._random.randrange(10), *program[place + 1 :])
         return 1.0 + made[0], made
 
 
 def test_annealing_finds_low_energies_and_keeps_below_a_cost() -> None:
-    met: list[Edges] = []
+    met: list[Walk] = []
 
-    def energies(programs: Sequence[Edges]) -> list[float]:
+    def energies(programs: Sequence[Walk]) -> list[float]:
         met.extend(programs)
         return [sum(program) / 10 for program in programs]
 

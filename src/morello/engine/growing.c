@@ -95,9 +95,9 @@ void begin_nodes(const NodeRoom *nodes, const Values *values, int64_t first, int
 // Append edges of nodes, by row, to the edges there are, and to the lists of nodes, but for those that
 // do not fit a limit or have a child without a program. `ends` gets where the uses of each end;
 // `counts` has the numbers of edges and uses.
-void add_edges(const Edges *given, const int32_t *parents, const int32_t *child, int64_t limit,
-               const LimitPacking *packing, const NodeRoom *nodes, const EdgeRoom *edges,
-               int32_t *ends, const UseRoom *uses, int64_t *counts) {
+void add_edges(const RecordedEdges *given, const int32_t *parents, const int32_t *child,
+               int64_t limit, const LimitPacking *packing, const NodeRoom *nodes,
+               const EdgeRoom *edges, int32_t *ends, const UseRoom *uses, int64_t *counts) {
   int64_t edge = counts[0], use = counts[1], begin = 0, end;
   for (int64_t e = 0; e < given->edges; e++, begin = end) {
     end = begin + given->arity[e];

@@ -12,7 +12,7 @@ typedef struct {
   const int32_t *times;
   const int64_t *words;
   int64_t edges, children, width;
-} Edges;  // how a Recorded in tape.c begins
+} RecordedEdges;  // how a Recorded in tape.c begins
 
 typedef struct {
   int32_t *slots;
@@ -56,7 +56,7 @@ int64_t reach_keys(const Reached *reached, int64_t kind, const int64_t *keys, in
 
 // Count the children of edges that fit, by kind; `numbers` has those of the kinds in `given`. Gives
 // the first kind in `given` that has none, or -1.
-static int64_t count_by_kind(const Edges *given, int64_t limit, const LimitPacking *packing,
+static int64_t count_by_kind(const RecordedEdges *given, int64_t limit, const LimitPacking *packing,
                              const int16_t *numbers, int32_t *counts) {
   int64_t j = 0;
   for (int64_t e = 0; e < given->edges; e++) {
@@ -75,7 +75,7 @@ static int64_t count_by_kind(const Edges *given, int64_t limit, const LimitPacki
 // `next` and `order` have room for a number of each kind, and of each child. Gives the number of nodes
 // after that. If that of a kind is lacking, or room in the keys of some, it says so, as reached.py
 // does, and no node is reached.
-int64_t reach(const Edges *given, int64_t limit, const LimitPacking *packing,
+int64_t reach(const RecordedEdges *given, int64_t limit, const LimitPacking *packing,
               const int16_t *numbers, const int64_t *keys, int64_t kinds, int32_t *counts,
               int32_t *next, int32_t *order, const Reached *reached, int64_t nodes, int32_t *child,
               int64_t *lacking) {

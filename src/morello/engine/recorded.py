@@ -119,7 +119,7 @@ class RecordedEdges:
     def of(recorded: Recorded) -> RecordedEdges:
         """Edges in columns of their own."""
         edges, (children, width) = len(recorded.row), recorded.words.shape
-        struct = LOOPS.struct("Edges", (*recorded[:8], edges, children, width))
+        struct = LOOPS.struct("RecordedEdges", (*recorded[:8], edges, children, width))
         return RecordedEdges(struct, edges, children, recorded)
 
     @staticmethod

@@ -21,8 +21,8 @@ typedef struct {
 } Expanded;
 
 // Count the edges that fit and the children of each node, which are 0 at first.
-void count_by_node(const Edges *given, int64_t limit, const LimitPacking *packing, int32_t *edges,
-                   int32_t *children) {
+void count_by_node(const RecordedEdges *given, int64_t limit, const LimitPacking *packing,
+                   int32_t *edges, int32_t *children) {
   for (int64_t e = 0; e < given->edges; e++)
     if (fits(given->allocation[e], limit, *packing)) {
       edges[given->row[e]]++;
@@ -31,8 +31,9 @@ void count_by_node(const Edges *given, int64_t limit, const LimitPacking *packin
 }
 
 // By node, `next_edge` and `next_child` are where its edges and children are to start.
-void by_node(const Edges *given, const int32_t *child, int64_t limit, const LimitPacking *packing,
-             int32_t *next_edge, int32_t *next_child, const ByNode *result) {
+void by_node(const RecordedEdges *given, const int32_t *child, int64_t limit,
+             const LimitPacking *packing, int32_t *next_edge, int32_t *next_child,
+             const ByNode *result) {
   int64_t j = 0;
   for (int64_t e = 0; e < given->edges; e++) {
     int32_t row = given->row[e];

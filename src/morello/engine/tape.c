@@ -36,8 +36,8 @@ typedef struct {
   int64_t *stamp;  // of the block, and of the last one of this run
 } Scratch;
 
-// Room for edges and children, which begins as `Edges` in reached.c, for what is unsure, and for what
-// is missing.
+// Room for edges and children, which begins as `RecordedEdges` in reached.c, for what is unsure, and
+// for what is missing.
 typedef struct {
   int32_t *row;
   uint8_t *rule, *arity;

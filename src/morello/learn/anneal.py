@@ -7,10 +7,7 @@ from itertools import cycle, islice
 from math import exp
 from random import Random
 
-from morello.search.sample import Walker
-
-Edges = tuple[int, ...]
-"""A program of a walker's graph: its rewrites in pre-order, by number."""
+from morello.search.sample import Walk, Walker
 
 CHAINS = 12
 STEPS = 6
@@ -20,9 +17,9 @@ HOTTEST, COLDEST = 0.3, 0.01
 
 def anneal(
     walker: Walker,
-    starts: Sequence[Edges],
+    starts: Sequence[Walk],
     most_cost: float,
-    energies: Callable[[Sequence[Edges]], Sequence[float]],
+    energies: Callable[[Sequence[Walk]], Sequence[float]],
     random: Random,
 ) -> Iterator[None]:
     """Run chains of mutations from some programs towards those of low energy.
@@ -36,9 +33,9 @@ def anneal(
     heights = list(energies(chains))
     for step in range(STEPS):
         temperature = HOTTEST * (COLDEST / HOTTEST) ** (step / (STEPS - 1))
-        mutated = [walker.mutated(list(program)) for program in chains]
+        mutated = [walker.mutated(program) for program in chains]
         proposed = {
-            chain: tuple(mutation[1])
+            chain: mutation[1]
             for chain, mutation in enumerate(mutated)
             if mutation is not None and mutation[0] <= most_cost
         }

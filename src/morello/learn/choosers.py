@@ -12,10 +12,9 @@ from typing import Literal, Protocol, get_args
 from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
-from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget, BudgetError, Progress, Watch
-from morello.search.sample import COST_RANGE, Walker
+from morello.search.sample import COST_RANGE, Walk, Walker
 from morello.search.session import Session
 
 Order = Literal["learned", "affine", "random"]
@@ -123,17 +122,17 @@ def at_random(session: Session, random: Random, ends: float) -> Chooser:
 
 def random_programs(
     session: Session, walker: Walker | None, new: Callable[[Impl], bool]
-) -> Iterator[tuple[Impl, Edges]]:
+) -> Iterator[tuple[Impl, Walk]]:
     """Random legal programs that are new, with their edges; none without a walker."""
-    seen: set[Edges] = set()
+    seen: set[Walk] = set()
     misses = 0
     while walker is not None and misses < MISSES:
         misses += 1
         walked = walker.walk()
-        if walked is None or walked[0] > COST_RANGE * session.cost or tuple(walked[1]) in seen:
+        if walked is None or walked[0] > COST_RANGE * session.cost or walked[1] in seen:
             continue
-        seen.add(tuple(walked[1]))
+        seen.add(walked[1])
         impl = program(session, walker.rewrites(walked[1]))
         if new(impl):
             misses = 0
-            yield impl, tuple(walked[1])
+            yield impl, walked[1]

@@ -18,7 +18,7 @@ import numpy as np
 
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
-from morello.learn.anneal import CHAINS, Edges, anneal
+from morello.learn.anneal import CHAINS, anneal
 from morello.learn.choosers import NEAR, nearby_walker, program, random_programs, walker_of, watch
 from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
@@ -27,7 +27,7 @@ from morello.learn.trait_errors import TraitErrors
 from morello.search.budget import Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.graph import SearchGraph
-from morello.search.sample import Walker
+from morello.search.sample import Walk, Walker
 from morello.search.session import Session
 from morello.search.structure import Structure, structure
 
@@ -82,9 +82,9 @@ class ByPrediction:
         self._step = self._predict_choices
         self._walker: Walker | None = None
         self._graphs, self._builds = self._build_graphs(), False
-        self._drawn: Iterator[tuple[Impl, Edges]] = iter(())
-        self._walks: dict[int, Edges] = {}
-        self._by_walk: dict[Edges, Scored] = {}
+        self._drawn: Iterator[tuple[Impl, Walk]] = iter(())
+        self._walks: dict[int, Walk] = {}
+        self._by_walk: dict[Walk, Scored] = {}
 
     def choose(self, count: int) -> list[Impl]:
         results = self._results()
@@ -183,9 +183,9 @@ class ByPrediction:
         self._walks, self._by_walk = {}, {}
         known = [*self._scored.values()]
         walks = [walker.edges(scored.impl.decisions()) for scored in known]
-        self._keep_walks(known, [tuple(edges or ()) for edges in walks])
+        self._keep_walks(known, [edges or () for edges in walks])
 
-    def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Edges]) -> None:
+    def _keep_walks(self, programs: Sequence[Scored], walks: Sequence[Walk]) -> None:
         """Record the edges of programs in the walker's graph; none if it lacks one of them."""
         for scored, edges in zip(programs, walks, strict=True):
             if edges:
@@ -239,13 +239,13 @@ class ByPrediction:
             most = WORTH * self._session.cost
             yield from anneal(self._walker, starts, most, self._energies, self._random)
 
-    def _walk_of(self, scored: Scored) -> Edges | None:
+    def _walk_of(self, scored: Scored) -> Walk | None:
         return self._walks.get(id(scored.impl))
 
-    def _energies(self, programs: Sequence[Edges]) -> list[float]:
+    def _energies(self, programs: Sequence[Walk]) -> list[float]:
         assert self._walker is not None
         fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._by_walk]
-        impls = [program(self._session, self._walker.rewrites(list(edges))) for edges in fresh]
+        impls = [program(self._session, self._walker.rewrites(edges)) for edges in fresh]
         mutations = self._predicted(impls)
         self._keep_walks(mutations, fresh)
         self._left += mutations

@@ -28,8 +28,8 @@ NODES = 50_000
 COLDEST, HOTTEST = 0.01, 2.0
 """The range of the walks' temperatures."""
 
-Edges = list[int]
-"""A program of a graph: the numbers of its edges (rewrites), in pre-order."""
+Walk = tuple[int, ...]
+"""A program of a graph: the edges (rewrites) by which a walk goes down it, in pre-order."""
 
 
 def sampling_graph(
@@ -64,15 +64,15 @@ class Walker:
         self._times = graph.edges.times.tolist()
         self._all = self._limits.pack(graph.space.target.limits)
 
-    def stratified(self, cost: float, count: int) -> list[Edges]:
+    def stratified(self, cost: float, count: int) -> list[Walk]:
         """Up to `count` programs, from all bins of costs up to `COST_RANGE` times `cost`."""
-        bins: list[dict[float, Edges]] = [{} for _ in range(BINS)]
+        bins: list[dict[float, Walk]] = [{} for _ in range(BINS)]
         for _ in range(WALKS * count):
             walked = self.walk()
             if walked is not None and walked[0] < cost * COST_RANGE:
                 number = int(BINS * log(max(walked[0] / cost, 1.0)) / log(COST_RANGE))
                 bins[number].setdefault(float(f"{walked[0]:.9g}"), walked[1])
-        chosen: dict[float, Edges] = {}
+        chosen: dict[float, Walk] = {}
         while len(chosen) < count and any(bins):
             for programs in bins:
                 if programs and len(chosen) < count:
@@ -80,27 +80,28 @@ class Walker:
                     chosen[rounded_cost] = programs.pop(rounded_cost)
         return [chosen[rounded_cost] for rounded_cost in sorted(chosen)]
 
-    def walk(self) -> tuple[float, Edges] | None:
+    def walk(self) -> tuple[float, Walk] | None:
         """The cost and edges of a random program; None if no rewrite fitted the memory."""
-        edges: Edges = []
+        edges: list[int] = []
         cost = self._down(0, self._all, self._temperature(), edges)
-        return None if cost is None else (cost, edges)
+        return None if cost is None else (cost, tuple(edges))
 
-    def mutated(self, program: Edges) -> tuple[float, Edges] | None:
+    def mutated(self, program: Walk) -> tuple[float, Walk] | None:
         """The program with one of its subprograms, at random, replaced by a new walk.
 
         Gives its cost and edges; None if no rewrite fitted the memory.
         """
-        edges: Edges = []
+        edges: list[int] = []
         at = self._random.randrange(len(program))
         cost = self._with_new_walk(0, self._all, program, 0, at, edges)
-        return None if cost is None else (cost, edges)
+        return None if cost is None else (cost, tuple(edges))
 
-    def edges(self, decisions: Sequence[Rewrite]) -> Edges | None:
+    def edges(self, decisions: Sequence[Rewrite]) -> Walk | None:
         """The edges of these decisions; None if the graph lacks any of them."""
-        return self._graph.edges_of(decisions)
+        edges = self._graph.edges_of(decisions)
+        return None if edges is None else tuple(edges)
 
-    def rewrites(self, edges: Edges) -> list[Rewrite]:
+    def rewrites(self, edges: Walk) -> list[Rewrite]:
         """The decisions of a program, in pre-order."""
         return [self._graph.rewrite(edge) for edge in edges]
 
@@ -112,7 +113,7 @@ class Walker:
         return nodes
 
     def _with_new_walk(
-        self, node: int, limit: int, program: Edges, place: int, at: int, edges: Edges
+        self, node: int, limit: int, program: Walk, place: int, at: int, edges: list[int]
     ) -> float | None:
         """Append the subprogram at `place`, in which a new walk replaces the one at `at`.
 
@@ -132,7 +133,7 @@ class Walker:
             after = self._end(program, after)
         return cost
 
-    def _end(self, program: Edges, place: int) -> int:
+    def _end(self, program: Walk, place: int) -> int:
         """The position after the subprogram that begins at `place`."""
         open_ = 1
         while open_:
@@ -140,7 +141,7 @@ class Walker:
             place += 1
         return place
 
-    def _down(self, node: int, limit: int, temperature: float, edges: Edges) -> float | None:
+    def _down(self, node: int, limit: int, temperature: float, edges: list[int]) -> float | None:
         """Walk from a node and append the edges; the cost, or None if nothing fitted the memory."""
         fitting, weights = [], []
         for place in range(self._start[node], self._start[node + 1]):
