@@ -11,7 +11,17 @@ import pytest
 from morello.frontends.text import parse
 from morello.runtime.argument import arguments
 from study import labels
-from study.labels import BUILDS, PLACES, REPEATS, differences, placed, table
+from study.labels import (
+    BUILDS,
+    PLACES,
+    REPEATS,
+    differences,
+    label_errors,
+    placed,
+    table,
+    table_of_variances,
+    variances,
+)
 
 SHAPE = (2, PLACES, len(BUILDS), REPEATS, 5)
 """Times of a Spec: processes, places, builds, repeats, programs."""
@@ -49,22 +59,53 @@ def test_operands_are_placed_at_lines_of_a_page() -> None:
         np.testing.assert_array_equal(copy, values)
 
 
+def test_labels_are_compared_with_what_ships() -> None:
+    ns = np.full(SHAPE, 100.0)
+    ns[:, :, 2, :, 0] *= 1.1  # a program that is slower in a file with others
+    found = label_errors([ns])
+    assert len(found) == 3
+    for logs in found.values():
+        assert sorted(set(np.round(logs, 9))) == [0.0, pytest.approx(np.log(1.1))]
+
+
+def test_variances_are_those_of_their_causes() -> None:
+    """Effects of known variances on many programs; what is left has one of its own."""
+    random = np.random.default_rng(0)
+    shape = (3, 3, 3, 1, 4_000)
+    wanted = {
+        "repeats, and what is left": (shape, 1.0),
+        "places of operands": ((*shape[:2], 1, *shape[3:]), 2.0),
+        "processes": ((3, 1, 1, 1, shape[-1]), 3.0),
+    }
+    logs = sum(1e-3 * sd * random.normal(size=size) for size, sd in wanted.values())
+    code, file = np.zeros(shape), np.zeros(shape)
+    code[:, :, 1], file[:, :, 2] = 4e-3, 5e-3
+    ns = np.exp(logs + code + file)
+    found = variances([ns])
+    for cause, (_, sd) in wanted.items():
+        assert found[cause] == pytest.approx(1e-6 * sd**2, rel=0.1), cause
+    assert found["places of code"] == pytest.approx(4e-3**2 / 2, rel=0.1)
+    assert found["twelve in a file"] == pytest.approx((2 * 5e-3 - 4e-3) ** 2 / 6, rel=0.1)
+    *_, last = table_of_variances([ns])
+    assert last.startswith("| twelve in a file | 0.24, ")
+
+
 def test_the_command(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.setattr(labels, "samples", lambda *some: iter([*_samples(*some)][:1]))
-    command = [str(corpus), str(tmp_path), "--programs", "2"]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(labels, "SPECS", {"squares": ["f32[8,8] @ f32[8,8]"]})
+    folder = tmp_path / "times"
+    command = [str(folder), "--programs", "2"]
     assert labels.main([*command, "--processes", "0"]) == 0
-    assert not capsys.readouterr().out and not [*tmp_path.iterdir()]
+    assert not capsys.readouterr().out
+    assert [path.name for path in folder.iterdir()] == ["programs.json"]
     assert labels.main([*command, "--processes", "2"]) == 0
-    assert "| twelve in a file |" in capsys.readouterr().out
-    kept = sorted(tmp_path.iterdir())
-    assert [path.name for path in kept] == ["process-0.npz", "process-1.npz"]
+    printed = capsys.readouterr()
+    assert printed.out.count("| twelve in a file |") == 2 and "built" not in printed.err
+    kept = sorted(folder.iterdir())
+    assert [path.name for path in kept] == ["process-0.npz", "process-1.npz", "programs.json"]
     written = [path.stat().st_mtime_ns for path in kept]
     assert labels.main([*command, "--processes", "2"]) == 0
     assert [path.stat().st_mtime_ns for path in kept] == written
-    assert labels.main([str(tmp_path / "nowhere"), str(tmp_path)]) == 2
-
-
-_samples = labels.samples
+    (folder / "process-0.npz").write_text("damaged")
+    assert labels.main([*command, "--processes", "2"]) == 2
