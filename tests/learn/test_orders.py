@@ -181,3 +181,16 @@ def test_programs_are_divided_among_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     assert shares.gained([slow, sure], calls, calls, 9) == pytest.approx(0.25)  # all of them
     first, *_ = shares.table("made up", [slow, sure])
     assert first.startswith("| made up, 2 Specs | 3 | ")
+
+
+def test_programs_of_the_most_expected_gain_are_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "NEAR_MODELS", 4)
+    gaining = shares.Kernel(1.0, 1.0, 1.0, np.array([1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5]))
+    vain = shares.Kernel(1.0, 1.0, 1.0, np.ones(8))
+    kernels, parts = [gaining, vain], np.ones(2)
+    of = {name: shares.after_gains(kernels, parts, gain) for name, gain in shares.GAINS.items()}
+    assert of["known gains"] == 6  # two batches of what gains
+    assert of["gains so far"] == 6 < of["number tried"] == 12
+    assert shares.after_shares(kernels, parts, parts) == 7  # four and three
+    assert shares.after_shares([vain, vain], parts, parts) == 0
+    assert shares.near_table("made up", kernels).startswith("| made up, 2 Specs | ")
