@@ -177,6 +177,12 @@ def test_few_rows_or_columns_of_bf16_are_products_of_packed_ones(text: str) -> N
     np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("text", ["u8[2,8] @ i8[8,7]", "bf16[2,16] @ bf16[16,16]"])
+def test_columns_that_fill_no_block_are_packed(text: str) -> None:
+    chosen, _ = morello.implement(text, target=avx512(ZEN4, PRODUCTS), table="off", gap=0.02)
+    assert any("pack_few_" in str(rewrite) for rewrite in chosen.decisions())
+
+
 def test_rows_of_integers_are_reduced_by_registers() -> None:
     for text, name in (
         ("sum(i32[8,500], axis=1)", "sum_run_i32"),

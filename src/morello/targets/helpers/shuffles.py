@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from morello.ir.primitives.convolutions import SHARING
-from morello.targets.helpers.vectors import full_width, rounding_helpers, scalar, vector_helpers
+from morello.targets.helpers.vectors import (
+    full_width,
+    masked_load,
+    rounding_helpers,
+    scalar,
+    vector_helpers,
+)
 
 LANE_BYTES = 16  # x86 shuffles are cheap only within lanes of so many bytes
 
@@ -31,6 +37,7 @@ def shuffle_helpers(isa: str) -> dict[str, str]:
     result |= _interleave4(isa, 16)
     if isa == "avx512":
         result |= _interleave4(isa, 64) | vector_helpers(isa, "u32", 16) | _PACK_RUN
+        result |= _interleave_few(2) | _interleave_few(4)
     for bytes_ in (1, 2, 4):
         for times in REPETITIONS:
             result |= _repeat(isa, bytes_, times)
@@ -320,6 +327,40 @@ static inline uint32_t {group}(const {kind} *src, long step, int rows) {{
   return bits;
 }}""",
     }
+
+
+def _interleave_few(lanes: int) -> dict[str, str]:
+    """Up to 16 groups of elements of neighbouring rows, with zeros in place of missing rows."""
+    dtype = f"u{32 // lanes}"
+    name, load, element = f"interleave_few{lanes}", f"load_few_{dtype}", scalar(dtype)
+    zipped = ", ".join(f"{i}, {16 + i}" for i in range(16))
+    helpers = {
+        f"zip_{kind}x16": f"static inline {kind}x32 zip_{kind}x16({kind}x16 a, {kind}x16 b) "
+        f"{{ return __builtin_shufflevector(a, b, {zipped}); }}"
+        for kind in ("u8", "u16")
+    }
+    helpers[load] = (
+        f"static inline {dtype}x16 {load}(const {element} *p, int n) "
+        f"{{ return ({dtype}x16){masked_load(dtype, 16)}; }}"
+    )
+    rows = [
+        f"const {dtype}x16 {row} = rows > {i} ? {load}(src + {i} * step, n) : none;"
+        for i, row in enumerate("abcd"[:lanes])
+    ]
+    body = "\n  ".join(rows)
+    groups = "zip_u16x16(a, b)"
+    if lanes == 4:
+        groups = "zip_u16x16((u16x16)zip_u8x16(a, b), (u16x16)zip_u8x16(c, d))"
+    helpers[name] = f"""\
+static inline void {name}(const {element} *src, long step, int rows, int n, int flip, void *dst) {{
+  const {dtype}x16 none = {{0}};
+  {body}
+  store_part_i32x16(dst, (i32x16){groups} ^ flip, n);
+}}"""
+    kinds = (("u8", 16), ("u8", 32), ("u16", 16), ("u16", 32), ("i32", 16))
+    for kind, width in kinds:
+        helpers |= vector_helpers("avx512", kind, width)
+    return helpers
 
 
 _PACK_RUN = {

@@ -104,7 +104,7 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
         f"{{ return ({kind}){{{copies}}}; }}",
     }
     if length == 64:
-        load = _masked_load(dtype, width)
+        load = masked_load(dtype, width)
         store = _masked_store(dtype, width, "v")
         stores = _EXACT_STORE if size(dtype) == 4 else _MASKED_STORE  # others were not timed
         result |= {
@@ -200,7 +200,7 @@ def _widening(isa: str, source: str, target: str, width: int) -> dict[str, str]:
     )
     if width * size(target) == 64:
         part = f"load_part_{wide}_{source}"
-        loaded = f"({narrow}){_masked_load(source, width)}"
+        loaded = f"({narrow}){masked_load(source, width)}"
         result[part] = (
             f"static inline {wide} {part}({arguments}, int n) "
             f"{{ return {widened.format(loaded)}; }}"
@@ -288,7 +288,7 @@ def _mask(width: int) -> str:
     return f"(__mmask{width}){bits}"
 
 
-def _masked_load(dtype: str, width: int) -> str:
+def masked_load(dtype: str, width: int) -> str:
     """Load n elements at p, with zeros behind them. No others are read."""
     prefix = _intrinsic(width * size(dtype))
     return f"{prefix}_maskz_loadu_epi{size(dtype) * 8}({_mask(width)}, p)"

@@ -68,6 +68,7 @@ from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
     pack,
+    pack_few,
     pack_run,
     repeat,
     transpose,
@@ -321,7 +322,7 @@ def _packed(vector_bytes: int, features: frozenset[str], bf16_product: float) ->
     for single, packed, wide in groups:
         kernels += [*pack(single, packed, 1), *pack(single, packed, wide)]
         if features:  # which only machines with masks have
-            kernels.append(pack_run(single, packed))
+            kernels += [pack_run(single, packed), pack_few(single, packed, width)]
     return kernels
 
 

@@ -127,6 +127,10 @@ def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
     return near
 
 
+PACK_ROW = 1.2
+"""Cycles to pack each row of a block of groups."""
+
+
 def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
     """Interleave elements of neighbouring rows, one of each row, into `width` packed groups.
 
@@ -154,7 +158,7 @@ def pack(source: DType, packed: DType, width: int) -> tuple[LeafKernel, ...]:
         return LeafKernel(
             f"{name}_{packed}" + f"x{width}" * (width > 1) + suffix, "Pack",
             (source, packed), (None, None), line + flip * bool(suffix), semantics, applies,
-            lambda s: 1.2 * lanes, registers=2 * lanes, group="shuffles",
+            lambda s: PACK_ROW * lanes, registers=2 * lanes, group="shuffles",
         )  # fmt: skip
 
     suffix, bits, semantics = _biased(source, packed)
@@ -180,6 +184,35 @@ def _biased(source: DType, packed: DType) -> tuple[str, str, Semantics]:
     if source is not I8 or packed is not U8X4:
         return "", "", lambda src: src
     return "_i8", "0x80808080", lambda src: (src.astype(np.int16) + 128).astype(np.uint8)
+
+
+FEW = 0.3
+"""Cycles more to pack a part of a register of groups, than to pack a block."""
+
+
+def pack_few(source: DType, packed: DType, width: int) -> LeafKernel:
+    """Pack elements of neighbouring rows, one of each, into the groups of a part of a register.
+
+    Rows may be fewer than groups have elements; zeros take their place.
+    """
+    lanes, bits = packed.lanes, 8 * source.bytes
+    suffix, flip, semantics = _biased(source, packed)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        sizes = [size for dim, size in zip(s.operation.dims, s.sizes, strict=True) if dim != "p"]
+        count = prod_columns(sizes)
+        fits = (reduce(np.maximum, sizes) == count) & (count > 1) & (count <= width)
+        yield Condition(fits, f"one size must be from 2 to {width}, all others 1")
+        yield flat(s, 1)
+        yield Condition(_rows_near(s), "rows of src must be neighbours in memory")
+
+    return LeafKernel(
+        f"pack_few_{packed}x{width}{suffix}", "Pack", (source, packed), (None, None),
+        f"interleave_few{lanes}((const uint{bits}_t *)&{{src}}, {{src_p}}, {{p}}, "
+        f"{{elements}} / {{p}}, {flip or 0}, &{{dst}});",
+        semantics, applies, lambda s: PACK_ROW * lanes + FEW,
+        registers=2 * lanes, group="shuffles",
+    )  # fmt: skip
 
 
 RUN, RUN_LINE = 4.0, 2.0
