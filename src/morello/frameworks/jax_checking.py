@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from morello.graph.graph import Array, Graph
-from morello.models.checking import NARROW, error_of, tolerance_of
+from morello.models import rounding
+from morello.models.checking import error_of, tolerance_of
+from morello.models.rounding import EXACT, Change, Rounding, changes_of, nudged, share_of
 
 _NUDGES = 3
 """How often arguments are changed a little, to see whether results change a lot."""
 
-_SHARE, _NARROW_SHARE = 2.0**-18, 2.0**-7
-"""By how much of their values, at most: a few times what rounds them, in 32 and in 16 bits."""
-
 
 def mistake(
-    graphs: Iterable[Graph],
+    graphs: Sequence[Graph],
     right: Callable[..., Sequence[Any]],
     arrays: Sequence[Any],
     results: Sequence[Any],
@@ -32,30 +31,34 @@ def mistake(
     tolerance = max(map(tolerance_of, graphs))
     expected = [*map(_array, right(*arrays))]
 
-    def error(given: Sequence[Any]) -> float:
-        pairs = zip(map(_array, given), expected, strict=True)
-        return max((error_of(*pair, exact=not tolerance) for pair in pairs), default=0.0)
+    def again(change: Callable[[Array], Array]) -> list[Array]:
+        return [*map(_array, right(*(_changed(array, change) for array in arrays)))]
 
-    largest = error(results)
-    if largest <= tolerance:
-        return ""
-    share = _NARROW_SHARE if tolerance == NARROW else _SHARE
-    random = np.random.default_rng(0)
-    for _ in range(_NUDGES if tolerance else 0):
-        if error(right(*(_nudged(array, share, random) for array in arrays))) > tolerance:
-            return ""
-    return f"an error of {largest:.1e}"
+    share = share_of(tolerance)
+    around = Rounding(_changes(graphs, len(expected)), again, share) if tolerance else EXACT
+    pairs = zip(map(_array, results), expected, strict=True)
+    why = rounding.mistake(pairs, tolerance, around)
+    if why and tolerance:
+        random = np.random.default_rng(0)
+        for _ in range(_NUDGES):
+            others = again(lambda each: nudged(each, share, random))
+            if max(map(error_of, others, expected), default=0.0) > tolerance:
+                return ""
+    return why
+
+
+def _changes(graphs: Sequence[Graph], results: int) -> Sequence[Change]:
+    """How rounding may change each result; of several graphs, it is not known which are whose."""
+    if len(graphs) == 1 and len(graphs[0].outputs) == results:
+        return changes_of(graphs[0])
+    return [Change.CHOICE] * results
 
 
 def _array(array: Any) -> Array:
     return np.asarray(array)
 
 
-def _nudged(given: Any, share: float, random: np.random.Generator) -> Any:
-    """An argument whose floats are changed by up to this share of each; another one as it is."""
+def _changed(given: Any, change: Callable[[Array], Array]) -> Any:
+    """An argument whose floats are changed; a number of Python as it is."""
     is_array = isinstance(given, np.ndarray | jax.Array) and not getattr(given, "weak_type", False)
-    if not is_array or not jax.dtypes.issubdtype(given.dtype, np.floating):
-        return given
-    array = np.asarray(given)
-    factors = 1 + share * random.uniform(-1, 1, array.shape)
-    return (array.astype(np.float64) * factors).astype(array.dtype)
+    return change(np.asarray(given)) if is_array else given

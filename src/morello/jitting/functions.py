@@ -18,12 +18,13 @@ import numpy as np
 from morello.base.errors import FallbackWarning, MorelloError
 from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Array, TensorType
-from morello.importers.numpy_tracing import CONSTANTS, TracedArray, leaves, trace
+from morello.importers.numpy_tracing import CONSTANTS, TracedArray, leaves, mapped, trace
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
 from morello.models.checking import tolerance_of
 from morello.models.reporting import ProgramReport, note_of, program_report
+from morello.models.rounding import Rounding, share_of
 from morello.options import OPTION_ERRORS, GraphOptions, check_function, check_known
 
 VARIANTS = 8
@@ -174,13 +175,26 @@ class Jitted:
                 self._warn(f"is left to NumPy: {error}")
         expected = self._function(*args, **keywords)  # if it raises, there is no variant
         if variant.program is not None:
-            exact = not tolerance_of(variant.program.compiled.graph)
-            if difference := differing(computed, expected, exact=exact):
+            rounding = self._rounding(variant.program, args, keywords)
+            if difference := differing(computed, expected, rounding):
                 what = f"kernels computed {difference}"
                 self._warn(f"is left to NumPy, as {what}.")
                 variant = Variant(described, None, what)
         self.variants[key] = variant
         return expected
+
+    def _rounding(self, program: NumPyProgram, args: Any, keywords: Any) -> Rounding:
+        """What rounding may do to the results of a program for these arguments."""
+
+        def again(change: Callable[[Array], Array]) -> list[Array]:
+            def changed(each: Any) -> Any:
+                return change(each) if type(each) is np.ndarray else each
+
+            given, named = mapped(changed, (args, keywords))
+            return [np.asarray(leaf) for leaf in leaves(self._function(*given, **named))]
+
+        share = share_of(tolerance_of(program.compiled.graph))
+        return Rounding(program.changes(), again, share)
 
     def _compiled(self, described: tuple[str, ...], args: Any, keywords: Any) -> Variant:
         """The variant for such arguments, unless tracing or compiling raises an exception."""

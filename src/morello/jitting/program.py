@@ -15,11 +15,13 @@ from morello.importers.numpy_tracing import (
     NumPyCall,
     ReturnedArray,
     TracedFunction,
+    leaves,
     mapped,
     memory_order,
 )
 from morello.models import CompiledGraph, Segment
 from morello.models.compiling import evaluated
+from morello.models.rounding import Change, changes_of
 from morello.models.schedule import PlacedStage
 from morello.runtime.argument import Argument, argument
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK
@@ -57,6 +59,14 @@ class NumPyProgram:
             return each.copy() if isinstance(each, np.ndarray) else each
 
         return mapped(result, self._traced.returned)
+
+    def changes(self) -> list[Change]:
+        """How rounding may change each leaf of the result."""
+        outputs = changes_of(self.compiled.graph)
+        return [
+            outputs[leaf.output] if isinstance(leaf, ReturnedArray) else Change.NONE
+            for leaf in leaves(self._traced.returned)
+        ]
 
     def builtin(
         self, arrays: Sequence[Array], otherwise: Callable[..., Any]

@@ -30,17 +30,17 @@ def tolerance_of(graph: Graph) -> float:
     return ROUNDED if floats else 0.0
 
 
-def error_of(given: Array, expected: Array, exact: bool) -> float:
+def error_of(given: Array, expected: Array) -> float:
     """The norm of the difference over that of what is expected; infinite for another type.
 
-    Integers are compared if nothing is rounded, so that all is `exact`. Where infinity or no number
-    is expected, nothing is compared: narrow numbers overflow.
+    Integers have no error: `Rounding` compares them. Where infinity or no number is expected,
+    nothing is compared: narrow numbers overflow.
     """
     if (given.shape, given.dtype) != (expected.shape, expected.dtype):
         return float("inf")
     kind = expected.dtype.kind
     if kind in "iub":
-        return 0.0 if not exact or np.array_equal(given, expected) else float("inf")
+        return 0.0
     wide = np.complex128 if kind == "c" else np.float64
     a, b = (each.astype(wide).ravel() for each in (expected, given))
     finite = np.isfinite(a)

@@ -41,7 +41,7 @@ def session(
             asked.add_provider_for_devices(devices, texts)
         with explained():
             sessions.append(onnxruntime.InferenceSession(os.fspath(model), asked))
-    largest_difference(*sessions)
+    largest_difference(sessions[0], sessions[1], model)
     return sessions[-1]
 
 

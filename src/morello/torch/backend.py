@@ -219,8 +219,7 @@ class _Graph:
         expected = Expected(self._module, arguments, compiled.changed)
         try:
             results = self._results(compiled, arguments)
-            error = expected.error_of(results, arguments, exact=not compiled.program.tolerance)
-            why = f"an error of {error:.1e}" if error > compiled.program.tolerance else ""
+            why = expected.mistake(compiled.program, results, arguments)
         except Exception as problem:  # a mistake of this package is no reason for a model to fail
             why = repr(problem)
         self._uncompared.discard(key)

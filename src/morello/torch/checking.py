@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
 from morello.graph.graph import Array
-from morello.models.checking import error_of
+from morello.models.rounding import EXACT, Change, Rounding, mistake, share_of
+from morello.torch.program import TorchProgram
+
+_LARGE = 1 << 24
+"""Tensors of more elements are not changed to see what rounding does, which would take long."""
 
 
 class Expected:
@@ -22,21 +27,54 @@ class Expected:
     def __init__(
         self, run: Callable[..., Any], arguments: Sequence[Any], changed: Collection[int]
     ) -> None:
+        self._run, self._before = run, torch.get_rng_state()
         given = [_copied(a) if n in changed else a for n, a in enumerate(arguments)]
         with torch.random.fork_rng(devices=()):
             self.results = run(*given)
             self._random = torch.get_rng_state()
         self._changed = {n: given[n] for n in changed}
 
-    def error_of(self, results: Sequence[Any], arguments: Sequence[Any], exact: bool) -> float:
-        """The largest error of the results, and of the arguments that the same call changed.
-
-        Integers are compared if nothing is rounded, so that all is `exact`.
-        """
+    def mistake(
+        self, program: TorchProgram, results: Sequence[Any], arguments: Sequence[Any]
+    ) -> str:
+        """How results of a program, and the arguments that it changed, are wrong; "" if not."""
         theirs = [*tree_leaves(self.results), *self._changed.values()]
         ours = [*tree_leaves(results), *(arguments[n] for n in self._changed)]
-        pairs = zip(theirs, ours, strict=True)
-        return max((_error(a, b, exact) for a, b in pairs if _is_tensor(a)), default=0.0)
+        pairs = [
+            (number, a, b)
+            for number, (a, b) in enumerate(zip(theirs, ours, strict=True))
+            if _is_tensor(a)
+        ]
+        for _, expected, given in pairs:
+            if _described(given) != _described(expected):
+                return f"{_described(given)} in place of {_described(expected)}"
+        rounding = EXACT
+        if program.tolerance:
+            numbers = [number for number, _, _ in pairs]
+            changes = dict(enumerate(program.changes()))
+            known = [changes.get(number, Change.CHOICE) for number in numbers]
+            again = None if self._changed else partial(self._again, arguments, numbers)
+            rounding = Rounding(known, again, share_of(program.tolerance))
+        arrays = ((_array(ours), _array(theirs)) for _, theirs, ours in pairs)
+        return mistake(arrays, program.tolerance, rounding)
+
+    def _again(
+        self,
+        arguments: Sequence[Any],
+        numbers: Sequence[int],
+        change: Callable[[Array], Array],
+    ) -> list[Array]:
+        """The results of these numbers for arguments whose floats are changed."""
+
+        def changed(each: Any) -> Any:
+            if not _is_tensor(each) or not each.is_floating_point() or each.numel() > _LARGE:
+                return each
+            return torch.from_numpy(change(_array(each))).to(each.dtype)
+
+        with torch.random.fork_rng(devices=()), torch.no_grad():
+            torch.set_rng_state(self._before)
+            results = tree_leaves(self._run(*map(changed, arguments)))
+        return [_array(results[number]) for number in numbers]
 
     def restore(self, arguments: Sequence[Any]) -> None:
         """Change the arguments, and the state of random numbers, as PyTorch does."""
@@ -56,17 +94,12 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.new_empty(0).set_(storage, *place)
 
 
-def _error(expected: torch.Tensor, given: Any, exact: bool) -> float:
-    """The error of a result (see `error_of`); infinite for what is no tensor of the same type."""
-    if not _is_tensor(given) or (given.shape, given.dtype) != (expected.shape, expected.dtype):
-        return float("inf")
-    if not expected.dtype.is_floating_point:
-        return 0.0 if not exact or torch.equal(expected, given) else float("inf")
-    return error_of(_array(given), _array(expected), exact)
+def _described(result: Any) -> str:
+    return f"{result.dtype}{[*result.shape]}" if _is_tensor(result) else type(result).__name__
 
 
 def _array(tensor: torch.Tensor) -> Array:
-    """Floats as an array of NumPy, which does not have all that are narrow."""
-    wide = tensor if tensor.dtype is torch.float64 else tensor.float()
-    array: Array = wide.numpy(force=True)
+    """A tensor as an array of NumPy, which does not have all floats that are narrow."""
+    narrow = tensor.is_floating_point() and tensor.dtype is not torch.float64
+    array: Array = (tensor.float() if narrow else tensor).numpy(force=True)
     return array

@@ -63,9 +63,9 @@ def exported(program: ExportedProgram, **options: Unpack[GraphOptions]) -> Expor
         compiled = program_of(trace, weights, options)
         expected = Expected(program.graph_module, arguments, ())
         results = compiled([each for each in given if torch.is_tensor(each)])
-        error = expected.error_of(results, arguments, exact=not compiled.tolerance)
-    if not error <= compiled.tolerance:
-        raise VerificationError(f"it does not compute what PyTorch does: an error of {error:.1e}.")
+        why = expected.mistake(compiled, results, arguments)
+    if why:
+        raise VerificationError(f"it does not compute what PyTorch does: {why}.")
     return ExportedModel(program, compiled, given)
 
 

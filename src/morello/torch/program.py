@@ -20,6 +20,7 @@ from morello.importers.aten_trace import Lying, TorchChain, memory_of
 from morello.models import CompiledGraph, Segment, compile_graph
 from morello.models.checking import tolerance_of
 from morello.models.reporting import ProgramReport, note_of, report_later
+from morello.models.rounding import Change, changes_of
 from morello.options import GraphOptions
 from morello.torch.laying import Laid, Permuted, Within, laid
 from morello.torch.threads import most_threads, torch_threads
@@ -48,7 +49,7 @@ class TorchProgram:
         self, imported: ImportedAten, results: Sequence[Laid], compiled: CompiledGraph
     ) -> None:
         self.imported, self.tolerance = imported, tolerance_of(compiled.graph)
-        self._compiled = compiled
+        self._compiled, self._laid = compiled, results
         self._numbers: dict[Node, int] = {}
         self._constants: dict[int, torch.Tensor] = {}
         self._stored = {node for segment in compiled.segments for node in segment.outputs}
@@ -85,6 +86,14 @@ class TorchProgram:
         for number, within in self._within:
             results[number] = within.of(results[within.number])
         return tuple(results)
+
+    def changes(self) -> list[Change]:
+        """How rounding may change each result."""
+        outputs = iter(changes_of(self._compiled.graph))
+        return [
+            next(outputs) if isinstance(each, Node | Permuted) else Change.CHOICE
+            for each in self._laid
+        ]
 
     def report_later(self) -> Callable[[], ProgramReport]:
         """A function that makes the report of this program, and holds no reference to it."""
