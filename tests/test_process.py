@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_S, comes_true
 
 from fuzz.launch import Command, command_line, marked
 from morello.base.errors import MorelloError, TableError
-from morello.cli import process
+from morello.cli.clock import CommandClock
 from morello.cli.parser import main
 from morello.cli.program import budget_of
 from morello.memo import Table
@@ -36,11 +36,11 @@ def chained(error: Exception, cause: BaseException | None, context: BaseExceptio
     return error
 
 
-def test_a_budget_counts_from_the_start_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert process.seconds_used() == 0  # of no command
-    monkeypatch.setattr(process, "_began", [time.monotonic() - 8.0])
-    assert process.seconds_used() >= 8 * WAITING
-    arguments = argparse.Namespace(budget=1.0, gap=0.1)
+def test_a_budget_counts_from_the_start_of_a_command() -> None:
+    assert CommandClock().used() == 0  # of no process of its own
+    clock = CommandClock(time.monotonic() - 8.0)
+    assert clock.used() >= 8 * WAITING
+    arguments = argparse.Namespace(budget=1.0, gap=0.1, clock=clock)
     budget = budget_of(arguments)
     assert (budget.seconds, budget.gap, budget.left) == (1.0, 0.1, LEAST_S)
 
@@ -48,7 +48,7 @@ def test_a_budget_counts_from_the_start_of_a_command(monkeypatch: pytest.MonkeyP
 def test_calibrating_uses_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(name: str) -> None:
         assert name == "avx2"
-        monkeypatch.setattr(process, "_began", [time.monotonic() - 4000.0])
+        clock.start = time.monotonic() - 4000.0
 
     budgets = []
 
@@ -56,11 +56,10 @@ def test_calibrating_uses_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
         budgets.append(request.budget.left)
         return answer(request)
 
-    monkeypatch.setattr(process, "_began", [time.monotonic()])
-    monkeypatch.setattr(process, "_spared", [])
+    clock = CommandClock(time.monotonic())
     monkeypatch.setattr("morello.cli.program.measure_once", measure)
     monkeypatch.setattr("morello.cli.synthesis.answer", answering)
-    assert main(["synth", SMALL, "--target", "avx2", "--budget", "900"]) == 0
+    assert main(["synth", SMALL, "--target", "avx2", "--budget", "900"], clock) == 0
     assert budgets[0] > 100
 
 

@@ -1,17 +1,20 @@
 """The entry point of `python -m morello` and of the script `morello`."""
 
 import sys
+import time
 
 
 def run() -> int:
     """Run the command; returns its exit code. Interrupts are handled from the start."""
     try:
+        from morello.cli.clock import CommandClock
         from morello.cli.process import finish, prepare
 
+        clock = CommandClock(time.monotonic())
         prepare()
         from morello.cli.parser import main
 
-        code = main()
+        code = main(clock=clock)
         finish()
         return code
     except KeyboardInterrupt:  # during the imports

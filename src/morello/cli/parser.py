@@ -17,6 +17,7 @@ from morello.base import debug
 from morello.base.errors import MorelloError, SeveralKernelsError
 from morello.base.version import __version__
 from morello.cli.arguments import CommandParser, add_command
+from morello.cli.clock import CommandClock
 from morello.cli.process import interrupted_by
 
 USAGE_ERROR, BY_SIGNAL = 2, 128
@@ -44,7 +45,7 @@ PROGRAMS = ("bench", "explain")
 """Commands that import all of Morello, and whose only positional argument is an expression."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, clock: CommandClock | None = None) -> int:
     """Run the command; returns its exit code. Errors are one sentence on stderr, code 2."""
     words = sys.argv[1:] if argv is None else list(argv)
     as_json = False
@@ -53,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         as_json = "--json" in words
         _check_expression(words)
         arguments = _parser(words).parse_all(words)
+        arguments.clock = clock or CommandClock()
         as_json = arguments.json
         debug.topics()  # raises for an unknown one
         _run(arguments)

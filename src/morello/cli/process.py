@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -26,12 +25,6 @@ COLLECTED_AFTER = 300_000
 _received: list[int] = []
 """Signals that asked this process to end."""
 
-_began: list[float] = []
-"""When this process was prepared."""
-
-_spared: list[float] = []
-"""Seconds since then that are not part of a budget."""
-
 
 def prepare() -> None:
     """Install the signal handlers and streams of a command's process.
@@ -42,7 +35,6 @@ def prepare() -> None:
     output then fails. Python looks for cycles of references less often: imports make none, and it
     would visit all that they leave.
     """
-    _began.append(time.monotonic())
     gc.set_threshold(COLLECTED_AFTER)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored, as under `nohup`
@@ -55,23 +47,6 @@ def prepare() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-
-
-def seconds_used() -> float:
-    """The seconds that this process has used of a budget so far; none if no command was run."""
-    from morello.search.budget import seconds_since
-
-    return seconds_since(_began[0]) - sum(_spared) if _began else 0.0
-
-
-@contextmanager
-def spared() -> Iterator[None]:
-    """Time in the body is not used of a budget."""
-    before = seconds_used()
-    try:
-        yield
-    finally:
-        _spared.append(seconds_used() - before)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from morello import options, tables
 from morello.base.errors import FileError, RewriteError, SearchError
 from morello.base.files import write_bytes
 from morello.cli.output import SearchProgress
-from morello.cli.process import seconds_used, spared
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
@@ -71,7 +70,7 @@ def requested(
     """
     goal = saved_impl(arguments, arguments.schedule) or arguments.expression
     if isinstance(goal, str) and arguments.tune is None:
-        with spared():
+        with arguments.clock.sparing():
             measure_once(arguments.target)
     with (
         opened(arguments) as table,
@@ -116,7 +115,7 @@ def _options(
 def budget_of(arguments: argparse.Namespace) -> Budget:
     """The budget of a command's search, less what the rest of the command takes of it."""
     writing = min(WRITING_S, WRITING * arguments.budget)
-    return Budget(arguments.budget, gap=arguments.gap, used=seconds_used() + writing)
+    return Budget(arguments.budget, gap=arguments.gap, used=arguments.clock.used() + writing)
 
 
 def write_certificate(

@@ -23,6 +23,7 @@ WRITES = (
     "json",
     "command",
     "run",
+    "clock",
     "expression",
     "db",
     "no_table",
