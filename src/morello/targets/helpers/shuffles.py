@@ -5,7 +5,9 @@ Every one reads all it needs before it writes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
 
 from morello.ir.primitives.convolutions import SHARING
 from morello.targets.helpers.vectors import (
@@ -121,37 +123,27 @@ def lane_helpers(kind: str, bytes_: int, width: int) -> dict[str, str]:
     return result
 
 
-def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
-    """Transpose n x n elements: lanes first, as if each were an element, then within lanes.
+@dataclass(frozen=True)
+class _Stage:
+    """A stage of a transposition, which combines rows in pairs by two helpers.
 
-    A stage combines rows in pairs, and log2(n) stages rotate the bits of a row's number into
-    those of the column.
+    Each pair is the numbers of its rows, and those of the rows that the helpers give.
     """
-    dtype = f"u{bytes_ * 8}"
-    kind, element = f"{dtype}x{n}", f"uint{bytes_ * 8}_t"
-    lane = LANE_BYTES // bytes_
+
+    low: str
+    high: str
+    pairs: list[tuple[int, int, int, int]]
+
+
+def _stages(n: int, lane: int) -> Iterator[_Stage]:
+    """Lanes are transposed first, as if each were an element, then what is in them.
+
+    So log2(n) stages rotate the bits of a row's number into those of the column. The number is
+    (number of the lane) * lane + (row in the lane); that of the lane is rotated first.
+    """
     lanes = n // lane
-    helpers = vector_helpers(isa, dtype, n) | zip_helpers(kind, bytes_, n)
-    if lanes > 1:
-        helpers |= lane_helpers(kind, bytes_, n)
-
-    names = [f"a{i}" for i in range(n)]
-    lines = [f"{kind} {row} = load_{kind}(s + {i} * src_stride);" for i, row in enumerate(names)]
-
-    def stage(low: str, high: str, pairs: list[tuple[int, int, int, int]]) -> None:
-        nonlocal names
-        letter = chr(ord(names[0][0]) + 1)
-        for x, y, to_low, to_high in pairs:
-            a, b = names[x], names[y]
-            lines.append(
-                f"{kind} {letter}{to_low} = {low}_{kind}({a}, {b}), "
-                f"{letter}{to_high} = {high}_{kind}({a}, {b});"
-            )
-        names = [f"{letter}{i}" for i in range(n)]
-
-    # A row's number is (lane number) * lane + (row in the lane); the lane number is rotated first.
     for _ in range(lanes.bit_length() - 1):
-        stage(
+        yield _Stage(
             "even_lanes",
             "odd_lanes",
             [
@@ -166,7 +158,7 @@ def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
             ],
         )
     for _ in range(lane.bit_length() - 1):
-        stage(
+        yield _Stage(
             "zip_low",
             "zip_high",
             [
@@ -175,6 +167,27 @@ def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
                 for i in range(lane // 2)
             ],
         )
+
+
+def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
+    """Transpose n x n elements in registers."""
+    dtype = f"u{bytes_ * 8}"
+    kind, element = f"{dtype}x{n}", f"uint{bytes_ * 8}_t"
+    lane = LANE_BYTES // bytes_
+    helpers = vector_helpers(isa, dtype, n) | zip_helpers(kind, bytes_, n)
+    if n > lane:
+        helpers |= lane_helpers(kind, bytes_, n)
+
+    names = [f"a{i}" for i in range(n)]
+    lines = [f"{kind} {row} = load_{kind}(s + {i} * src_stride);" for i, row in enumerate(names)]
+    for letter, stage in zip(ascii_lowercase[1:], _stages(n, lane), strict=False):
+        for x, y, low, high in stage.pairs:
+            pair = f"{names[x]}, {names[y]}"
+            lines.append(
+                f"{kind} {letter}{low} = {stage.low}_{kind}({pair}), "
+                f"{letter}{high} = {stage.high}_{kind}({pair});"
+            )
+        names = [f"{letter}{i}" for i in range(n)]
     lines += [f"store_{kind}(d + {i} * dst_stride, {row});" for i, row in enumerate(names)]
     name = f"transpose_{bytes_}_{n}"
     body = "\n  ".join(lines)

@@ -23,27 +23,9 @@ CONVERT = 0.7
 
 def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
     """Load, store, and copy from memory to memory, converting if the dtypes differ."""
-    part = "part_" if partial else ""
-    size = ", {length}" if partial else ""
-    from_kind, to_kind = kind_of(source, width), kind_of(target, width)
+    lines = _lines(source, target, width, partial)
+    load, store, copy = lines
     extra = MASK * partial + CONVERT * (source is not target)
-    if source is target:
-        load, store = f"load_{part}{to_kind}", f"store_{part}{to_kind}"
-        load_first, store_last, copy = load, store, f"copy_{part}{to_kind}"
-    else:
-        load, store = f"load_{part}{to_kind}_{source}", f"store_{part}{target}_{from_kind}"
-        widens = target.bytes >= source.bytes
-        load_first = load if widens else f"load_{part}{from_kind}"
-        store_last = f"store_{part}{to_kind}" if widens else store
-        copy = f"copy_{part}{target}_{from_kind}"
-    lines = {
-        load: f"{{dst}} = {load}(&{{src}}{size});",
-        store: f"{store}(&{{dst}}, {{src}}{size});",
-        copy: f"{store_last}(&{{dst}}, {load_first}(&{{src}}{size}){size});",
-    }
-    if width == 1:
-        value = "{src}" if source is target else _scalar_cast(source, target)
-        lines = dict.fromkeys(lines, f"{{dst}} = {value};")
 
     def load_applies(s: Batch) -> Iterator[Condition]:
         yield from one_run(s, width, partial)
@@ -87,6 +69,31 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Leaf
         )
     )  # fmt: skip
     return tuple(kernels)
+
+
+def _lines(source: DType, target: DType, width: int, partial: bool) -> dict[str, str]:
+    """The names of the kernels that load, store and copy, and their C."""
+    part = "part_" if partial else ""
+    size = ", {length}" if partial else ""
+    from_kind, to_kind = kind_of(source, width), kind_of(target, width)
+    if source is target:
+        load, store = f"load_{part}{to_kind}", f"store_{part}{to_kind}"
+        load_first, store_last, copy = load, store, f"copy_{part}{to_kind}"
+    else:
+        load, store = f"load_{part}{to_kind}_{source}", f"store_{part}{target}_{from_kind}"
+        widens = target.bytes >= source.bytes
+        load_first = load if widens else f"load_{part}{from_kind}"
+        store_last = f"store_{part}{to_kind}" if widens else store
+        copy = f"copy_{part}{target}_{from_kind}"
+    lines = {
+        load: f"{{dst}} = {load}(&{{src}}{size});",
+        store: f"{store}(&{{dst}}, {{src}}{size});",
+        copy: f"{store_last}(&{{dst}}, {load_first}(&{{src}}{size}){size});",
+    }
+    if width == 1:
+        value = "{src}" if source is target else _scalar_cast(source, target)
+        return dict.fromkeys(lines, f"{{dst}} = {value};")
+    return lines
 
 
 def _scalar_cast(source: DType, target: DType) -> str:

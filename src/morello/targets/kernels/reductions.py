@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -43,32 +43,7 @@ INTEGERS = 1.0
 
 def runs(width: int) -> tuple[LeafKernel, ...]:
     """Kernels along a contiguous run of f32 in the nearest cache; values per row are there, too."""
-    kind = kind_of(F32, width)
-
-    def run(
-        name: str,
-        operation: str,
-        operands: int,
-        line: str,
-        each: float,
-        semantics: Semantics,
-        group: Group = "exponentials",
-    ) -> LeafKernel:
-        def applies(s: Batch) -> Iterator[Condition]:
-            yield from unit_sizes(s, but=(_along(s),))
-            for operand in range(operands):
-                if _along(s) in s.operation.operands[operand].dims:
-                    yield flat(s, operand)
-
-        def cost(s: Batch) -> Column:
-            cycles: Column = START + each * -(-s.size(_along(s)) // width)
-            return cycles
-
-        return LeafKernel(
-            f"{name}_{kind}", operation, (F32,) * operands, (None,) * operands,
-            line.replace("KIND", kind), semantics, applies, cost, registers=8, group=group,
-        )  # fmt: skip
-
+    run = partial(_run, width)
     return (
         _softmax_of_row(width),
         *([_softmax_of_columns(width)] if width > 1 else []),
@@ -287,6 +262,35 @@ def _along(s: Batch) -> str:
     return next(d for d in s.operation.operands[s.operation.output].dims if d not in rows)
 
 
+def _run(
+    width: int,
+    name: str,
+    operation: str,
+    operands: int,
+    line: str,
+    each: float,
+    semantics: Semantics,
+    group: Group = "exponentials",
+) -> LeafKernel:
+    """A kernel along a run, of which `each` register costs so many cycles."""
+    kind = kind_of(F32, width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(_along(s),))
+        for operand in range(operands):
+            if _along(s) in s.operation.operands[operand].dims:
+                yield flat(s, operand)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = START + each * -(-s.size(_along(s)) // width)
+        return cycles
+
+    return LeafKernel(
+        f"{name}_{kind}", operation, (F32,) * operands, (None,) * operands,
+        line.replace("KIND", kind), semantics, applies, cost, registers=8, group=group,
+    )  # fmt: skip
+
+
 def _online(x: Any, top: Any, total: Any) -> tuple[Any, Any]:
     return _merge(x, np.ones_like(x), top, total)
 
@@ -299,59 +303,36 @@ def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
 
 def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Kernels across registers: each lane of a register belongs to a different row."""
-    kind, held = kind_of(dtype, width), InRegisters(width)
-
-    def lane(
-        operation: str,
-        name: str,
-        holds: int,
-        lines: str,
-        each: float,
-        semantics: Semantics,
-        group: Group = "exponentials",
-    ) -> LeafKernel:
-        def applies(s: Batch) -> Iterator[Condition]:
-            yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
-            yield from (one_register(s, operand) for operand in range(holds))
-
-        return LeafKernel(
-            f"{name}_{kind}", operation, (dtype,) * holds, (held,) * holds,
-            lines.replace("KIND", kind), semantics, applies, lambda s: each,
-            registers=2, group=group,
-        )  # fmt: skip
-
-    def squeezed(function: Callable[..., Any]) -> Semantics:
-        return lambda x, *rows: function(x.reshape(rows[0].shape), *rows)
-
+    lane = partial(_lane, dtype, width)
     kernels = [
         lane(
             "SumAccum", "sum_lanes", 2, added("{out}", "{x}", dtype, width), 0.5,
-            squeezed(lambda x, out: out + x), "reductions",
+            _squeezed(lambda x, out: out + x), "reductions",
         ),
         lane(
             "MaxAccum", "max_lanes", 2, "{out} = max_KIND({out}, {x});", 1.5,
-            squeezed(lambda x, out: np.maximum(out, x)), "reductions",
+            _squeezed(lambda x, out: np.maximum(out, x)), "reductions",
         ),
         lane(
             "MinAccum", "min_lanes", 2, "{out} = min_KIND({out}, {x});", 1.5,
-            squeezed(lambda x, out: np.minimum(out, x)), "reductions",
+            _squeezed(lambda x, out: np.minimum(out, x)), "reductions",
         ),
     ]  # fmt: skip
     if dtype is F32:
         kernels += [
             lane(
                 "SumSquaresAccum", "sum_squares_lanes", 2, "{out} += {x} * {x};", 0.5,
-                squeezed(lambda x, out: out + x * x), "reductions",
+                _squeezed(lambda x, out: out + x * x), "reductions",
             ),
             lane(
                 "SumSquaredDeviationsAccum", "deviations_lanes", 3,
                 "{out} += ({x} - {center}) * ({x} - {center});", 1.0,
-                squeezed(lambda x, center, out: out + np.square(x - center)), "reductions",
+                _squeezed(lambda x, center, out: out + np.square(x - center)), "reductions",
             ),
             lane(
                 "SoftmaxDenominatorAccum", "exp_sum_lanes", 3,
                 "{denominator} += exp_KIND({x} - {max});", 7.0,
-                squeezed(lambda x, top, total: total + np.exp(x - top)),
+                _squeezed(lambda x, top, total: total + np.exp(x - top)),
             ),
             lane(
                 "SoftmaxDenominatorAndUnscaledFromMaxAccum", "exp_store_lanes", 4,
@@ -363,6 +344,36 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
             ),
         ]  # fmt: skip
     return tuple(kernels)
+
+
+def _lane(
+    dtype: DType,
+    width: int,
+    operation: str,
+    name: str,
+    holds: int,
+    lines: str,
+    cycles: float,
+    semantics: Semantics,
+    group: Group = "exponentials",
+) -> LeafKernel:
+    """A kernel of one register of each of the operands that it `holds`."""
+    kind = kind_of(dtype, width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
+        yield from (one_register(s, operand) for operand in range(holds))
+
+    return LeafKernel(
+        f"{name}_{kind}", operation, (dtype,) * holds, (InRegisters(width),) * holds,
+        lines.replace("KIND", kind), semantics, applies, lambda s: cycles,
+        registers=2, group=group,
+    )  # fmt: skip
+
+
+def _squeezed(function: Callable[..., Any]) -> Semantics:
+    """The function of x without its dimension of one element."""
+    return lambda x, *rows: function(x.reshape(rows[0].shape), *rows)
 
 
 def pools(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
