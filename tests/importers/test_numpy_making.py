@@ -88,6 +88,15 @@ def scattered(x: Array, places: Array) -> Array:
     return result
 
 
+def put_along(x: Array, places: Array) -> Any:
+    result = np.zeros((5, 6), np.float32)
+    np.put_along_axis(result, places[:, None], x[:, :1], axis=1)
+    np.put_along_axis(result, places[None, :, None][0], 3, 1)
+    copied = x * 2
+    np.copyto(copied, x[0])
+    return result + copied
+
+
 def picked(x: Array, places: Array) -> Any:
     return x[np.arange(5), places], x[2, places], x[places[:, None], places]
 
@@ -99,7 +108,7 @@ def test_arrays_of_the_function_itself_are_traced(function: Callable[..., Any]) 
     assert not any(isinstance(n.operator, Foreign) for n in trace(function, (x,), {}).graph.nodes)
 
 
-@pytest.mark.parametrize("function", [sums, largest, scattered, picked])
+@pytest.mark.parametrize("function", [sums, largest, scattered, put_along, picked])
 def test_elements_at_computed_places(function: Callable[..., Any]) -> None:
     arrays = random(5, 6), PLACES
     assert_same(*values(function, *arrays))
@@ -122,6 +131,16 @@ def test_an_argument_is_not_combined_in_place() -> None:
     with pytest.raises(GraphError, match="changed in place"):
         trace(lambda x: np.add.at(x, PLACES, x), (x,), {})
     assert np.array_equal(x, before)
+
+
+def test_a_function_that_changes_an_array_says_so() -> None:
+    def function(x: Array) -> Array:
+        result = x * 2
+        np.put(result, [1, 2], x[0, :2])
+        return result
+
+    with pytest.raises(GraphError, match=r"np\.put changes an array in place; assign to its"):
+        trace(function, (random(5, 6),), {})
 
 
 def test_the_names_of_the_module_stay_what_they_are() -> None:

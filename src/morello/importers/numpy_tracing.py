@@ -25,7 +25,7 @@ from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.patterns.matching import transposed
 from morello.importers.numpy_functions import astype, translated
 from morello.importers.numpy_making import with_own_arrays
-from morello.importers.numpy_writing import assigned, combined
+from morello.importers.numpy_writing import CHANGING, as_assignment, assigned, combined
 
 CONSTANTS = (
     bool, int, float, str, bytes, type, slice, np.generic, np.dtype, np.ufunc, FunctionType,
@@ -390,6 +390,15 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     ) -> Any:
         if "out" in keywords:
             self._refuse("an array is written to by `out`", "leave it out")
+        if function in CHANGING:
+            array, index, value = as_assignment(function, *args, **keywords)
+            if not isinstance(array, TracedArray):
+                self._refuse("storing a traced array in another array cannot be traced")
+            if index is None:
+                what = f"np.{function.__name__} changes an array in place"
+                self._refuse(what, "assign to its elements, as in x[i] = y")
+            array[index] = value
+            return None
         if function in _OF_TYPES:
             result = function(*mapped(_value, args), **keywords)
             if type(result) is np.ndarray:

@@ -46,6 +46,31 @@ def _assigned(x: Node, index: Any, value: Operand) -> Node:
     return after_writing(build, x, np.asarray(places), part)
 
 
+CHANGING = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+"""NumPy's functions that change their first argument."""
+
+
+def as_assignment(function: Callable[..., Any], *args: Any, **keywords: Any) -> tuple[Any, ...]:
+    """The array, index and value of the assignment that a function is; no index if it is none.
+
+    np.put_along_axis(x, i, y, 0) -> x, (i, [[0, 1, ...]]), y
+    """
+    if function is np.put_along_axis:
+        return _put_along_axis(*args, **keywords)
+    if function is np.copyto and len(args) == 2 and not keywords:
+        return args[0], ..., args[1]
+    array = args[0] if args else next(iter(keywords.values()))
+    return array, None, None
+
+
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> tuple[Any, ...]:
+    if axis is None or np.ndim(arr) != np.ndim(indices):
+        return arr, None, values
+    others: list[Any] = [*np.ogrid[tuple(slice(size) for size in np.shape(arr))]]
+    others[axis] = indices
+    return arr, tuple(others), values
+
+
 def combined(x: Any, ufunc: np.ufunc, index: Any, *values: Any) -> Any:
     """A copy of an array in which `ufunc.at` changed some elements."""
     result = np.array(x)
