@@ -50,7 +50,7 @@ def quantize(w: Array, *, bits: int = 4, group: int = BLOCK) -> Quantized:
     most = 2 ** (bits - 1) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = np.where(units == 0, 0, np.rint(groups / units)).clip(-most - 1, most)
-    rows = numbers.astype(np.int8).reshape(columns, size)
+    rows = numbers.astype(np.int8, order="C").reshape(columns, size)
     return Quantized(packed(rows) if bits == 4 else rows, scales)
 
 
