@@ -80,6 +80,24 @@ def test_what_cannot_be_quantized_gets_a_sentence() -> None:
         morello.from_gguf(bytes(18), "Q4_0")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("bits", "group"), [(4, 32), (8, 64)])
+def test_many_rows_are_multiplied_slice_by_slice(bits: int, group: int) -> None:
+    random = np.random.default_rng(3)
+    x, w = random.standard_normal((18, 2240), np.float32), random.standard_normal((2240, 32))
+    kept = morello.quantize(w, bits=bits, group=group)
+    wanted = x @ dequantized(kept.weights, kept.scales.astype(np.float64), 2240).T
+    kernel = morello.compile(f"f32[18,2240] @ i{bits}g{group}[2240,32]")
+    np.testing.assert_allclose(kernel(x, *kept), wanted, atol=1e-4 * np.abs(wanted).max())
+    x[11, 2100] = np.nan
+    assert np.isnan(kernel(x, *kept)).any(1).nonzero()[0].tolist() == [11]
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_columns_of_a_single_group_are_quantized_into_rows(bits: int) -> None:
+    kept = morello.quantize(np.ones((32, 3), np.float32), bits=bits)
+    assert all(array.flags.c_contiguous for array in kept)
+
+
 def test_weights_of_bfloat16_are_quantized_as_those_of_f32() -> None:
     w = np.random.default_rng(0).standard_normal((64, 3)).astype(ml_dtypes.bfloat16)
     for one, other in zip(morello.quantize(w), morello.quantize(w.astype(np.float32)), strict=True):

@@ -13,6 +13,7 @@ from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.quantized import quantized_helpers
+from morello.targets.helpers.quantized_tiles import quantized_tiles
 from morello.targets.helpers.row_folds import row_folds
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import SUMMED_BY_INSTRUCTION, converted_runs, run_helpers
@@ -71,6 +72,8 @@ def helpers_for(
         helpers |= window_helpers(isa, width)
     helpers |= shuffle_helpers(isa) | product_helpers(isa, features) | column_helpers(isa, features)
     helpers |= quantized_helpers(isa, features) | winograd_helpers(vector_bytes[0] // 4)
+    if "avx512_vnni" in features:
+        helpers |= quantized_tiles()
     if "avx512_bf16" in features:
         helpers |= ROUNDED_BY_INSTRUCTION | SUMMED_BY_INSTRUCTION
     if isa != "neon":

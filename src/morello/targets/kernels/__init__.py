@@ -49,7 +49,7 @@ from morello.targets.kernels.products import (
     shared_groups,
     unbias,
 )
-from morello.targets.kernels.quantized import quantized_product
+from morello.targets.kernels.quantized import quantized_product, quantized_tiles
 from morello.targets.kernels.reductions import (
     complete_lanes,
     converted_runs,
@@ -333,7 +333,7 @@ def _quantized(vector_bytes: int, features: frozenset[str], rates: Rates) -> lis
     else:  # with registers of up to 32 bytes
         wide = max(1, 32 // vector_bytes)
         cycles = {U8: (3.8 * wide, 2.6 * wide), I8: (2.45 * wide, 2.4 * wide)}
-    return [
+    kernels = [
         quantized_product(
             weights, scales, way, *cycles[weights], rates.l3_bytes,
             slower=rates.weights_l2 if way else 1.0,
@@ -342,3 +342,11 @@ def _quantized(vector_bytes: int, features: frozenset[str], rates: Rates) -> lis
         for scales in (F32, F16, BF16)
         for way in FETCHED
     ]  # fmt: skip
+    if "byte_products" in features:
+        of_tiles = {U8: (2.0, 1.23), I8: (3.6, 1.13)}
+        kernels += [
+            quantized_tiles(weights, scales, *of_tiles[weights], rates.l3_bytes)
+            for weights in (U8, I8)
+            for scales in (F32, F16, BF16)
+        ]
+    return kernels
