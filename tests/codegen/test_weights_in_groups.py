@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.sampling import some
 
 import morello
 from morello import Kernel
@@ -41,7 +42,7 @@ def verified(text: str) -> Kernel:
     return kernel
 
 
-@pytest.mark.parametrize("text", PRODUCTS)
+@pytest.mark.parametrize("text", some(PRODUCTS, 2))
 def test_products_are_those_of_the_plain_weights(text: str) -> None:
     kernel = verified(text)
     if "(" in text.replace(":T(", ""):

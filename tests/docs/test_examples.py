@@ -50,7 +50,10 @@ FOR_OTHERS = {"encoder_layer"}
 
 PROCESSES = {"matmul", "tuning"}
 """These run as users start them; the last is imported by processes of its own."""
-COSTLY = {"jax_block", "matrix_vector", "onnx_quantized", "onnx_to_cpp", "pytorch_generate"}
+COSTLY = {
+    "jax_block", "matrix_vector", "onnx_magika", "onnx_quantized", "onnx_to_cpp",
+    "pytorch_generate",
+}  # fmt: skip
 """These take most of the time of all examples, with models that the tests of doors have smaller."""
 PROGRAMS = {"from_numpy", "jax_block", "onnx_quantized", "pytorch", "pytorch_generate"}
 """These have many kernels, and show what is done with them: any will do."""
