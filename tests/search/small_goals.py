@@ -113,8 +113,8 @@ def _products() -> dict[str, tuple[Spec, Target]]:
             goal(matmul(), (1, 2, 4), (BF16, BF16, F32), layouts=(None, column_major(2), None)),
             PRODUCTS,
         ),
-        "matmul-bf16-filled": (matmul_goal(2, 3, 4, BF16, BF16, F32), PRODUCTS),
-        "matmul-bytes-filled": (matmul_goal(2, 6, 4, U8, I8, I32), PRODUCTS),
+        "matmul-bf16-filled": (matmul_goal(1, 3, 4, BF16, BF16, F32), PRODUCTS),
+        "matmul-bytes-filled": (matmul_goal(1, 5, 4, U8, I8, I32), PRODUCTS),
         "matmul-bytes-signed": (matmul_goal(2, 4, 4, I8, I8, I32), PRODUCTS),
         "matmul-bytes": (matmul_goal(1, 2, 1, U8, I8, I32), PLAIN),
         "matmul-bytes-packed": (matmul_goal(4, 4, 1, U8, I8, I32), PRODUCTS),
@@ -142,7 +142,7 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         ),
         "max-pool": (of(pool(MAX_POOL, slid((1, 2), (0, 1))), 1, 1, 1, 2, 1, 2), MASKS),
         "sum-pool": (of(pool(SUM_POOL, (Windows(1, 0, 0, 2),)), 1, 1, 5, 2), PLAIN),
-        "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),
+        "conv-images": (of(conv(), 2, 1, 1, 2, 2, 1, 1), PLAIN),
         "matmul-rows": (of(contraction(("l", "m", "k"), ("k",), ("l", "m")), 2, 1, 2, 1), MASKS),
         "matmul-columns": (
             of(contraction(("m", "k"), ("l", "k", "n"), ("l", "m", "n")), 1, 2, 2, 2), MASKS
