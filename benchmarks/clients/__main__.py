@@ -94,14 +94,25 @@ def table(results: Iterable[Measured]) -> Table:
     made = Table("model", box=None)
     made.add_column("ours, ms", justify="right")
     made.add_column("fastest other")
-    for title in ("ms", "ratio", "bar", "compile, s", "again, s", "kernels", "calls", "left"):
+    for title in (
+        "ms",
+        "ratio",
+        "bar",
+        "compile, s",
+        "again, s",
+        "tracing, s",
+        "kernels",
+        "calls",
+        "left",
+    ):
         made.add_column(title, justify="right")
     for row in results:
         client, (other, fastest) = CLIENTS[row.client], row.fastest
         made.add_row(
             client.name, f"{row.ours_s * 1e3:.2f}", other, f"{fastest * 1e3:.2f}",
             f"{row.ratio:.2f}", f"{client.bar:.1f}", f"{row.first_compile_s:.1f}",
-            f"{row.second_compile_s:.1f}", str(row.kernels), str(row.segments), str(row.left),
+            f"{row.second_compile_s:.1f}", f"{row.trace_s:.1f}", str(row.kernels),
+            str(row.segments), str(row.left),
         )  # fmt: skip
     ratios = [row.ratio for row in results]
     made.caption = f"geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"

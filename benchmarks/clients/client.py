@@ -38,6 +38,8 @@ class Contest:
     compile: Callable[[], Fast]
     agreement: Callable[[Any, Any], str]
     others: Mapping[str, Callable[[], Callable[[], Any]]] = field(default_factory=dict)
+    trace: Callable[[], Any] | None = None
+    """The framework's part of compiling: its tracing, with a first result that it computes."""
 
 
 @dataclass(frozen=True)

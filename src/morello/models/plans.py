@@ -53,6 +53,7 @@ class Plan:
     weighing: Weighing = field(default_factory=Weighing)
 
 
+@uncollected()
 def plan_question(
     graph: Graph, given: GraphPartition | None, options: Mapping[str, Any]
 ) -> str | None:

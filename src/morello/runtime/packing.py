@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,8 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec, gapless
 from morello.runtime.argument import Argument, Array, argument, arguments
 from morello.runtime.call_errors import check_unmasked, dtype_code
+
+T = TypeVar("T")
 
 New = Callable[[Argument], Array]
 """Memory for an argument: a new array, aligned to a cache line."""
@@ -109,7 +112,7 @@ def lies_in(memory: Array, spec: Spec, argument: Argument, values: Array) -> boo
         laid = memory.reshape(values.shape)
     else:
         laid = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
-    return all(_are_equal(*part) for part in _parts(values, laid))
+    return all(_done(_are_equal, values, laid))
 
 
 def _are_equal(values: Array, laid: Array) -> bool:
@@ -124,33 +127,34 @@ _BLOCK = 64
 
 
 _MANY_BYTES = 1 << 24
-"""Arrays of at least so many bytes are copied by several threads."""
+"""Arrays of at least so many bytes are copied and compared by several threads."""
 
 _PIECE_BYTES = 1 << 22
-"""The bytes that a thread copies at a time, about."""
+"""The bytes that a thread goes through at a time, about."""
 
 
 def _copy(values: Array, result: Array) -> None:
-    """Copy values into an array of their dtype that may have other strides.
+    """Copy values into an array of their dtype that may have other strides."""
+    for _ in _done(_copy_part, values, result):
+        pass
 
-    Many are copied by several threads.
-    """
-    parts = [*_parts(values, result)]
 
-    def copy_part(part: tuple[Array, Array]) -> None:
-        read, written = part
-        written[...] = read
+def _copy_part(values: Array, result: Array) -> None:
+    result[...] = values
 
+
+def _done(task: Callable[[Array, Array], T], values: Array, result: Array) -> Iterator[T]:
+    """What a task returns for parts of two arrays; of large ones, several threads do them."""
+    parts = _parts(values, result)
     if result.nbytes < _MANY_BYTES:
         for part in parts:
-            copy_part(part)
+            yield task(*part)
         return
     from morello.runtime.threads import available_threads  # slow to import, and seldom needed
 
     pieces = [piece for part in parts for piece in _pieces(*part)]
     with ThreadPoolExecutor(available_threads()) as threads:
-        for copied in [threads.submit(copy_part, piece) for piece in pieces]:
-            copied.result()
+        yield from threads.map(task, *zip(*pieces, strict=True))
 
 
 def _pieces(values: Array, result: Array) -> Iterator[tuple[Array, Array]]:

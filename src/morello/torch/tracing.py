@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 
 from morello.base.errors import GraphError, MorelloError
+from morello.base.memory import uncollected
 from morello.torch.inlining import Inlining
 from morello.torch.picking import Picking
 
@@ -104,6 +105,7 @@ _TABLE[torch.ops.aten.batch_norm.default] = _batch_norm
 _TABLE[torch.ops.aten.instance_norm.default] = _instance_norm
 
 
+@uncollected()
 def traced(
     module: fx.GraphModule, arguments: Sequence[Any], free: Collection[int] = frozenset()
 ) -> fx.GraphModule:
