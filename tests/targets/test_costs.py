@@ -55,6 +55,12 @@ def test_costs_are_what_they_are_set_to(target: Target) -> None:
     assert changed.levels[target.nearest :] == target.levels[target.nearest :]
 
 
+def test_quotients_by_a_number_that_compilers_know_cost_less() -> None:
+    goals = (f"quotient(i16[64], {other})" for other in ("i16[64]", "7"))
+    by_any, by_seven = (search(parse(each), AVX2).cost for each in goals)
+    assert by_any > 4 * by_seven
+
+
 @by_name
 def test_every_group_has_kernels(target: Target) -> None:
     assert {f"kernels.{group}" for group in GROUPS} <= coefficients(target).keys()

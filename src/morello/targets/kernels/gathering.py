@@ -14,11 +14,13 @@ from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import contiguous, flat, no_panels, unit_sizes
 from morello.targets.target import Column, Condition, LeafKernel
 
-ROW, LINE = 40.0, 6.0
-"""The cycles of a row, whose place no prefetcher foresees, and of each of its cache lines."""
+ROW, LINE = 1.0, 1.0
+"""The cycles of a row from a cache, and of each of its lines: a core copies several at once."""
 
-ELEMENT, NEAR_BYTES = 1.0, 1 << 14
-"""The cycles of an element among so many bytes, which stay in the nearest cache."""
+ELEMENT, NEAR_LINE, NEXT_LINE, NEAR_BYTES = 1.0, 6.0, 40.0, 1 << 14
+"""The cycles of an element, and of each line of a table; of so many bytes, it is in the nearest
+cache.
+"""
 
 
 def take_row(dtype: DType, index: DType) -> LeafKernel:
@@ -42,7 +44,7 @@ def take_row(dtype: DType, index: DType) -> LeafKernel:
         f"take_row_{dtype}_{index}", "Take", (dtype, index, dtype), (None, None, None),
         f"take_row(&{{out}}, &{{table}}, {{ids}}, {{v}}, {{table_v}} * {size}, {{d}} * {size});",
         lambda table, ids: rows_of(table, np.asarray(ids)), applies, cost,
-        anywhere=(0,), group="copies",
+        anywhere=(0,), group="loads",
     )  # fmt: skip
 
 
@@ -60,7 +62,8 @@ def take_elements(dtype: DType, index: DType) -> LeafKernel:
         bytes_of_all = s.size(ROWS) * dtype.bytes
         count = prod_columns(s.sizes) // s.size(ROWS)
         lines = np.minimum(count, -(-bytes_of_all // LINE_BYTES))
-        cycles: Column = ELEMENT * count + lines * np.where(bytes_of_all <= NEAR_BYTES, LINE, ROW)
+        near = bytes_of_all <= NEAR_BYTES
+        cycles: Column = ELEMENT * count + lines * np.where(near, NEAR_LINE, NEXT_LINE)
         return cycles
 
     return LeafKernel(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,19 @@ CYCLES = {
     "abs": 0.5, "add": 0.5, "cast": 0.3, "ceil": 1.0, "divide": 8.0, "erf": 14.0, "erfc": 17.0,
     "exp": 6.5, "exp2": 6.5, "expm1": 7.5, "floor": 1.0, "gelu": 16.0, "gelu_tanh": 14.0,
     "leaky_relu": 1.5, "left_shift": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5,
-    "minimum": 1.5, "multiply": 0.5, "neg": 0.5, "quotient": 60.0, "reciprocal": 8.0, "relu": 0.5,
-    "remainder": 14.0, "right_shift": 1.5, "round": 1.0, "rsqrt": 16.0, "sigmoid": 14.0,
+    "minimum": 1.5, "multiply": 0.5, "neg": 0.5, "reciprocal": 8.0, "relu": 0.5,
+    "remainder": 8.0, "right_shift": 1.5, "round": 1.0, "rsqrt": 16.0, "sigmoid": 14.0,
     "sign": 1.5, "silu": 14.0, "softplus": 17.0, "sqrt": 10.0, "square": 0.5, "subtract": 0.5,
     "tanh": 14.0, "where": 2.0,
     **dict.fromkeys(COMPARISONS, 1.5), **dict.fromkeys(("bitwise_not", *BITWISE), 0.5),
 }  # fmt: skip
 """Cycles that each function takes on one register."""
+
+QUOTIENT: Mapping[int, float] = {1: 4.5, 2: 11.0, 4: 6.0}
+"""Cycles of a quotient of two integers of so many bytes: no instruction divides several."""
+
+QUOTIENT_BY_CONSTANT = 3.0
+"""Cycles of a register of quotients by a number that compilers know, as they multiply instead."""
 
 _GROUPS: dict[str, Group] = dict.fromkeys(
     ("divide", "quotient", "reciprocal", "remainder", "rsqrt", "sqrt"), "divisions"
@@ -166,7 +172,7 @@ def _kernel(
                 yield Condition(alike, f"{label} and out must lie alike in registers")
 
     def cost(s: Batch) -> Column:
-        each = CYCLES[function] + SPLAT * (None in held)
+        each = _cycles(function, dtype, held) + SPLAT * (None in held)
         cycles: Column = each * s.registers(len(held) - 1)
         return cycles
 
@@ -178,6 +184,15 @@ def _kernel(
         name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2,
         group=_GROUPS.get(function, "arithmetic"),
     )  # fmt: skip
+
+
+def _cycles(function: str, dtype: DType, held: tuple[InRegisters | None, ...]) -> float:
+    """The cycles of a register of the output, which is held last."""
+    if function != "quotient":
+        return CYCLES[function]
+    *inputs, out = held
+    width = out.width if out else 1
+    return QUOTIENT_BY_CONSTANT if len(inputs) == 1 else QUOTIENT[dtype.bytes] * width
 
 
 def _lie_alike(s: Batch, operand: int, out: int) -> Any:

@@ -13,14 +13,17 @@ from morello.ir.primitives.gathering import COLUMNS, ROWS
 from morello.ir.primitives.scattering import GIVEN, KINDS, combined
 from morello.ir.tensor import LINE_BYTES
 from morello.targets.kernels.conditions import contiguous, no_panels, unit_sizes
-from morello.targets.kernels.gathering import LINE, ROW
 from morello.targets.target import Column, Condition, LeafKernel
 
-COPIED = 2.0
-"""The cycles of each cache line of the table, which is copied in order."""
+COPIED, COPIED_FAR, NEAR_BYTES = 3.0, 6.0, 1 << 20
+"""The cycles of each cache line of the table, which is copied in order: of a table of up to so many
+bytes, and of a larger one.
+"""
 
+ROW, LINE = 0.5, 3.0
+"""The cycles of each row that is combined with one of the table, and of each of its cache lines."""
 
-ADDED, ADDED_LINE = 6.0, 4.0
+ADDED, ADDED_LINE = 0.5, 1.3
 """The cycles of each row that is added to a segment, and of each of its cache lines."""
 
 
@@ -39,7 +42,9 @@ def _scatter(kind: str, dtype: DType, index: DType) -> LeafKernel:
 
     def cost(s: Batch) -> Column:
         lines = -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
-        cycles: Column = lines * COPIED * s.size(ROWS) + (ROW + 2 * LINE * lines) * s.size(GIVEN)
+        table = lines * s.size(ROWS)
+        copied = np.where(table * LINE_BYTES <= NEAR_BYTES, COPIED, COPIED_FAR)
+        cycles: Column = copied * table + (ROW + LINE * lines) * s.size(GIVEN)
         return cycles
 
     name = f"scatter_{kind}_{dtype}_{index}"
@@ -47,7 +52,7 @@ def _scatter(kind: str, dtype: DType, index: DType) -> LeafKernel:
         name, f"Scatter{kind.capitalize()}", (dtype, index, dtype, dtype), (None,) * 4,
         f"{name}(&{{out}}, &{{table}}, &{{ids}}, &{{rows}}, {{v}}, {{e}}, {{d}}, {{out_v}}, "
         f"{{table_v}}, {{ids_e}}, {{rows_e}});",
-        _semantics(kind, dtype), applies, cost, anywhere=(0, 1, 2, 3), group="copies",
+        _semantics(kind, dtype), applies, cost, anywhere=(0, 1, 2, 3), group="loads",
     )  # fmt: skip
 
 
@@ -69,7 +74,7 @@ def _segment_sum(dtype: DType, index: DType) -> LeafKernel:
         f"{name}(&{{out}}, &{{ids}}, &{{rows}}, {{v}}, {{e}}, {{d}}, {{out_v}}, {{ids_e}}, "
         "{rows_e});",
         lambda rows, ids, out: combine(out, ids, rows), applies, cost, anywhere=(1, 2),
-        group="copies",
+        group="loads",
     )  # fmt: skip
 
 

@@ -122,7 +122,6 @@ ZEN4 = Machine(
         # sums of products hide most of an L2 transfer; nothing else does (see `l2_line`)
         "L2.per_line": 0.03,
         "kernels.copies": 4.0,
-        "kernels.divisions": 2.0,
         "kernels.row_sums_ahead": 2.7,
         "kernels.block_sums_ahead": 4.0,
         "kernels.block_sums_l2": 1.75,
