@@ -86,7 +86,8 @@ test: lint typecheck unit ## lint, typecheck, and tests of every kind, in four m
 test-slow: setup-learn ## the tests that take more than 0.2 s each
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow
 
-test-all: test test-slow ## both, as CI does
+test-all: lint typecheck ## both, with all tests in one run, as CI does
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 test-release: export EVERY_CASE = 1
 test-release: test-all ## test-all, with all parameters of tests that otherwise run a few of theirs

@@ -166,13 +166,11 @@ def pytest_terminal_summary(
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One cache for all tests of a run, so that each kernel is built once; never the user's.
 
-    Each kind of Spec is traced once, too, however many there are. Several runs share the cache in
-    the folder TESTS_CACHE.
+    Each kind of Spec is traced once, too, however many there are.
     """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    folder = Path(os.environ.get("TESTS_CACHE", folder))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MORELLO_CACHE", str(folder / "kernels"))
         patch.setattr("morello.search.saved_traces.MOST_SAVED", 100_000)
