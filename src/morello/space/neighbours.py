@@ -30,7 +30,10 @@ def neighbours_kept(goals: Iterable[Sequence[Spec]]) -> Kept:
 
 
 def _kept(goal: Spec) -> Kept:
-    return EVERY if _keeps_every(goal) else _along_batches(goal) or _of_uneven_rows(goal)
+    along = _along_batches(goal)
+    if along and _is_narrow(goal):
+        return along
+    return EVERY if _keeps_every(goal) else along or _of_uneven_rows(goal)
 
 
 def _along_batches(goal: Spec) -> Kept:
@@ -38,6 +41,7 @@ def _along_batches(goal: Spec) -> Kept:
 
     Where they do, the other's gain nothing. Where not, there are a sixth to a half of the Specs
     with both, and twice the relaxed ones. With those of all operands, bounds take longer still.
+    That is too long for narrow elements, which are also packed: those along a batch do there.
     """
     operation = goal.operation
     summed = operation.is_product and operation.contracted
@@ -45,7 +49,7 @@ def _along_batches(goal: Spec) -> Kept:
         return NONE
     batches = [dim for dim in batches_of(operation) if goal.size(dim) > 1]
     along = [tensor for tensor in (0, 1) if _neighbours(goal, tensor) in batches]
-    if along and _row(goal.parts[0]) % VECTOR:
+    if along and not _is_narrow(goal) and _row(goal.parts[0]) % VECTOR:
         along = [0, 1]
     return tuple(operation.operands[tensor].name for tensor in along)
 
@@ -79,6 +83,11 @@ def _of_uneven_rows(goal: Spec) -> Kept:
     return tuple(operation.operands[number].name for number in numbers)
 
 
+def _is_narrow(goal: Spec) -> bool:
+    """Whether the second factor of a product has elements of fewer than four bytes."""
+    return goal.dtypes[1].bytes < 4
+
+
 def _is_single_product(goal: Spec) -> bool:
     """Whether a goal is one product of two matrices that sums, or maps of it.
 
@@ -100,7 +109,7 @@ def _keeps_every(goal: Spec) -> bool:
     if is_long(operation):
         return False
     single = not operation.components and _is_single_product(goal)
-    narrow = single and goal.dtypes[1].bytes < 4
+    narrow = single and _is_narrow(goal)
     mapped = [component.dims for component in operation.components] or [operation.dims]
     return any(
         _is_uneven(part, dims, goal)
