@@ -170,14 +170,25 @@ def _parts(values: Array, result: Array) -> Iterator[tuple[Array, Array]]:
     If neighbours in the memory of the result lie apart in that of the values, a block of them at a
     time, so that lines that are read stay in caches until all of their elements are.
     """
-    bits = np.dtype(f"u{result.itemsize}")  # NumPy copies numbers of bfloat16 one at a time
-    values, result = values.view(bits), result.view(bits)
+    values, result = _as_words(values, result)
     if not values.size or _nearest(values) == (axis := _nearest(result)):
         yield values, result
         return
     read, written = np.moveaxis(values, axis, 0), np.moveaxis(result, axis, 0)
     for low in range(0, len(written), _BLOCK):
         yield read[low : low + _BLOCK], written[low : low + _BLOCK]
+
+
+def _as_words(values: Array, result: Array) -> tuple[Array, Array]:
+    """Two arrays as bits: of elements that are neighbours in both, as many as a word has.
+
+    NumPy copies elements one at a time, and each of those of bfloat16 by a call.
+    """
+    size = result.itemsize
+    together = result.shape[-1:] if values.strides[-1:] == result.strides[-1:] == (size,) else (1,)
+    words = [n for n in (8, 4, 2) if n > size and math.prod(together) * size % n == 0]
+    bits = np.dtype(f"u{words[0] if words else size}")
+    return values.view(bits), result.view(bits)
 
 
 def _nearest(array: Array) -> int:
