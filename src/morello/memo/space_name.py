@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from morello.space.traits import PLAIN_TILING, TilingTraits
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 57
+SPACE_VERSION = 58
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
