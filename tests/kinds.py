@@ -75,6 +75,7 @@ MODULES = {
     "learn/test_forwarding.py": "unit",
     "learn/test_metrics.py": "unit",
     "learn/test_nest.py": "exact",
+    "models/test_rounding.py": "unit",
     "rewrites/test_join.py": "emit",
     "rewrites/test_saved.py": "property",
     "runtime/test_cache.py": "crash",
