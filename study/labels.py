@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.errors import BuildError
+from morello.base.errors import BuildError, CorpusError
 from morello.base.files import make_folder, write_text
 from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.ir.tensor import PAGE_BYTES
-from morello.learn.archive import read_arrays, write_arrays
+from morello.learn.archive import read_about, read_arrays, write_arrays
 from morello.learn.collect import SEARCH_S, MeasuringMachine
 from morello.learn.hardware import TOGETHER, compiled_apart
 from morello.learn.programs import propose
@@ -273,8 +273,12 @@ def _built(path: Path, families: Sequence[str], count: int) -> list[Sample]:
 
 
 def _process(path: Path, chosen: Sequence[Sample], compiler: Compiler, seed: int) -> list[Floats]:
-    """The times of all programs in one process, from its file if there is one."""
+    """The times of all programs in one process, from its file if there is one.
+
+    Raises `CorpusError` if that has times of other Specs.
+    """
     names = [f"spec-{n}" for n in range(len(chosen))]
+    specs = [sample.expression for sample in chosen]
     if not path.exists():
         with Worker() as worker:
             found: dict[str, Any] = {
@@ -283,9 +287,12 @@ def _process(path: Path, chosen: Sequence[Sample], compiler: Compiler, seed: int
                 )
                 for name, sample in zip(names, chosen, strict=True)
             }
-        about = {"specs": [sample.expression for sample in chosen], "compiler": str(compiler)}
-        write_arrays(path, found, about)
+        write_arrays(path, found, {"specs": specs, "compiler": str(compiler)})
     arrays = read_arrays(path, "is no file of times, or is damaged.")
+    if read_about(arrays)["specs"] != specs:
+        raise CorpusError(
+            f"{path} has times of other Specs: choose its families, or another folder."
+        )
     return [arrays[name] for name in names]
 
 

@@ -107,5 +107,9 @@ def test_the_command(
     written = [path.stat().st_mtime_ns for path in kept]
     assert labels.main([*command, "--processes", "2"]) == 0
     assert [path.stat().st_mtime_ns for path in kept] == written
+    listed = folder / "programs.json"
+    listed.write_text(listed.read_text().replace("f32[8,8] @", "f32[4,8] @"))
+    assert labels.main([*command, "--processes", "2"]) == 2
+    assert "has times of other Specs" in capsys.readouterr().err
     (folder / "process-0.npz").write_text("damaged")
     assert labels.main([*command, "--processes", "2"]) == 2
