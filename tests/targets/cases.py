@@ -425,12 +425,11 @@ def _wanted(kernel: LeafKernel) -> dict[str, range]:
         channels = int(kernel.name.split("_")[2])
         each = range(channels, channels + 1)
         return {"g": range(1, width // channels + 1), "f": each, "c": each}
-    if kernel.name.startswith("quantized_tiles_"):
-        return {"m": range(5, 17), "n": range(16, 49, 16)}
+    if kernel.operation == "QuantizedMatmul":
+        tiles = {"m": range(5, 17), "n": range(16, 49, 16)}
+        return tiles if "_tiles_" in kernel.name else {"m": range(1, 6), "n": range(1, 20)}
     if "_tiles_" in kernel.name:
         return dict.fromkeys("mnk", range(1, 5 * SIDE))
-    if kernel.operation == "QuantizedMatmul":
-        return {"m": range(1, 6), "n": range(1, 20)}
     if kernel.operation.startswith("Winograd"):
         tile = int(kernel.name.split("_")[2])
         dims, side = ("pq", tile + 2) if kernel.operation == "WinogradInput" else ("ij", tile)
