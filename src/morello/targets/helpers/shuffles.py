@@ -347,11 +347,14 @@ def _interleave_few(lanes: int) -> dict[str, str]:
     dtype = f"u{32 // lanes}"
     name, load, element = f"interleave_few{lanes}", f"load_few_{dtype}", scalar(dtype)
     zipped = ", ".join(f"{i}, {16 + i}" for i in range(16))
-    helpers = {
-        f"zip_{kind}x16": f"static inline {kind}x32 zip_{kind}x16({kind}x16 a, {kind}x16 b) "
-        f"{{ return __builtin_shufflevector(a, b, {zipped}); }}"
-        for kind in ("u8", "u16")
-    }
+    helpers: dict[str, str] = {}
+    for kind, width in (("u8", 16), ("u8", 32), ("u16", 16), ("u16", 32), ("i32", 16)):
+        helpers |= vector_helpers("avx512", kind, width)
+    for kind in ("u8", "u16"):
+        helpers[f"zip_{kind}x16"] = (
+            f"static inline {kind}x32 zip_{kind}x16({kind}x16 a, {kind}x16 b) "
+            f"{{ return __builtin_shufflevector(a, b, {zipped}); }}"
+        )
     helpers[load] = (
         f"static inline {dtype}x16 {load}(const {element} *p, int n) "
         f"{{ return ({dtype}x16){masked_load(dtype, 16)}; }}"
@@ -370,9 +373,6 @@ static inline void {name}(const {element} *src, long step, int rows, int n, int 
   {body}
   store_part_i32x16(dst, (i32x16){groups} ^ flip, n);
 }}"""
-    kinds = (("u8", 16), ("u8", 32), ("u16", 16), ("u16", 32), ("i32", 16))
-    for kind, width in kinds:
-        helpers |= vector_helpers("avx512", kind, width)
     return helpers
 
 
