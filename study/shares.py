@@ -83,7 +83,7 @@ def _gain_by_number(kernel: Kernel, tried: int) -> float:
 
 
 def _gain_known(kernel: Kernel, tried: int) -> float:
-    """What is gained by one of the next, at best."""
+    """The most time saved for each program tried, over all numbers of programs tried next."""
     later = kernel.left[tried + 1 :]
     return float(((kernel.left[tried] - later) / np.arange(1, len(later) + 1)).max())
 

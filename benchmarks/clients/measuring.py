@@ -52,7 +52,7 @@ class Measured:
     agreement: str
     others_s: dict[str, float] = field(default_factory=dict)
     trace_s: float = 0.0
-    """What the framework alone takes of the second compilation, to trace the model."""
+    """Seconds of the second compilation that the framework needs to trace the model."""
     failed: dict[str, str] = field(default_factory=dict)
 
     @property

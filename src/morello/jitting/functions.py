@@ -184,7 +184,7 @@ class Jitted:
         return expected
 
     def _rounding(self, program: NumPyProgram, args: Any, keywords: Any) -> Rounding:
-        """What rounding may do to the results of a program for these arguments."""
+        """How rounding may change the results of a program for these arguments."""
 
         def again(change: Callable[[Array], Array]) -> list[Array]:
             def changed(each: Any) -> Any:

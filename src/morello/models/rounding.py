@@ -130,7 +130,7 @@ def _moves(node: Node, given: Sequence[Change]) -> bool:
 
 @dataclass(frozen=True)
 class Rounding:
-    """What rounding may do to the results of a function."""
+    """How rounding may change the results of a function."""
 
     changes: Sequence[Change]
     """How it may change each result; none says that it changes nothing."""

@@ -71,7 +71,7 @@ def largest_difference(
 def _rounding(
     model: str | os.PathLike[str] | None, session: Any, feeds: dict[str, Array]
 ) -> Rounding:
-    """What rounding may do to the outputs of a model; the session is without kernels."""
+    """How rounding may change the outputs of a model; the session runs it without kernels."""
     known: dict[str, Change] = {}
     tolerance = TOLERANCE
     if model is not None:

@@ -144,7 +144,7 @@ def _copy_part(values: Array, result: Array) -> None:
 
 
 def _done(task: Callable[[Array, Array], T], values: Array, result: Array) -> Iterator[T]:
-    """What a task returns for parts of two arrays; of large ones, several threads do them."""
+    """The results of a task for each part of two arrays; threads share the parts of large ones."""
     parts = _parts(values, result)
     if result.nbytes < _MANY_BYTES:
         for part in parts:
